@@ -6,20 +6,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image as Pillow
 
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import MODEL_FILES, RUN_FILES
-from regard.config.run import Images, Run
+from regard.config.run import Images, Lines, Run
+from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.example import Defects
 from regard.data.readers import read
+from regard.models.build import build
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.train.auto.configure import configure
 from regard.train.autotune import seconds_per_update, synthetic_batch
 from regard.train.data import make_loader, prepare_data
 from regard.train.fit import fit, resume
+from regard.train.objective import Objective
 from tests.commands import run_command
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_images
 
@@ -147,6 +151,7 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
         ({"model.source.size": [9, 8]}, "does not divide into patches"),
         ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 1 channels"),
         ({"model.task": "fill", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
+        ({"model.task": "fill"}, "Use head kind 'pixels'"),
         ({"model.encoder.position.length": 4, "model.source.size": [8, 8], "data.max_length": 4}, "becomes 5 vectors"),
     ],
 )
@@ -184,3 +189,86 @@ def test_leaked_images_are_found(tmp_path: Path) -> None:
     result = run_command("train", "--images", str(images), "--validation", str(images), "--out", str(tmp_path / "run"))
     assert result.code == 1
     assert "Leakage: 80 of the 80 validation images are also in the training data" in " ".join(result.errors.split())
+
+
+def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
+    masked = {"model.task": "fill", "model.head": {"kind": "pixels"}, "data.masking": {"probability": 0.5}}
+    return make_run(folder, {**masked, "train.label_smoothing": 0.0, **(changes or {})})
+
+
+def test_only_visible_patches_are_encoded(tmp_path: Path) -> None:
+    run = make_masked_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    batch = next(make_loader(run, data.train, None).iter_epoch(0))
+    assert batch.source is not None
+    assert batch.positions is not None
+    rows = len(batch.labels)
+    assert batch.positions.shape == (rows, 3), "the class token, and 2 of 4 patches"
+    assert batch.label_count == 2 * rows
+    assert batch.input_count == 3 * rows
+    for positions, labels in zip(batch.positions.tolist(), batch.labels, strict=True):
+        assert [index + 1 for index in range(4) if labels[index] == IGNORE_INDEX] == positions[1:]
+    model: Any = build(run.model, seed=1).eval()
+    with torch.no_grad():
+        states, _ = model.hidden_states(batch.source, positions=batch.positions)
+        assert states.shape == (rows, 3, run.model.width)
+        changed = batch.source.clone()
+        for row, labels in enumerate(batch.labels):
+            for index in (labels == 0).nonzero()[:, 0].tolist():
+                top, left = 4 * (index // 2), 4 * (index % 2)
+                changed[row, :, top : top + 4, left : left + 4] += 1
+        assert model(changed, positions=batch.positions).equal(model(batch.source, positions=batch.positions))
+        assert not model(changed).equal(model(batch.source))
+
+
+def test_the_loss_is_the_squared_error_of_masked_patches(tmp_path: Path) -> None:
+    run = make_masked_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    batch = next(make_loader(run, data.train, None).iter_epoch(0))
+    model: Any = build(run.model, seed=1).eval()
+    objective = Objective(model, label_smoothing=0.0, logit_rows=0).eval()
+    assert batch.source is not None
+    with torch.no_grad():
+        predicted, total = model(batch.source, positions=batch.positions), 0.0
+        for row, labels in enumerate(batch.labels):
+            for index in (labels == 0).nonzero()[:, 0].tolist():
+                top, left = 4 * (index // 2), 4 * (index % 2)
+                pixels = batch.source[row, 0, top : top + 4, left : left + 4].flatten()
+                target = (pixels - pixels.mean()) / (pixels.var(correction=0) + 1e-6).sqrt()
+                total += float(((predicted[row, index] - target) ** 2).mean())
+        assert float(objective(batch).total) == pytest.approx(total, rel=1e-5)
+
+
+def test_masked_patches_then_labels(tmp_path: Path) -> None:
+    """Pre-training resumes to the byte, and `regard tune` gives the encoder a head for labels."""
+    run = make_masked_run(tmp_path / "corpus")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert set(finished.best_scores) == {"loss"}
+    assert "does not label images" in run_command("label", str(tmp_path / "whole"), "x.png").errors
+    images, out = write_folders(tmp_path), tmp_path / "tuned"
+    result = run_command("tune", str(tmp_path / "whole"), "--images", str(images), "--out", str(out), "--updates", "3")
+    assert result.code == 0, result.errors
+    assert "Head: a new one for the 2 labels" in result.output
+    pretrained, tuned = (read_model(folder) for folder in (tmp_path / "whole", out))
+    assert tuned.settings.task == "classify"
+    assert tuned.settings.source.mean == pretrained.settings.source.mean  # type: ignore[union-attr]
+    first = RUN_FILES.load(out / "run.toml")
+    assert first.tuning is not None
+    assert regard.load_image_classifier(out).labels == ("class 0", "class 1")
+    text = tmp_path / "corpus" / "all.en"
+    with pytest.raises(RegardError, match="The model reads images"):
+        configure(Lines(source=str(text)), parent=tmp_path / "whole")
+
+
+def test_images_without_labels_train_a_masked_autoencoder(tmp_path: Path) -> None:
+    write_images(tmp_path / "images-idx3-ubyte", 60)
+    auto_run = configure(Images(path=str(tmp_path / "images-idx3-ubyte")))
+    assert auto_run.run.model.task == "fill"
+    assert auto_run.run.model.head.kind == "pixels"
+    assert auto_run.run.masking.probability == 0.75
+    assert auto_run.typical_length == 2, "the class token and 1 of 4 patches"
+    assert seconds_per_update(auto_run.run, auto_run.typical_length, should_tune=False) > 0
+    assert [reason for reason in auto_run.reasons if reason.startswith("Masking: 75 % of the patches")]

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.parts import (
     Activation,
@@ -148,6 +149,18 @@ class Tags(Frozen):
     labels: Labels
 
 
+class Pixels(Frozen):
+    """Pixels of masked patches: a masked autoencoder (He et al. 2022).
+
+    A few layers read the encoded visible patches and a mask token in the place of each masked one, and predict its
+    pixels. They are like the layers of the encoder.
+    """
+
+    kind: Literal["pixels"] = "pixels"
+    layers: Annotated[int, Field(gt=0, le=limits.LAYERS)] = 1
+    """Layers between the encoder and the pixels."""
+
+
 class NoHead(Frozen):
     """No head: the output is the hidden states."""
 
@@ -271,10 +284,10 @@ class EncoderOnly(Model):
 
     family: Literal["encoder_only"] = "encoder_only"
     task: Literal["fill", "classify", "tag", "embed"] = "fill"
-    """Task of the model; `embed` learns from pairs of texts."""
+    """Task of the model; `embed` learns from pairs of texts. From images, `fill` learns to predict masked patches."""
     source: Input
     encoder: AnyStack
-    head: Annotated[MLMHead | Classes | Tags | NoHead, Field(discriminator="kind")]
+    head: Annotated[MLMHead | Classes | Tags | Pixels | NoHead, Field(discriminator="kind")]
 
     @property
     def has_pair_types(self) -> bool:
@@ -288,7 +301,10 @@ class EncoderOnly(Model):
             yield from self._find_image_faults(self.source)
         if isinstance(self.head, MLMHead) and not isinstance(self.source, Tokens):
             yield Fault("head.kind", "is 'mlm', but the source has no tokens.", "Use tokens.")
-        heads_by_task: TaskHeads = {"fill": MLMHead, "classify": Classes, "tag": Tags, "embed": NoHead}
+        if isinstance(self.head, Pixels) and not isinstance(self.source, Patches):
+            yield Fault("head.kind", "is 'pixels', but the source has no images.", "Use 'mlm'.")
+        fill_head = Pixels if isinstance(self.source, Patches) else MLMHead
+        heads_by_task: TaskHeads = {"fill": fill_head, "classify": Classes, "tag": Tags, "embed": NoHead}
         yield from find_task_faults(self.task, self.head, heads_by_task)
 
     def _find_image_faults(self, source: Patches) -> Iterator[Fault]:

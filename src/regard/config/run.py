@@ -58,11 +58,12 @@ Texts = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class Masking(Frozen):
-    """How masked language modelling hides tokens. Every text has at least one masked token, or word."""
+    """How the task `fill` hides tokens, or patches of images; of images only the probability counts."""
 
     probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Probability that a token, or a whole word, is masked; 0.15 as in BERT. A large model may learn faster from more
-    (Wettig et al. 2023: 0.4)."""
+    (Wettig et al. 2023: 0.4). Every text has at least one. Of images it is the share of masked patches; 0.75 is usual
+    (He et al. 2022)."""
     replacement: Literal["mask", "bert"] = "mask"
     """What replaces a masked token: always the mask token ("mask"), or, as in BERT, the mask token in 80 %, a random
     token in 10 % and the token itself in 10 % of the cases ("bert")."""
@@ -240,7 +241,7 @@ RunTokenizer = Annotated[
 ]
 
 LABEL_TASKS = ("classify", "tag")
-IMAGE_TASKS = ("classify",)
+IMAGE_TASKS = ("classify", "fill")
 METRIC_TASKS = {
     "bleu": ("translate",),
     "chrf": ("translate",),

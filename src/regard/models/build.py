@@ -19,7 +19,7 @@ from regard.config import parts
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
-from regard.models.heads import ClassHead, IdentityHead, LMHead, MLMHead, TagHead
+from regard.models.heads import ClassHead, IdentityHead, LMHead, MLMHead, PixelHead, TagHead
 from regard.models.init import init_weights
 from regard.models.inputs import ConvolutionInput, MelInput, PatchInput, TokenInput
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
@@ -97,8 +97,12 @@ def _assemble(settings: config.AnyModel) -> AnyModel:
         case config.EncoderOnly():
             source = _make_input(settings.source, width)
             encoder = _make_stack("encoder", settings.encoder, width, is_decoder=False)
-            output_head = _make_head(settings.head, source, width, settings.encoder)
-            return EncoderOnly(source, encoder, output_head, _make_mask(settings.encoder, no_mask()))
+            encoder_head = (
+                _make_pixel_head(settings.head, settings, source)
+                if isinstance(settings.head, config.Pixels)
+                else _make_head(settings.head, source, width, settings.encoder)
+            )
+            return EncoderOnly(source, encoder, encoder_head, _make_mask(settings.encoder, no_mask()))
         case _:
             assert_never(settings)
 
@@ -144,6 +148,19 @@ def _make_stem(channels: int, width: int, patch: int) -> nn.Sequential:
 def _make_lm_head(embedding: nn.Embedding, width: int, tied: bool, bias: bool) -> LMHead:
     projection = embedding if tied else nn.Linear(width, embedding.num_embeddings, bias=False)
     return LMHead(projection, nn.Parameter(torch.empty(embedding.num_embeddings)) if bias else None)
+
+
+def _make_pixel_head(
+    head: config.Pixels, settings: config.EncoderOnly, source: TokenInput | PatchInput | MelInput
+) -> PixelHead:
+    assert isinstance(source, PatchInput)  # noqa: S101 - validated by the configuration
+    stack = settings.encoder.model_copy(update={"layers": head.layers})
+    return PixelHead(
+        nn.Parameter(torch.empty(settings.width)),
+        _make_stack("head", stack, settings.width, is_decoder=False),
+        nn.Linear(settings.width, source.channels * source.patch**2),
+        int(source.class_token is not None),
+    )
 
 
 def _make_head(

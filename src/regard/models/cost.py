@@ -100,9 +100,23 @@ def _forward(settings: config.AnyModel, batch_size: int, source: int, target: in
                 _input(settings.source, settings.width, batch_size * source)
                 + _stack(settings.encoder, settings.width, batch_size, source, "source x source")
                 + _head(settings.head, settings.width, vocabulary, batch_size, source)
+                + _pixel_head(settings, batch_size, source)
             )
         case _:
             assert_never(settings)
+
+
+def _pixel_head(settings: config.EncoderOnly, batch_size: int, source: int) -> Parts:
+    """FLOPs of the layers and the projection that predict pixels, if all patches are encoded; else none."""
+    head, patches = settings.head, settings.source
+    if not isinstance(head, config.Pixels) or not isinstance(patches, config.Patches):
+        return Parts()
+    stack = settings.encoder.model_copy(update={"layers": head.layers})
+    pixels = patches.channels * patches.patch**2
+    vectors = batch_size * (source - patches.class_token)
+    return _stack(stack, settings.width, batch_size, source, "source x source") + Parts(
+        {"head": 2 * vectors * settings.width * pixels}
+    )
 
 
 def _decoding(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
@@ -261,7 +275,7 @@ def _sequential(settings: config.AnyModel, source: int, target: int) -> Parts:
 
 
 def _head(
-    head: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.NoHead,
+    head: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.Pixels | config.NoHead,
     width: int,
     vocabulary: int,
     batch_size: int,
@@ -276,7 +290,7 @@ def _head(
             flops = 2 * batch_size * width * (len(labels) + (width if head.hidden else 0))
         case config.Tags(labels=labels):
             flops = 2 * batch_size * tokens * width * len(labels)
-        case config.NoHead():
+        case config.Pixels() | config.NoHead():  # the caller counts the layers of a pixel head
             flops = 0
         case _:
             assert_never(head)

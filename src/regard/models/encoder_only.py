@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from regard.models.heads import Head
-from regard.models.inputs import Input
+from regard.models.heads import Head, PixelHead
+from regard.models.inputs import Input, PatchInput
 from regard.nn.masks import Mask, no_mask, padding, same_document
 from regard.nn.record import Record
 from regard.nn.stack import Stack
@@ -37,13 +37,16 @@ class EncoderOnly(nn.Module):
             source: Tokens (B, T), images or mel spectrograms.
             valid: False for padding.
             types: Token types (B, T).
-            positions: (B, T), restarting at each text of a packed row.
+            positions: (B, T), restarting at each text of a packed row. Of an image, those vectors that are encoded: the
+                class token is 0, the first patch 1.
             documents: (B, T), the number of each token's text in a packed row.
             record: Where to record attentions and residuals.
         """
         x, valid = self.hidden_states(
             source, valid, types=types, positions=positions, documents=documents, record=record
         )
+        if isinstance(self.head, PixelHead) and isinstance(self.source, PatchInput):
+            return self.head(x, valid, positions, self.source.count_vectors(source))
         return self.head(x, valid)
 
     if TYPE_CHECKING:
@@ -61,6 +64,8 @@ class EncoderOnly(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return the hidden states that the head reads, (B, T, D), and their padding mask."""
         x, valid = self.source(source, valid, types)  # (B, T, D), (B, T)
+        if positions is not None and isinstance(self.source, PatchInput):
+            x = x.gather(1, positions[..., None].expand(-1, -1, x.size(-1)))  # (B, V, D): the visible ones
         mask = self.mask & (no_mask() if valid is None else padding(valid))
         if documents is not None:
             mask = mask & same_document(documents)

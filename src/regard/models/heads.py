@@ -1,4 +1,4 @@
-"""Output heads: hidden states (B, T, D) to logits of tokens, masked tokens, a class or tags, or unchanged.
+"""Output heads: hidden states (B, T, D) to logits of tokens, masked tokens, a class or tags, to pixels, or unchanged.
 
 Every head takes the hidden states and their padding mask (True for tokens; None: no padding). The output matrix of a
 language model is a Linear of its own or the tied embedding of the input.
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.feedforward import ACTIVATIONS
+from regard.nn.masks import no_mask
+from regard.nn.stack import Stack
 
 
 class LMHead(nn.Module):
@@ -115,6 +117,44 @@ class TagHead(nn.Module):
         __call__ = forward
 
 
+class PixelHead(nn.Module):
+    """Masked autoencoder: predicts the pixels of patches from the encoded visible ones (He et al. 2022).
+
+    A mask token stands for every patch that the encoder did not read; a stack of a few layers with positions of its own
+    reads all of them.
+    """
+
+    def __init__(self, mask_token: nn.Parameter, stack: Stack, pixels: nn.Linear, n_first: int) -> None:
+        super().__init__()
+        self.mask_token = mask_token  # (D)
+        self.stack = stack
+        self.pixels = pixels  # D -> channels * patch * patch
+        self.n_first = n_first  # vectors before the patches: 1 with a class token
+
+    def forward(
+        self,
+        x: Tensor,
+        valid: Tensor | None = None,  # noqa: ARG002
+        positions: Tensor | None = None,
+        n_vectors: int | None = None,
+    ) -> Tensor:
+        """Return the pixels of all patches: (B, V, D) -> (B, patches, channels * patch * patch).
+
+        Args:
+            x: The hidden states of the encoder.
+            valid: Not used: images have no padding.
+            positions: Which vectors `x` holds, (B, V); default: all.
+            n_vectors: Number of vectors of a whole image; default: V.
+        """
+        if positions is not None and n_vectors is not None:
+            whole = self.mask_token.to(x.dtype).expand(x.size(0), n_vectors, -1)  # (B, N, D)
+            x = whole.scatter(1, positions[..., None].expand_as(x), x)
+        return self.pixels(self.stack(x, no_mask(), None)[:, self.n_first :])
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
 class IdentityHead(nn.Module):
     """No head: returns the hidden states."""
 
@@ -126,4 +166,4 @@ class IdentityHead(nn.Module):
         __call__ = forward
 
 
-Head = LMHead | MLMHead | ClassHead | TagHead | IdentityHead
+Head = LMHead | MLMHead | ClassHead | TagHead | PixelHead | IdentityHead

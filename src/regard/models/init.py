@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.config import model as config
 from regard.config import parts
-from regard.models.heads import LMHead
+from regard.models.heads import LMHead, PixelHead
 from regard.models.inputs import PatchInput
 from regard.nn.positions import RelativeBias
 from regard.nn.scores import Additive, Concat, General
@@ -116,6 +116,8 @@ def _init_modules(
                     embedding(bias_table)
             case PatchInput() if module.class_token is not None:
                 nn.init.zeros_(module.class_token)
+            case PixelHead():
+                nn.init.zeros_(module.mask_token)
             case _:
                 pass
 

@@ -68,9 +68,19 @@ class PatchInput(nn.Module):
         __call__ = forward
 
     def cut(self, image: Tensor) -> Tensor:
-        """Return the pixels of each patch: (B, C, height, width) -> (B, h w, C p p)."""
-        patches = image.unfold(2, self.patch, self.patch).unfold(3, self.patch, self.patch)  # (B, C, h, w, p, p)
-        return patches.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+        """Return what is projected: the pixels of each patch, (B, C, height, width) -> (B, h w, C p p)."""
+        return cut_patches(image, self.patch)
+
+    def count_vectors(self, image: Tensor) -> int:
+        """Return the number of vectors of an image: its patches, and the class token."""
+        patches = (image.size(-2) // self.patch) * (image.size(-1) // self.patch)
+        return patches + (self.class_token is not None)
+
+
+def cut_patches(image: Tensor, patch: int) -> Tensor:
+    """Return the pixels of each square patch, row by row: (B, C, height, width) -> (B, patches, C * patch * patch)."""
+    patches = image.unfold(2, patch, patch).unfold(3, patch, patch)  # (B, C, h, w, p, p)
+    return patches.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
 
 
 class ConvolutionInput(PatchInput):

@@ -37,7 +37,7 @@ class ImageClassifier(Pipeline):
 
     def __init__(self, model: EncoderOnly, settings: settings_of.EncoderOnly) -> None:
         if not isinstance(settings.head, settings_of.Classes) or not isinstance(settings.source, settings_of.Patches):
-            fix = "Read it with regard.store.model_folder.read_model and call the model."
+            fix = "Tune it on labelled images: `regard tune MODEL --images FOLDER --out NEW`."
             raise RegardError(f"This model's task is '{settings.task}': it does not label images.", fix=fix)
         self.model: EncoderOnly = model
         self.settings: settings_of.EncoderOnly = settings

@@ -33,6 +33,9 @@ def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
     count = 0
     for name, parameter in model.named_parameters():
         stack: Any = stacks.get(name.split(".")[0])
+        if stack is None:  # inputs and heads are built as a whole
+            count += parameter.numel()
+            continue
         is_per_layer = ".layers." in name or (name.endswith("position.tables") and not stack.position.shared)
         count += parameter.numel() * (stack.layers if is_per_layer else 1)
     return count

@@ -287,7 +287,12 @@ def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
     if isinstance(model, EncoderOnly) and isinstance(model.source, Patches):
         source = model.source
         height, width = source.size or (source.patch, source.patch * (length - source.class_token))
-        return Batch(0, zeros, zeros, zeros, source=torch.rand(rows, source.channels, height, width))
+        images = torch.rand(rows, source.channels, height, width)  # (B, C, height, width)
+        if model.task != "fill":
+            return Batch(0, zeros, zeros, zeros, source=images)
+        labels = torch.zeros(rows, source.count_vectors(height, width) - source.class_token, dtype=torch.long)
+        positions = torch.arange(length).expand(rows, -1)  # (B, visible)
+        return Batch(0, labels, zeros, zeros, source=images, positions=positions)
     tables = [getattr(model, side) for side in ("source", "target", "tokens") if hasattr(model, side)]
     vocabulary_size = min(table.vocabulary for table in tables if table.kind == "tokens")
     tokens = torch.randint(0, vocabulary_size, (rows, length))  # (B, T)

@@ -23,7 +23,7 @@ from regard.base.formatting import pluralize
 from regard.config.model import Patches
 from regard.config.run import AnyTokenizer, Augmentation, NoTokenizer, ParentTokenizer, Run
 from regard.config.tuning import Tuning
-from regard.data.batches.images import ClassifyImages, check_shape
+from regard.data.batches.images import ClassifyImages, MaskedPatches, check_shape
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.batches.prompt_response import PromptResponse
@@ -421,7 +421,10 @@ def make_task(
     if tokenizers is None:
         patches = run.model.source  # type: ignore[union-attr]
         assert isinstance(patches, Patches)  # noqa: S101 - only models of images have no tokenizers
-        return shards, ClassifyImages(patches, check_shape(shards, patches), augmentation, run.data.seed)
+        size, seed = check_shape(shards, patches), run.data.seed
+        if kind == "fill":
+            return shards, MaskedPatches(patches, size, augmentation, seed, run.masking.probability)
+        return shards, ClassifyImages(patches, size, augmentation, seed)
     if kind in ("fill", "restore") and shards.streams == ("source",):
         shards = shards.split_long(min(run.data.max_length, run.data.batch_tokens) - 2)  # 2 special tokens are added
     has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)

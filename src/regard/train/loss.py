@@ -68,6 +68,24 @@ def class_loss(logits: Tensor, labels: Tensor, label_smoothing: float = 0.0) -> 
     return _full_logits_loss(logits, labels.flatten(), label_smoothing, scratch=logits.detach().clone())
 
 
+def pixel_loss(predicted: Tensor, pixels: Tensor, is_masked: Tensor) -> LossSums:
+    """Compute the mean squared error of each masked patch, summed over them; nothing counts as correct.
+
+    Every patch is normalised by its own mean and deviation first, as He et al. (2022) do: the model learns its
+    structure instead of its brightness.
+
+    Args:
+        predicted: (B, patches, pixels).
+        pixels: The true ones, in the same shape.
+        is_masked: (B, patches); visible patches do not count.
+    """
+    pixels = pixels.float()
+    deviation = (pixels.var(dim=-1, keepdim=True, correction=0) + 1e-6).sqrt()
+    errors = (predicted.float() - (pixels - pixels.mean(dim=-1, keepdim=True)) / deviation).square().mean(dim=-1)
+    total = errors[is_masked].sum()
+    return LossSums(total, total.detach(), torch.zeros((), dtype=torch.long, device=total.device))
+
+
 def run_pass(chunked_pass: "ChunkedPass", x: Tensor, weight: Tensor, bias: Tensor | None) -> LossSums:
     """Run a chunked pass; its total has gradients to `x`, `weight` and `bias` where they require them."""
     if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in (x, weight, bias)):

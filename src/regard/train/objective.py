@@ -18,9 +18,10 @@ from regard.data.batches.batch import Batch
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.heads import LMHead, MLMHead, pool_states
+from regard.models.heads import LMHead, MLMHead, PixelHead, pool_states
+from regard.models.inputs import PatchInput, cut_patches
 from regard.train.contrastive import contrastive_loss, find_duplicates
-from regard.train.loss import LossSums, class_loss, token_loss
+from regard.train.loss import LossSums, class_loss, pixel_loss, token_loss
 from regard.train.r_drop import r_drop_class_loss, r_drop_token_loss
 
 
@@ -71,6 +72,8 @@ class Objective(nn.Module):
             return self._contrastive_loss(batch.to(device), self.contrastive, hidden_states)
         batch = _drop_trivial_masks(batch)
         x = hidden_states(batch.to(device))
+        if isinstance(self.model.head, PixelHead):
+            return self._pixel_loss(x, batch.to(device), self.model.head)
         return self._loss(x, batch.labels, batch.source_valid)
 
     if TYPE_CHECKING:
@@ -94,7 +97,16 @@ class Objective(nn.Module):
             return model.hidden_states(_require(batch.source), _require(batch.target), batch.source_valid)  # (B, T, D)
         if isinstance(model, DecoderOnly):
             return model.hidden_states(_require(batch.target), positions=batch.positions, documents=batch.documents)
-        return model.hidden_states(_require(batch.source), batch.source_valid, types=batch.types)[0]
+        return model.hidden_states(
+            _require(batch.source), batch.source_valid, types=batch.types, positions=batch.positions
+        )[0]
+
+    def _pixel_loss(self, x: Tensor, batch: Batch, head: PixelHead) -> LossSums:
+        images = _require(batch.source)
+        inputs: nn.Module = self.model.source  # type: ignore[assignment]
+        assert isinstance(inputs, PatchInput)  # noqa: S101 - only images have this head
+        predicted = head(x, None, batch.positions, inputs.count_vectors(images))  # (B, patches, pixels)
+        return pixel_loss(predicted, cut_patches(images, inputs.patch), batch.labels != IGNORE_INDEX)
 
     def _loss(self, x: Tensor, labels: Tensor, valid: Tensor | None) -> LossSums:
         head: nn.Module = self.model.head

@@ -106,7 +106,9 @@ class ModelWriter:
 
 
 def _name_labels(run: Run) -> str:
-    return "labelled images seen" if run.reads_images else _LABEL_UNITS.get(run.model.task, "target tokens")
+    if run.reads_images:
+        return "labelled images seen" if run.model.task == "classify" else "masked patches"
+    return _LABEL_UNITS.get(run.model.task, "target tokens")
 
 
 def _describe_input(run: Run, run_data: RunData) -> str:

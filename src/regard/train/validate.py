@@ -155,6 +155,8 @@ class Validator:
             count += batch.label_count
         negative_log_likelihood, correct, count = self._processes.sum([negative_log_likelihood, correct, count])
         loss = negative_log_likelihood / max(count, 1)
+        if self._model_settings.head.kind == "pixels":
+            return {"loss": loss}  # a squared error is no likelihood
         values = {
             "loss": loss,
             "perplexity": perplexity(negative_log_likelihood, int(count)),

@@ -31,7 +31,7 @@ class Batch:
     target: Tensor | None = None  # (B, T)
     target_valid: Tensor | None = None  # (B, T) if the encoder reads the target, too: False for padding
     documents: Tensor | None = None  # (B, T) packed: an index into `samples`; -1 for padding
-    positions: Tensor | None = None  # (B, T) packed: from 0 in every document
+    positions: Tensor | None = None  # (B, T) packed: from 0 in every document; of images, the visible vectors
 
     @property
     def label_count(self) -> int:
@@ -42,6 +42,8 @@ class Batch:
     def input_count(self) -> int:
         """Number of tokens that the model reads, source and target together, without padding."""
         count = 0
+        if self.source is not None and self.source.dim() == 4 and self.positions is not None:
+            return self.positions.numel()  # the visible patches of images
         if self.source is not None:
             count += self.source.numel() if self.source_valid is None else int(self.source_valid.sum())
         if self.target_valid is not None:

@@ -13,10 +13,10 @@ from regard.base.errors import RegardError
 from regard.config.model import Patches
 from regard.config.run import Augmentation
 from regard.data.batches.arrays import IGNORE_INDEX, BatchArrays, StoredSamples, derive_sample_keys
-from regard.data.batches.keyed_random import integers
+from regard.data.batches.keyed_random import derive, integers
 from regard.data.shards.shard import Shards, describe_shape
 
-SHIFT_ROWS, SHIFT_COLUMNS, FLIP = range(100, 103)  # purpose of a random key; other tasks have lower numbers
+SHIFT_ROWS, SHIFT_COLUMNS, FLIP, MASK = range(100, 104)  # purpose of a random key; other tasks have lower numbers
 LEVELS = 256
 Pixels = NDArray[np.uint8]  # (N, channels, height, width)
 
@@ -80,6 +80,11 @@ class ImageTask:
         """Count the patches of each image, and the class token."""
         return lengths[:1] // (self.patches.channels * self.patches.patch**2) + int(self.patches.class_token)
 
+    @property
+    def n_patches(self) -> int:
+        """The number of patches of an image."""
+        return self.patches.count_vectors(*self.size) - int(self.patches.class_token)
+
     def make_images(self, records: StoredSamples) -> NDArray[np.float32]:
         """Return the images (B, channels, height, width), changed at random and normalised."""
         shape = (self.patches.channels, *self.size)
@@ -98,12 +103,43 @@ class ClassifyImages(ImageTask):
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make a batch with one label per image."""
         images = self.make_images(records)
-        n_patches = self.patches.count_vectors(*self.size) - int(self.patches.class_token)
         return BatchArrays(
             np.where(records.labels < 0, IGNORE_INDEX, records.labels),
             images=images,
-            source_valid=np.ones((len(images), n_patches), np.bool_),
+            source_valid=np.ones((len(images), self.n_patches), np.bool_),
         )
+
+
+@dataclass(frozen=True)
+class MaskedPatches(ImageTask):
+    """Masked patches (He et al. 2022): the encoder reads the visible ones only, and the others are predicted.
+
+    Every image has equally many masked patches, chosen at random. The label of a masked patch is 0, that of a visible
+    one IGNORE_INDEX: the loss is the squared error of its pixels.
+    """
+
+    mask_probability: float = 0.75
+
+    @property
+    def n_visible(self) -> int:
+        """The number of visible patches, at least 1."""
+        return max(1, self.n_patches - round(self.mask_probability * self.n_patches))
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Count the visible patches, and the class token: the vectors that the encoder reads."""
+        return np.full_like(lengths[:1], self.n_visible + int(self.patches.class_token))
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """Make a batch of images with the positions of their visible patches."""
+        images = self.make_images(records)
+        keys = derive(derive_sample_keys(self.seed, records, MASK)[:, None], np.arange(self.n_patches)[None])
+        order = np.argsort(keys, axis=1)  # (B, patches)
+        visible = np.sort(order[:, : self.n_visible], axis=1)
+        labels = np.zeros(order.shape, np.int64)
+        np.put_along_axis(labels, visible, IGNORE_INDEX, axis=1)
+        first = int(self.patches.class_token)
+        positions = np.concatenate((np.zeros((len(images), first), np.int64), visible + first), axis=1)
+        return BatchArrays(labels, images=images, positions=positions)
 
 
 def check_shape(shards: Shards, settings: Patches) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan
 from regard.train.auto.corpus_stats import collect_stats
 from regard.train.auto.image_plan import ImagePlan
+from regard.train.auto.image_tuning_plan import ImageTuningPlan
 from regard.train.auto.minutes import UpdateTimer, configure_for_minutes
 from regard.train.auto.tuning_plan import PARENT, TuningPlan, read_parent
 
@@ -80,7 +81,11 @@ def configure(
     corpus_plan = plan_class(sources, tuple(validation), stats, dict(changes or {}), preset, check)
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
-        corpus_plan = TuningPlan(sources, tuple(validation), stats, changes, PARENT, check, parent=read_parent(parent))
+        settings = read_parent(parent)
+        if stats.content != "images" and settings.family == "encoder_only" and settings.source.kind == "patches":
+            raise RegardError("The model reads images, and this corpus holds text.", fix="Tune it with --images.")
+        tuning_class = ImageTuningPlan if stats.content == "images" else TuningPlan
+        corpus_plan = tuning_class(sources, tuple(validation), stats, changes, PARENT, check, parent=settings)
     if check is not None and review is not None:
         validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares
         if validation_stats is None or validation_stats.content == stats.content:  # otherwise an error follows

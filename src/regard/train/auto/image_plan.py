@@ -1,4 +1,4 @@
-"""Make a run from labelled images and the user's requests, with a reason for every choice."""
+"""Make a run from images and the user's requests, with a reason for every choice."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
 from regard.config.model import AnyModel, EncoderOnly, Patches
-from regard.config.run import AnySource, Augmentation, Data, Images, NoTokenizer, RunTokenizer
+from regard.config.run import AnySource, Augmentation, Data, Images, Masking, NoTokenizer, RunTokenizer
 from regard.config.training import Training
 from regard.train.auto.corpus_plan import CorpusPlan, make_label_head
 from regard.train.auto.corpus_stats import CorpusStats
@@ -26,16 +26,21 @@ IMAGES = (
     Recipe(inf, "vit", 0, 0.0, 10, 1e-3, 500, 6400,
         "it is the only preset for images; more of them need fewer epochs and no dropout"),
 )  # fmt: skip
+MASKED_IMAGES = (
+    Recipe(inf, "vit", 0, 0.0, 100, 1e-3, 500, 3200,
+        "masked patches teach an encoder what images look like, without labels (He et al. 2022)"),
+)  # fmt: skip
+MASK_PROBABILITY = 0.75  # as He et al. 2022
 
 
 @dataclass(frozen=True)
 class ImagePlan(CorpusPlan):
-    """Statistics of labelled images and the user's requests, from which a run is made."""
+    """Statistics of images and the user's requests, from which a run is made."""
 
     @property
     def task(self) -> TaskKind:
-        """Classification: the labels are the folders of the images."""
-        return "classify"
+        """Classification; without labels, or on request, masked patches are predicted."""
+        return "fill" if self.changes.get("model.task") == "fill" or not self.stats.labels else "classify"
 
     @property
     def size(self) -> int:
@@ -45,9 +50,11 @@ class ImagePlan(CorpusPlan):
     @property
     def recipe(self) -> Recipe:
         """The recipe for this number of images."""
-        check_labelled(self.stats)
-        recipe = next(recipe for recipe in IMAGES if self.size <= recipe.max_size)
-        preset = self.preset or recipe.preset
+        if self.task == "classify":
+            check_labelled(self.stats)
+        recipes = IMAGES if self.task == "classify" else MASKED_IMAGES
+        recipe = next(recipe for recipe in recipes if self.size <= recipe.max_size)
+        preset = recipe.preset if self.preset in (None, "parent") else self.preset
         model = codec.preset(preset)
         if not isinstance(model, EncoderOnly) or not isinstance(model.source, Patches):
             raise RegardError(f"Preset '{preset}' reads no images.", fix=f"Use {recipe.preset}.")
@@ -102,17 +109,24 @@ class ImagePlan(CorpusPlan):
         _, height, width = self.image_shape
         return (height // self.patch) * (width // self.patch) + 1
 
+    @property
+    def n_read(self) -> int:
+        """The number of vectors that the encoder reads: those of masked patches are left out."""
+        if self.task == "classify":
+            return self.n_vectors
+        return self.n_vectors - round(MASK_PROBABILITY * (self.n_vectors - 1))
+
     def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
         """None: the model reads images."""
         return 0
 
     def typical_length(self, recipe: Recipe, max_length: int) -> int:  # noqa: ARG002
-        """The vectors of an image."""
-        return self.n_vectors
+        """The vectors of an image that the encoder reads."""
+        return self.n_read
 
     def corpus_tokens(self, recipe: Recipe) -> float:  # noqa: ARG002
-        """The vectors of all images."""
-        return float(self.n_vectors * self.stats.examples)
+        """The vectors of all images that the encoder reads."""
+        return float(self.n_read * self.stats.examples)
 
     def validation_tokens(self, recipe: Recipe, full_run: Any) -> float:
         """Estimate the cost of a validation, in training tokens: a forward pass costs a third of a training step."""
@@ -141,16 +155,21 @@ class ImagePlan(CorpusPlan):
             else "Dropout: none, because a model of this size does not overfit this many images."
         )
         channels, height, width = self.image_shape
-        head = {**make_label_head("classify", self.stats), "pool": "first", "hidden": False}
         changes: dict[str, Any] = {
+            "task": self.task,
             "source.patch": self.patch,
             "source.channels": channels,
             "source.size": [height, width],
             "encoder.position.length": self.n_vectors,
-            "head": head,
+            "head": self._make_head(),
         }
         changes |= {f"encoder.dropout.{site}": recipe.dropout for site in ("embedding", "sublayer")}
         return codec.preset(recipe.preset, changes)
+
+    def _make_head(self) -> dict[str, Any]:
+        if self.task == "fill":
+            return {"kind": "pixels", "layers": 1}
+        return {**make_label_head("classify", self.stats), "pool": "first", "hidden": False}
 
     def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
         data = super()._choose_data(recipe, model, reasons)
@@ -161,6 +180,11 @@ class ImagePlan(CorpusPlan):
             f"Augmentation: training images are shifted by up to {pluralize(shift, 'pixel')} and every second one is "
             "mirrored, another way each time; set data.augmentation.flip=false where left and right differ in meaning."
         )
+        if self.task == "fill":
+            data = data.model_copy(update={"masking": Masking(probability=MASK_PROBABILITY)})
+            reasons[:] = [reason for reason in reasons if not reason.startswith("Masking:")]
+            percent = f"{100 * MASK_PROBABILITY:.0f} %"
+            reasons.append(f"Masking: {percent} of the patches; the encoder reads the others only, which saves time.")
         return data.model_copy(
             update={
                 "max_length": self.n_vectors,
@@ -177,6 +201,8 @@ class ImagePlan(CorpusPlan):
 
     def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
         training = super()._choose_training(recipe, budget, reasons)
+        if self.task == "fill":
+            return training
         reasons.append(f"Label smoothing: {LABEL_SMOOTHING:g}, a usual choice for images (Szegedy et al. 2016).")
         optimizer = training.optimizer.model_copy(update={"weight_decay": WEIGHT_DECAY})
         return training.model_copy(update={"label_smoothing": LABEL_SMOOTHING, "optimizer": optimizer})
@@ -185,8 +211,9 @@ class ImagePlan(CorpusPlan):
         from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1).parameters.total()
-        labels = pluralize(len(self.stats.labels), "label")
-        size = f"{pluralize(self.stats.examples, 'image')} with {labels}"
+        size = pluralize(self.stats.examples, "image")
+        if self.task == "classify":
+            size += f" with {pluralize(len(self.stats.labels), 'label')}"
         return f"{size}: preset {recipe.preset} ({format_count(parameters)} parameters), because {recipe.reason}."
 
 

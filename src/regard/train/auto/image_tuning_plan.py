@@ -1,0 +1,73 @@
+"""Make a run that fine-tunes a model of images, with a reason for every choice."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.config import codec
+from regard.config.model import AnyModel, EncoderOnly, Patches
+from regard.config.run import RunTokenizer
+from regard.config.toml_file import to_dict
+from regard.train.auto.image_plan import ImagePlan
+from regard.train.auto.recipes import Recipe, TaskKind
+from regard.train.auto.tuning_plan import BASE_RATE, BASE_WIDTH, LORA_FACTOR, MAX_RATE, PARENT, TuningPlan
+
+EPOCHS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageTuningPlan(TuningPlan, ImagePlan):
+    """Statistics of images, the user's requests and the model to tune, from which a run is made."""
+
+    @property
+    def task(self) -> TaskKind:
+        """Classification if the images have labels; else masked patches."""
+        return super(TuningPlan, self).task  # that of images
+
+    @property
+    def patches(self) -> Patches:
+        """The input of the parent.
+
+        Raises:
+            RegardError: If the parent reads text.
+        """
+        if not isinstance(self.parent, EncoderOnly) or not isinstance(self.parent.source, Patches):
+            raise RegardError("The model reads text, and this corpus holds images.", fix="Tune a model of images.")
+        return self.parent.source
+
+    @property
+    def recipe(self) -> Recipe:
+        """The hyperparameters for this model, these images and this way of tuning."""
+        peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / self.parent.width) ** 1.5)
+        peak *= LORA_FACTOR if self.tuning.lora is not None else 1
+        recipe = super(TuningPlan, self).recipe  # that of images
+        return replace(recipe, preset=PARENT, epochs=EPOCHS, peak=float(f"{peak:.2g}"))
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """The shape that the parent reads."""
+        size = self.patches.size
+        if size is None:
+            raise RegardError("The model has no image size.", fix="Set source.size in its model.toml.")
+        return self.patches.channels, *size
+
+    @property
+    def patch(self) -> int:
+        """The side of a patch of the parent."""
+        return self.patches.patch
+
+    def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
+        """None: the model reads images."""
+        return 0
+
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+        return super(TuningPlan, self)._choose_tokenizer(recipe, reasons)
+
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
+        changes: dict[str, Any] = {"task": self.task} if self.parent.task != self.task else {}
+        head, own = self._make_head(), to_dict(self.parent.head)
+        if any(own.get(name) != head.get(name) for name in ("kind", "labels")):
+            changes["head"] = head
+            what = f"the {len(head['labels'])} labels" if "labels" in head else "the pixels of masked patches"
+            reasons.append(f"Head: a new one for {what}, which the parent does not predict.")
+        return codec.MODEL_FILES.change(self.parent, changes)
