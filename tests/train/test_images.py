@@ -152,6 +152,10 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
         ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 1 channels"),
         ({"model.task": "fill", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
         ({"model.task": "fill"}, "Use head kind 'pixels'"),
+        (
+            {"model.task": "fill", "model.head": {"kind": "pixels"}, "model.source.stem": "convolution"},
+            "source.stem: is",
+        ),
         ({"model.encoder.position.length": 4, "model.source.size": [8, 8], "data.max_length": 4}, "becomes 5 vectors"),
     ],
 )

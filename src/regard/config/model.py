@@ -309,6 +309,9 @@ class EncoderOnly(Model):
 
     def _find_image_faults(self, source: Patches) -> Iterator[Fault]:
         yield from source.find_faults("source")
+        if isinstance(self.head, Pixels) and source.stem == "convolution":
+            what = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
+            yield Fault("source.stem", what, "Use 'linear'.")
         limit = self.encoder.max_positions
         if source.size is not None and limit is not None and limit < (count := source.count_vectors(*source.size)):
             what = f"is {limit}, but an image becomes {count} vectors (patches and class token)."
