@@ -110,7 +110,8 @@ def run(options: Options) -> Report:
         Chart("tokens per row", "ms per training step", lengths, lines, log_x=True),
         [
             f"{name} against the Transformer: {values[0] / lines['Transformer'][0]:.2f} times the seconds of a "
-            f"training step at {lengths[0]} tokens per row, {values[-1] / lines['Transformer'][-1]:.2f} times at {lengths[-1]}."
+            f"training step at {lengths[0]} tokens per row, {values[-1] / lines['Transformer'][-1]:.2f} times at "
+            f"{lengths[-1]}."
             for name, values in lines.items()
             if name != "Transformer"
         ]
