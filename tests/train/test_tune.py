@@ -168,6 +168,8 @@ def test_adapters_are_stored_apart_and_used_beside_the_parent(parents: dict[str,
     with translator.adapters.active("law"):
         assert translator.translate("the dog sees a cat").text == expected.text
     assert translator.translate("the dog sees a cat") == before
+    with translator.prepared(), translator.adapters.active("law"), pytest.raises(RegardError, match="have changed"):
+        translator.translate("the dog sees a cat")
     other = tmp_path / "other"
     fit(_make_run(parent, {}), other)
     with pytest.raises(RegardError, match="belongs to other weights"):
