@@ -27,6 +27,8 @@ from regard.train.objective import Objective
 from tests.commands import run_command
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_images
 
+MASKED: dict[str, Any] = {"model.task": "fill", "model.head": {"kind": "pixels"}}
+
 
 def make_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
     return make_small_run("images", write_corpus(folder), changes)
@@ -152,10 +154,7 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
         ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 1 channels"),
         ({"model.task": "fill", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
         ({"model.task": "fill"}, "Use head kind 'pixels'"),
-        (
-            {"model.task": "fill", "model.head": {"kind": "pixels"}, "model.source.stem": "convolution"},
-            "source.stem: is",
-        ),
+        (MASKED | {"model.source.stem": "convolution"}, "source.stem: is 'convolution'"),
         ({"model.encoder.position.length": 4, "model.source.size": [8, 8], "data.max_length": 4}, "becomes 5 vectors"),
     ],
 )
@@ -196,8 +195,8 @@ def test_leaked_images_are_found(tmp_path: Path) -> None:
 
 
 def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
-    masked = {"model.task": "fill", "model.head": {"kind": "pixels"}, "data.masking": {"probability": 0.5}}
-    return make_run(folder, {**masked, "train.label_smoothing": 0.0, **(changes or {})})
+    masking = {"data.masking": {"probability": 0.5}}
+    return make_run(folder, {**MASKED, **masking, "train.label_smoothing": 0.0, **(changes or {})})
 
 
 def test_only_visible_patches_are_encoded(tmp_path: Path) -> None:
