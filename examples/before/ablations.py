@@ -47,8 +47,8 @@ def make_change(has_residual: bool, has_norm: bool) -> Change:
 
 def run(options: Options) -> Report:
     """Train a Transformer with and without each, at three depths."""
-    depths = [1, 2] if options.small else [1, 2, 4, 6]
-    count, tests, width, updates = (60, 5, 16, 3) if options.small else (10_000, 500, 64, 800)
+    depths = [1, 2] if options.small else [1, 2, 4]
+    count, tests, width, updates = (60, 5, 16, 3) if options.small else (10_000, 300, 64, 400)
     train, test = read_pairs(options, count, tests)
     rows, lines = [], {}
     for has_residual, has_norm in product((True, False), repeat=2):

@@ -46,11 +46,11 @@ def make_models(width: int) -> dict[str, AnyModel]:
 def run(options: Options) -> Report:
     """Measure every model before and after training on characters."""
     text = options.read_text("tinyshakespeare/input.txt")
-    width, updates, steps, rows = (16, 5, 20, 4) if options.small else (128, 600, 100, 16)
+    width, updates, steps, rows = (16, 5, 20, 4) if options.small else (64, 400, 100, 16)
     split = len(text) * 9 // 10
     lines, table = dict[str, list[float]](), []
     for name, settings in make_models(width).items():
-        training = Training(updates, 4096, peak=0.003, vocabulary=None, tokenizer="character", max_length=256)
+        training = Training(updates, 2048, peak=0.003, vocabulary=None, tokenizer="character", max_length=256)
         with tempfile.TemporaryDirectory() as folder:
             trained = train_language_model(Path(folder), text[:split], text[split:], settings, training)
         ids = trained.data.tokenizers.source.encode(text[split:]).ids
@@ -65,7 +65,7 @@ def run(options: Options) -> Report:
             table.append([f"{name}, {state}", f"{reach[0]:.1e}", *shown, f"{loss:.2f}" if state == "trained" else ""])
     return Report(
         "Gradients: how far back a loss reaches",
-        f"Character-level language models of width {width} on tinyshakespeare, {updates} updates of 4,096 tokens. The "
+        f"Character-level language models of width {width} on tinyshakespeare, {updates} updates of 2,048 tokens. The "
         "table has the norm of d loss_t / d x_(t-k), the mean over "
         f"{rows} texts: for k = 1 as it is, for larger k relative to k = 1.",
         ["model", "k = 1", *(f"k = {k}" for k in SHOWN[1:] if k <= steps), "validation loss"],

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from regard.config.codec import preset
+from regard.models.build import build
+from regard.store.model_folder import write_model
+from regard.store.weights import get_weights
 from tests.commands import run_command
+from tests.pipeline.factories import make_tokenizer, make_tokenizers
 from tests.train.runs import write_corpus
 
 OPTIONS = [
@@ -41,6 +46,24 @@ def test_it_translates_with_every_search(model: str) -> None:
 def test_it_can_be_looked_into(model: str, tmp_path: Path) -> None:
     run("look", model, "the old dog", "--save", str(tmp_path / "look.html"))
     assert "decoder.cross" in (tmp_path / "look.html").read_text()
+
+
+def test_without_attention_there_is_no_alignment_and_a_look_without_maps(tmp_path: Path) -> None:
+    """A fixed vector has no attention, and neither has a recurrent language model."""
+    size = make_tokenizer().size
+    translator = {"width": 16, "source.vocabulary": size, "encoder.bidirectional": False}
+    models = {
+        "translator": preset("rnnsearch", translator | {"decoder.cross": {"kind": "fixed_vector"}}),
+        "generator": preset("lstm", {"width": 16, "tokens.vocabulary": size}),
+    }
+    for name, settings in models.items():
+        weights = get_weights(build(settings, seed=1))
+        write_model(tmp_path / name, settings, make_tokenizers(), weights, "card")
+        page = tmp_path / f"{name}.html"
+        run("look", str(tmp_path / name), "Two men.", "--save", str(page), "--max-length", "4")
+        assert page.is_file()
+    output = run("translate", str(tmp_path / "translator"), "Two men.", "--align", "--json", code=1)
+    assert "no attention to align words by" in output
 
 
 @pytest.mark.parametrize("target", ["huggingface", "ctranslate2", "onnx", "web"])

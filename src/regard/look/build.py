@@ -17,7 +17,7 @@ from regard.base.formatting import pluralize
 from regard.base.version import __version__
 from regard.look.ablation import ablate, count_heads, strongest, switch_off
 from regard.look.alignment import make_hypotheses
-from regard.look.attention import make_groups
+from regard.look.attention import attention_name, make_groups
 from regard.look.attribution import FIRST_STEPS, MAX_OUTPUTS, attribute
 from regard.look.document import (
     FORMAT,
@@ -119,7 +119,8 @@ def _make_document(
     hypotheses = []
     if generation is not None and generated is not None:
         vocabulary = describe_vocabulary(generation.tokenizer, mentioned_tokens(search, generated.sampling))
-        hypotheses = make_hypotheses(generation, generated, record, blobs) if generation.source else []
+        has_cross = attention_name("decoder.cross", 0) in record.attention  # a recurrent decoder may have none
+        hypotheses = make_hypotheses(generation, generated, record, blobs) if has_cross else []
     stacks = _stacks(pipeline)
     lengths = {"encoder": len(reading.passage.source), "decoder": len(reading.passage.target)}
     return Document(

@@ -129,7 +129,7 @@ def translate_traced(
     def read_attention() -> NDArray[np.float32]:  # (rows, layers, heads, source tokens)
         return torch.stack([record.weights(name)[:, :, -1] for name in names], dim=1).cpu().numpy()
 
-    trace = Trace(read_attention=read_attention)
+    trace = Trace(read_attention=read_attention if names else None)
     with translator.prepared(), torch.inference_mode():
         inputs = translator.make_search_input(
             sources, translator.resolve_max_lengths(sources, max_length), make_generator(0, translator.device)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.config.parts import FixedVector
 from regard.measure.alignment import Links
 from regard.models.cpu_decoder import eval_mode
 from regard.nn.record import Record
@@ -54,8 +55,14 @@ def align_words(
 
     Returns:
         For each pair the links (source word, target word), counted from 0.
+
+    Raises:
+        RegardError: The model has no such layer, or no attention.
     """
-    layers = translator.settings.decoder.layers
+    layers, memory = translator.settings.decoder.layers, translator.settings.decoder.cross
+    if isinstance(memory, FixedVector):
+        what = "The decoder reads the source as one fixed vector: there is no attention to align words by."
+        raise RegardError(what, where="decoder.cross", fix="Train with decoder.cross.kind = 'bahdanau' or 'luong'.")
     layer_index = layers - 1 if layer is None else layer
     if not 0 <= layer_index < layers:
         raise RegardError(f"The decoder has no layer {layer}.", fix=f"Use 0 to {layers - 1}.")
