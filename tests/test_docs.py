@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import regard
+from regard.text.chat_template import ChatTemplate
 from tests.commands import run_command_line
 from tests.pages import check_commands, check_log, check_settings, make_fixtures, read_blocks
 
@@ -63,6 +64,8 @@ def test_code_blocks(page: Path, fixtures: Path, tmp_path: Path, monkeypatch: py
                 check_commands(block, fixtures, monkeypatch)
             case "text":
                 check_log(block.code)  # or other output
+            case "jinja":
+                assert "Hello" in ChatTemplate(block.code).render_prompt("Hello")
             case "js":
                 assert block.reason, f"{page.name}: nothing runs JavaScript here; say why it is not run"
             case _:
