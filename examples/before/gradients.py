@@ -18,6 +18,12 @@ from regard.models.cpu_decoder import eval_mode
 from regard.models.decoder_only import DecoderOnly
 
 SHOWN = (1, 2, 5, 10, 20, 50, 100)
+NOTES = (
+    "After training the order is that of the lectures: the gradient of an RNN vanishes, gates carry it further, and "
+    "attention carries it anywhere.",
+    "Before training it is not: the update gate of a new GRU is half open, so its gradient halves with every token, "
+    "while Xavier weights keep that of a new RNN near its size, and the forget gate of a new LSTM starts open.",
+)
 
 
 def measure_reach(model: AnyNetwork, tokens: Tensor, steps: int) -> list[float]:
@@ -71,4 +77,5 @@ def run(options: Options) -> Report:
         ["model", "k = 1", *(f"k = {k}" for k in SHOWN[1:] if k <= steps), "validation loss"],
         table,
         Chart("k, tokens before", "norm of the gradient", range(1, steps + 1), lines, log_x=True, log_y=True),
+        NOTES,
     )
