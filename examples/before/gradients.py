@@ -21,8 +21,8 @@ SHOWN = (1, 2, 5, 10, 20, 50, 100)
 NOTES = (
     "After training the order is that of the lectures: the gradient of an RNN vanishes, gates carry it further, and "
     "attention carries it anywhere.",
-    "Before training it is not: the update gate of a new GRU is half open, so its gradient halves with every token, "
-    "while Xavier weights keep that of a new RNN near its size, and the forget gate of a new LSTM starts open.",
+    "Before training it is not: the update gate of a new GRU is half open, so every token replaces half of its state, "
+    "while Xavier weights keep the gradient of a new RNN near its size, and the forget gate of a new LSTM is open.",
 )
 
 

@@ -118,7 +118,7 @@ def _ticks(low: float, high: float, is_log: bool) -> list[float]:
     if is_log:
         powers = range(int(log10(low)) - 1, int(log10(high)) + 2)
         ticks = [10.0**power for power in powers if low <= 10.0**power <= high]
-        return ticks if len(ticks) > 1 else [low, high]
+        return ticks[:: -(-len(ticks) // 8)] if len(ticks) > 1 else [low, high]
     step = 10.0 ** int(log10(high - low) // 1)
     step = next(step * factor for factor in (0.1, 0.2, 0.5, 1, 2, 5) if (high - low) / (step * factor) <= 6)
     count = int((high - low) / step + 1e-9)
