@@ -101,3 +101,8 @@ def test_the_index_lists_every_page() -> None:
     for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), (page.name, link)
+
+
+def test_a_task_is_added_in_fewer_than_80_lines() -> None:
+    blocks = [block.code for block in read_blocks(ROOT / "docs" / "adding-a-task.md") if block.language == "python"]
+    assert sum(bool(line.strip()) for code in blocks for line in code.splitlines()) < 80

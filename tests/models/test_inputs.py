@@ -12,6 +12,7 @@ from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.models.inputs import ConvolutionInput
+from regard.nn.positions import Sinusoidal, Sinusoidal2d
 
 CLOSE = 3e-5
 STACK = {
@@ -44,6 +45,30 @@ def test_a_convolutional_stem_keeps_the_places_of_patches() -> None:
     assert rows == columns == list(range(1, 8)), "the patch in the middle has the rows and columns 4 to 7"
     with pytest.raises(ConfigError, match="convolutions halve the image"):
         MODEL_FILES.parse(table | {"source": {**stem, "patch": 6}})
+
+
+def test_positions_of_two_dimensions() -> None:
+    """The class token has none; patches of a row share one half of the vector, patches of a column the other."""
+    position = Sinusoidal2d(width=16, columns=3, first=1, base=10000.0)
+    encoded = position.encode(torch.arange(7)[None])[0]  # the class token and 2 rows of 3 patches
+    assert not encoded[0].any()
+    grid = encoded[1:].reshape(2, 3, 16)
+    plain = Sinusoidal(8, 10000.0, interleaved=False).encode(torch.arange(3)[None])[0]
+    for row in range(2):
+        for column in range(3):
+            assert grid[row, column].equal(torch.cat((plain[row], plain[column])))
+    two = {"kind": "sinusoidal_2d", "columns": 3, "first": 0}
+    table: dict[str, Any] = {"family": "encoder_only", "width": 12, "task": "embed", "head": {"kind": "none"}}
+    table |= {"encoder": STACK | {"position": two}}
+    model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"size": [4, 6]}}), seed=0)
+    assert model(torch.randn(2, 3, 4, 6)).shape == (2, 6, 12)
+    for source, message in (
+        (PATCHES | {"size": [4, 8]}, "a row of an image has 4 patches"),
+        (PATCHES | {"class_token": True}, "1 vectors come before"),
+        (TOKENS, "tokens have no rows"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            MODEL_FILES.parse(table | {"source": source})
 
 
 @torch.no_grad()

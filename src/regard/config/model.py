@@ -28,6 +28,7 @@ from regard.config.parts import (
     PixelSize,
     Positive,
     Recurrent,
+    Sinusoidal2d,
     Size,
     Stack,
 )
@@ -249,6 +250,9 @@ class EncoderDecoder(Model):
             yield from find_memory_faults(self.encoder, self.decoder)
         yield from find_type_faults("source", self.source)
         yield from find_type_faults("target", self.target)
+        yield from find_grid_faults("decoder", self.decoder)
+        if not isinstance(self.source, Patches):
+            yield from find_grid_faults("encoder", self.encoder)
         if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
 
@@ -271,6 +275,7 @@ class DecoderOnly(Model):
         """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("decoder", self.decoder, self.width)
         yield from find_type_faults("tokens", self.tokens)
+        yield from find_grid_faults("decoder", self.decoder)
         if self.task == "caption" and self.prefix is None:
             yield Fault("task", "is 'caption', but there is no prefix.", "Add prefix = {kind = 'patches'}.")
         if isinstance(self.head, Classes) and self.head.pool == "first":
@@ -299,6 +304,8 @@ class EncoderOnly(Model):
         yield from find_stack_faults("encoder", self.encoder, self.width)
         if isinstance(self.source, Patches):
             yield from self._find_image_faults(self.source)
+        else:
+            yield from find_grid_faults("encoder", self.encoder)
         if isinstance(self.head, MLMHead) and not isinstance(self.source, Tokens):
             yield Fault("head.kind", "is 'mlm', but the source has no tokens.", "Use tokens.")
         if isinstance(self.head, Pixels) and not isinstance(self.source, Patches):
@@ -312,6 +319,15 @@ class EncoderOnly(Model):
         if isinstance(self.head, Pixels) and source.stem == "convolution":
             what = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
             yield Fault("source.stem", what, "Use 'linear'.")
+        position = getattr(self.encoder, "position", None)
+        if isinstance(position, Sinusoidal2d):
+            columns = None if source.size is None else source.size[1] // source.patch
+            if columns not in (None, position.columns):
+                what = f"is {position.columns}, but a row of an image has {columns} patches."
+                yield Fault("encoder.position.columns", what, f"Set it to {columns}.")
+            if position.first != source.class_token:
+                what = f"is {position.first}, but {int(source.class_token)} vectors come before the patches."
+                yield Fault("encoder.position.first", what, f"Set it to {int(source.class_token)}.")
         limit = self.encoder.max_positions
         if source.size is not None and limit is not None and limit < (count := source.count_vectors(*source.size)):
             what = f"is {limit}, but an image becomes {count} vectors (patches and class token)."
@@ -338,6 +354,9 @@ def find_stack_faults(path: str, stack: Stack | Recurrent, width: int) -> Iterat
             f"is {position.distance}, but half of {position.buckets} buckets already cover all distances up to it.",
             f"Use more than {position.buckets // 2}.",
         )
+    if position.kind == "sinusoidal_2d" and width % 4:
+        what = f"needs pairs of dimensions for rows and columns, but width is {width}."
+        yield Fault(f"{path}.position", what, "Use a multiple of 4.")
     if position.kind == "sinusoidal" and width % 2:
         yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
     if position.kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
@@ -365,6 +384,12 @@ def find_attention_faults(path: str, attention: Attention, width: int) -> Iterat
             f"is {attention.heads}, which does not divide the width {width}.",
             "Change heads, or set key_dim.",
         )
+
+
+def find_grid_faults(path: str, stack: Frozen) -> Iterator[Fault]:
+    """Yield a fault for positions of two dimensions in a stack that reads no image."""
+    if isinstance(getattr(stack, "position", None), Sinusoidal2d):
+        yield Fault(f"{path}.position.kind", "is 'sinusoidal_2d', but tokens have no rows.", "Use 'sinusoidal'.")
 
 
 def find_type_faults(path: str, source: Frozen) -> Iterator[Fault]:

@@ -54,6 +54,18 @@ class Sinusoidal(Frozen):
     """The longest wavelength, divided by 2 pi."""
 
 
+class Sinusoidal2d(Frozen):
+    """Sinusoids of the row and of the column of a patch, half of the dimensions each, added to the input of images."""
+
+    kind: Literal["sinusoidal_2d"] = "sinusoidal_2d"
+    columns: Size
+    """Patches in a row of the image."""
+    first: Annotated[int, Field(ge=0)] = 1
+    """Vectors before the first patch, which get no position: 1 with a class token."""
+    base: Positive = 10000.0
+    """The longest wavelength, divided by 2 pi."""
+
+
 class Learned(Frozen):
     """One learned vector per position, added to the input; longer sequences than `length` are errors."""
 
@@ -98,7 +110,9 @@ class NoPosition(Frozen):
     kind: Literal["none"] = "none"
 
 
-Position = Annotated[Sinusoidal | Learned | Rotary | Alibi | Relative | NoPosition, Field(discriminator="kind")]
+Position = Annotated[
+    Sinusoidal | Sinusoidal2d | Learned | Rotary | Alibi | Relative | NoPosition, Field(discriminator="kind")
+]
 
 
 class ScaledDot(Frozen):

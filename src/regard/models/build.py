@@ -28,7 +28,7 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer, Residual
 from regard.nn.masks import Mask, causal, no_mask, window
 from regard.nn.norm import make_norm
-from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal
+from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal, Sinusoidal2d
 from regard.nn.recurrent import CELLS, Recurrent, RecurrentLayer
 from regard.nn.scores import Additive, Concat, General, Score
 from regard.nn.stack import Stack
@@ -294,6 +294,8 @@ def _make_position(stack: parts.Stack, width: int, is_decoder: bool) -> Position
     match settings:
         case parts.Sinusoidal():
             return Sinusoidal(width, settings.base, settings.layout == "interleaved")
+        case parts.Sinusoidal2d(columns=columns, first=first):
+            return Sinusoidal2d(width, columns, first, settings.base)
         case parts.Learned(length=length, offset=offset):
             return Learned(width, length, offset)
         case parts.Rotary(theta=theta):

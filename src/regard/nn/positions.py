@@ -1,6 +1,6 @@
 """Position encodings. Each acts at one of three points of the model:
 
-    on_input   added to the vectors before the first layer      sinusoidal, learned
+    on_input   added to the vectors before the first layer      sinusoidal (also of images), learned
     on_heads   rotates queries and keys                         rotary
     on_scores  added to the attention scores                    ALiBi, relative
 
@@ -60,6 +60,30 @@ class Sinusoidal(Position):
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
         """Add the sinusoids."""
+        return x + self.encode(positions).to(x.dtype)
+
+
+class Sinusoidal2d(Position):
+    """Sinusoids of two dimensions: the first half of the vector encodes the row of a patch, the second its column.
+
+    Patches come row by row after `first` other vectors, which get no position.
+    """
+
+    def __init__(self, width: int, columns: int, first: int, base: float) -> None:
+        super().__init__()
+        self.columns = columns
+        self.first = first
+        self._axis = Sinusoidal(width // 2, base, interleaved=False)
+
+    def encode(self, positions: Tensor) -> Tensor:
+        """Return the vectors (1|B, T, D) of positions (1|B, T)."""
+        patches = (positions - self.first).clamp(min=0)
+        axes = (patches // self.columns, patches % self.columns)
+        encoded = torch.cat([self._axis.encode(axis) for axis in axes], dim=-1)
+        return encoded * (positions >= self.first)[..., None]
+
+    def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Add the sinusoids of row and column."""
         return x + self.encode(positions).to(x.dtype)
 
 

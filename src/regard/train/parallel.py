@@ -20,7 +20,7 @@ from regard.store.size_check import count_parameters
 
 TRAINING_BYTES = 16  # per parameter, in float32: weight, gradient and two moments of Adam
 MEMORY_SHARE = 0.6  # of a device's memory for them in "ddp"; activations need the rest
-SPLITTABLE_POSITIONS = ("sinusoidal", "learned", "rotary", "none")
+SPLITTABLE_POSITIONS = ("sinusoidal", "sinusoidal_2d", "learned", "rotary", "none")
 SPLITTABLE_SCORES = ("scaled_dot", "dot")
 
 
