@@ -11,6 +11,7 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
+from regard.base.files import read_regular_file
 
 CHAT_TEMPLATE_FILE = "chat_template.jinja"
 MAX_BYTES = 100_000
@@ -54,11 +55,16 @@ class ChatTemplate:
 
 
 def read_chat_template(path: Path) -> str:
-    """Read the text of a template from its file."""
-    if not path.is_file() or path.stat().st_size > MAX_BYTES:
+    """Read the text of a template from its file.
+
+    Raises:
+        RegardError: There is no such file, or it is too large or no text.
+    """
+    try:
+        return read_regular_file(path, MAX_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         fix = f"Name a Jinja file of at most {MAX_BYTES:,} bytes."
-        raise RegardError("The chat template cannot be read.", where=str(path), fix=fix)
-    return path.read_text(encoding="utf-8")
+        raise RegardError("The chat template cannot be read.", where=str(path), fix=fix) from error
 
 
 def find_chat_template(folder: Path) -> str | None:
