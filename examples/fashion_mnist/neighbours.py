@@ -19,7 +19,7 @@ def load(path: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     examples = list(read(make_image_source(path), Defects()))
     pixels = np.frombuffer(b"".join(example.image.pixels for example in examples if example.image), np.uint8)
     labels = np.array([int(example.label or -1) for example in examples])
-    return pixels.reshape(len(examples), -1).astype(np.float32) / 255, labels
+    return pixels.reshape(len(examples), -1).astype(np.float32) / np.float32(255), labels
 
 
 def predict(

@@ -117,7 +117,8 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     assert tuple(recorded["encoder.0.self"].shape) == (2, 5, 5)
     assert run_command("label", str(out), str(tmp_path / "none.png")).code == 1
     result = run_command("translate", str(out), "text")
-    assert "image classification model" in result.errors
+    assert "This is a classification model for images, not a translation model" in result.errors
+    assert "These are images" in run_command("check", str(images)).errors
 
 
 def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class ImageClassifier(Pipeline):
     classifier.classify("shoe.png").label
     """
 
-    kind = "image classification model"
+    kind = "classification model for images"
 
     def __init__(self, model: EncoderOnly, settings: settings_of.EncoderOnly) -> None:
         if not isinstance(settings.head, settings_of.Classes) or not isinstance(settings.source, settings_of.Patches):
