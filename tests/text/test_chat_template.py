@@ -32,5 +32,5 @@ def test_the_template_of_a_folder(tmp_path: Path) -> None:
     assert find_chat_template(tmp_path) == "{{ messages[0].content }}"
     for content in (b"\xff\xfe", b"a" * (MAX_BYTES + 1)):
         path.write_bytes(content)
-        with pytest.raises(RegardError, match="cannot be read|the limit is"):
+        with pytest.raises(RegardError, match=r"cannot be read|the limit is"):
             find_chat_template(tmp_path)
