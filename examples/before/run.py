@@ -28,6 +28,8 @@ PARTS = {
     "scores": "five attention scores of a recurrent translator",
     "data": "quality by the size of the corpus",
     "positions": "position encodings that the lectures reject, and longer texts than in training",
+    "perplexity": "n-grams, an LSTM and a Transformer as language models",
+    "vectors": "word2vec: neighbours and analogies",
     "ablations": "a Transformer without residual connections, and without norms",
 }
 """A part of this name is the module of the same name; a new part is a module and a line here."""

@@ -33,7 +33,8 @@ def run(options: Options) -> Report:
             trained = train_translator(Path(folder), train, test, model, training)
         results[name] = trained, trained.translate([source for source, _ in test], beam=1 if options.small else 4)
     references = [target for _, target in test]
-    comparison = paired_bootstrap(*(outputs for _, outputs in results.values()), references)
+    fixed, attention = (outputs for _, outputs in results.values())
+    comparison = paired_bootstrap(fixed, attention, references)
     rows, lines = [], {}
     for name, (trained, outputs) in results.items():
         lines[name] = [_score_bucket(outputs, test, *bucket) for bucket in BUCKETS]

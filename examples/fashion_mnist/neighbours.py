@@ -31,9 +31,13 @@ def predict(
         distances = norms - 2 * rows @ train.T  # the norm of the test image is the same for all neighbours
         nearest = np.argpartition(distances, k, axis=1)[:, :k]
         order = np.argsort(np.take_along_axis(distances, nearest, axis=1), axis=1)
-        for neighbours in labels[np.take_along_axis(nearest, order, axis=1)].tolist():
-            predicted.append(max(neighbours, key=lambda label: (neighbours.count(label), -neighbours.index(label))))
+        predicted += [_vote(votes) for votes in labels[np.take_along_axis(nearest, order, axis=1)].tolist()]
     return np.array(predicted)
+
+
+def _vote(votes: list[int]) -> int:
+    """Return the most frequent label; of equally frequent ones that of the nearest image."""
+    return max(votes, key=lambda label: (votes.count(label), -votes.index(label)))
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.hostile.child import MAX_SECONDS, Outcome, open_in_child
 from tests.hostile.doors import Door, Place, enter, make_place, snapshot
 
-TRIALS = 3
+REPEATS = 2
 Spoil = Callable[[Place], Path | None]  # returns the path to open, or None for the folder
 
 
@@ -48,10 +48,10 @@ def try_attack(candidate: Attack, root: Path) -> tuple[Outcome, list[str]]:
     try:
         path = candidate.spoil(place) or place.folder
         before = snapshot(place.outside)
-        for _ in range(TRIALS):  # a busy machine adds to the CPU time of a child, and never takes from it
-            outcome = open_in_child(lambda: enter(candidate.door, path))
-            if outcome.ended != "refused" or outcome.seconds <= MAX_SECONDS:
-                break
+        outcome = open_in_child(lambda: enter(candidate.door, path))
+        for _ in range(REPEATS):  # a busy machine adds to the CPU time of a child, and never takes from it
+            if outcome.ended == "refused" and outcome.seconds > MAX_SECONDS:
+                outcome = open_in_child(lambda: enter(candidate.door, path))
         violations = outcome.violations()
         what = outcome.message.replace(str(place.folder), "")  # it contains the name of the attack
         if outcome.ended == "refused" and not re.search(candidate.says, what):

@@ -1,6 +1,7 @@
 """One simulated update against arithmetic, and against a real update in this process."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 import torch
@@ -72,7 +73,7 @@ def test_tuning_counts_only_what_is_trained() -> None:
     """Frozen weights have no gradient and no optimizer state, in one process and in several."""
     width, rank = 64, 4
     adapters = 2 * rank * (4 * width + 2 * (width + width // 2))  # of 2 layers: query, output, key and value
-    lora = {"tuning__parent": "parent", "tuning__lora": {"rank": rank}, "tokenizer": {"kind": "parent"}}
+    lora: dict[str, Any] = {"tuning__parent": "parent", "tuning__lora": {"rank": rank}, "tokenizer": {"kind": "parent"}}
     full, tuned = simulate_small(Layout()), simulate_small(Layout(), **lora)
     assert tuned.weights == full.weights + 4 * adapters
     assert tuned.optimizer_state == 8 * adapters + 4 * 16  # 2 factors of 4 projections of 2 layers have a step each

@@ -17,6 +17,7 @@ from typing import Literal, assert_never
 
 from regard.config.model import (
     AnyModel,
+    BagHead,
     Classes,
     DecoderOnly,
     EncoderDecoder,
@@ -139,9 +140,9 @@ ARCHITECTURES = {
 
 def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
     """Return the verdict of every engine: CTranslate2 first, then the Hugging Face architectures of the family."""
-    if recurrent := tuple(find_recurrent_obstacles(model)):
+    if recurrent := tuple(find_layer_obstacles(model)):
         names = {"encoder_decoder": ENCODER_DECODERS, "decoder_only": DECODER_ONLY_MODELS}.get(model.family)
-        suffix = "" if names else ENCODER_ONLY_HEADS[type(model.head)]
+        suffix = "" if names else ENCODER_ONLY_HEADS.get(type(model.head), "Model")
         engines = ("ctranslate2", *(f"huggingface:{name}{suffix}" for name in names or ENCODER_ONLY_MODELS))
         return tuple(Verdict(engine, recurrent) for engine in engines)
     match model:
@@ -180,20 +181,22 @@ def find_target_obstacles(model: AnyModel, target: ExportTarget) -> tuple[str, .
     >>> find_target_obstacles(preset("tiny"), "huggingface")
     ()
     """
-    if recurrent := tuple(find_recurrent_obstacles(model)):
+    if recurrent := tuple(find_layer_obstacles(model)):
         return recurrent
     verdicts = [verdict for verdict in exportable_to(model) if verdict.target.partition(":")[0] == target]
     return min((verdict.obstacles for verdict in verdicts), key=len, default=())
 
 
-def find_recurrent_obstacles(model: AnyModel) -> Iterator[str]:
-    """Yield the stacks that no export target can hold: all of them run attention layers only.
+def find_layer_obstacles(model: AnyModel) -> Iterator[str]:
+    """Yield the parts that no export target can hold: all of them run attention layers, and have none of word2vec.
 
     >>> from regard.config.codec import preset
-    >>> list(find_recurrent_obstacles(preset("lstm")))
+    >>> list(find_layer_obstacles(preset("lstm")))
     ['decoder.kind is recurrent (it runs attention layers only)']
     """
     stacks = {name: getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)}
+    if isinstance(model.head, BagHead):
+        yield "head.kind is bag (it runs attention layers only)"
     for name, stack in stacks.items():
         if isinstance(stack, Recurrent):
             yield f"{name}.kind is recurrent (it runs attention layers only)"

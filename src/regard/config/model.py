@@ -132,6 +132,14 @@ class MLMHead(Frozen):
     activation: Activation = "gelu"
 
 
+class BagHead(Frozen):
+    """The head of word2vec (Mikolov et al. 2013): a token from its neighbours, or a neighbour from a token."""
+
+    kind: Literal["bag"] = "bag"
+    window: Size = 5
+    """Neighbours on each side."""
+
+
 class Classes(Frozen):
     """One label for the whole sequence."""
 
@@ -166,6 +174,9 @@ class NoHead(Frozen):
     """No head: the output is the hidden states."""
 
     kind: Literal["none"] = "none"
+
+
+AnyHead = LMHead | MLMHead | BagHead | Classes | Tags | Pixels | NoHead
 
 
 class Xavier(Frozen):
@@ -288,11 +299,12 @@ class EncoderOnly(Model):
     """Encoder-only: every position attends to every other one."""
 
     family: Literal["encoder_only"] = "encoder_only"
-    task: Literal["fill", "classify", "tag", "embed"] = "fill"
-    """Task of the model; `embed` learns from pairs of texts. From images, `fill` learns to predict masked patches."""
+    task: Literal["fill", "classify", "tag", "embed", "cbow", "skip_gram"] = "fill"
+    """Task of the model; `embed` learns from pairs of texts, `cbow` and `skip_gram` learn vectors of words. From
+    images, `fill` learns to predict masked patches."""
     source: Input
     encoder: AnyStack
-    head: Annotated[MLMHead | Classes | Tags | Pixels | NoHead, Field(discriminator="kind")]
+    head: Annotated[MLMHead | BagHead | Classes | Tags | Pixels | NoHead, Field(discriminator="kind")]
 
     @property
     def has_pair_types(self) -> bool:
@@ -301,17 +313,21 @@ class EncoderOnly(Model):
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
-        yield from find_stack_faults("encoder", self.encoder, self.width)
+        yield from find_stack_faults("encoder", self.encoder, self.width, may_be_empty=isinstance(self.head, BagHead))
         if isinstance(self.source, Patches):
             yield from self._find_image_faults(self.source)
         else:
             yield from find_grid_faults("encoder", self.encoder)
-        if isinstance(self.head, MLMHead) and not isinstance(self.source, Tokens):
-            yield Fault("head.kind", "is 'mlm', but the source has no tokens.", "Use tokens.")
+        if isinstance(self.head, MLMHead | BagHead) and not isinstance(self.source, Tokens):
+            yield Fault("head.kind", f"is '{self.head.kind}', but the source has no tokens.", "Use tokens.")
         if isinstance(self.head, Pixels) and not isinstance(self.source, Patches):
             yield Fault("head.kind", "is 'pixels', but the source has no images.", "Use 'mlm'.")
+        if isinstance(self.head, BagHead) and self.encoder.layers:
+            what = f"is {self.encoder.layers}, but a layer would show the head the tokens that it must predict."
+            yield Fault("encoder.layers", what, "Use 0.")
         fill_head = Pixels if isinstance(self.source, Patches) else MLMHead
         heads_by_task: TaskHeads = {"fill": fill_head, "classify": Classes, "tag": Tags, "embed": NoHead}
+        heads_by_task |= {"cbow": BagHead, "skip_gram": BagHead}
         yield from find_task_faults(self.task, self.head, heads_by_task)
 
     def _find_image_faults(self, source: Patches) -> Iterator[Fault]:
@@ -338,8 +354,12 @@ ModelConfig = Annotated[EncoderDecoder | DecoderOnly | EncoderOnly, Field(discri
 AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
 
 
-def find_stack_faults(path: str, stack: Stack | Recurrent, width: int) -> Iterator[Fault]:
+def find_stack_faults(
+    path: str, stack: Stack | Recurrent, width: int, *, may_be_empty: bool = False
+) -> Iterator[Fault]:
     """Yield the faults between the parts of a stack."""
+    if not stack.layers and not may_be_empty:
+        yield Fault(f"{path}.layers", "is 0, but only the head of word2vec (bag) reads embeddings.", "Use 1 or more.")
     if isinstance(stack, Recurrent):
         if stack.bidirectional and path == "decoder":
             yield Fault(f"{path}.bidirectional", "is true, but a decoder cannot read what comes next.", "Use false.")

@@ -235,7 +235,8 @@ class Stack(Frozen):
     """A stack of equal Transformer layers, with its positions and norms."""
 
     kind: Literal["attention"] = "attention"
-    layers: Annotated[int, Field(gt=0, le=limits.LAYERS)]
+    layers: Annotated[int, Field(ge=0, le=limits.LAYERS)]
+    """0 for word2vec alone: its embeddings go straight to the head."""
     placement: Literal["pre", "post"]
     """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
     norm: Norm = LayerNorm()

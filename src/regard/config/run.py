@@ -246,7 +246,7 @@ METRIC_TASKS = {
     "bleu": ("translate",),
     "chrf": ("translate",),
     "bits_per_byte": ("translate", "continue"),
-    "perplexity": ("translate", "continue", "fill", "restore"),
+    "perplexity": ("translate", "continue", "fill", "restore", "cbow", "skip_gram"),
     "f1": LABEL_TASKS,
     "retrieval_at_1": ("embed",),
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 from regard.base.errors import RegardError
 from regard.base.files import AnyPath, create_folder, explain_full_disk
 from regard.config import codec
-from regard.config.exportable import find_recurrent_obstacles
+from regard.config.exportable import find_layer_obstacles
 from regard.store.export_folder import default_folder
 
 
@@ -122,7 +122,7 @@ def export_model(
             "The folder exists already.", where=str(folder), fix="Choose another name (--out), or add --replace."
         )
     settings = codec.MODEL_FILES.load(path / MODEL)
-    if recurrent := tuple(find_recurrent_obstacles(settings)):
+    if recurrent := tuple(find_layer_obstacles(settings)):
         fix = "Run it with PyTorch: `regard translate`, `generate` and `serve` do."
         raise RegardError(f"{target} cannot represent the model: {'; '.join(recurrent)}.", where=str(path), fix=fix)
     with explain_full_disk(folder), create_folder(folder, replace=replace) as temporary_folder:

@@ -19,7 +19,7 @@ from regard.config import parts
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
-from regard.models.heads import ClassHead, IdentityHead, LMHead, MLMHead, PixelHead, TagHead
+from regard.models.heads import BagHead, ClassHead, IdentityHead, LMHead, MLMHead, PixelHead, TagHead
 from regard.models.init import init_weights
 from regard.models.inputs import ConvolutionInput, MelInput, PatchInput, TokenInput
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
@@ -97,11 +97,16 @@ def _assemble(settings: config.AnyModel) -> AnyModel:
         case config.EncoderOnly():
             source = _make_input(settings.source, width)
             encoder = _make_stack("encoder", settings.encoder, width, is_decoder=False)
-            encoder_head = (
-                _make_pixel_head(settings.head, settings, source)
-                if isinstance(settings.head, config.Pixels)
-                else _make_head(settings.head, source, width, settings.encoder)
-            )
+            encoder_head: PixelHead | BagHead | LMHead | MLMHead | ClassHead | TagHead | IdentityHead
+            match settings.head:
+                case config.Pixels():
+                    encoder_head = _make_pixel_head(settings.head, settings, source)
+                case config.BagHead(window=window):
+                    assert isinstance(source, TokenInput)  # noqa: S101 - validated by the configuration
+                    lm_head = _make_lm_head(source.embedding, width, tied=False, bias=False)
+                    encoder_head = BagHead(window if settings.task == "cbow" else 0, lm_head)
+                case _:
+                    encoder_head = _make_head(settings.head, source, width, settings.encoder)
             return EncoderOnly(source, encoder, encoder_head, _make_mask(settings.encoder, no_mask()))
         case _:
             assert_never(settings)

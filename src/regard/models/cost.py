@@ -275,14 +275,14 @@ def _sequential(settings: config.AnyModel, source: int, target: int) -> Parts:
 
 
 def _head(
-    head: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.Pixels | config.NoHead,
+    head: config.AnyHead,
     width: int,
     vocabulary: int,
     batch_size: int,
     tokens: int,
 ) -> Parts:
     match head:
-        case config.LMHead():
+        case config.LMHead() | config.BagHead():
             flops = 2 * batch_size * tokens * width * vocabulary
         case config.MLMHead():
             flops = 2 * batch_size * tokens * width * (width + vocabulary)
@@ -322,6 +322,8 @@ def _activations(settings: config.AnyModel, batch_size: int, source: int, target
             activations["logits"] = batch_size * target * settings.tokens.vocabulary
     elif isinstance(settings.head, config.MLMHead) and isinstance(settings.source, config.Tokens):
         activations["logits"] = batch_size * source * (settings.source.vocabulary + 4 * width)
+    elif isinstance(settings.head, config.BagHead) and isinstance(settings.source, config.Tokens):
+        activations["logits"] = batch_size * source * (settings.source.vocabulary + width)
     return activations
 
 

@@ -57,6 +57,41 @@ class MLMHead(nn.Module):
         return self.norm(self.activation(self.dense(x)))
 
 
+class BagHead(nn.Module):
+    """Head of word2vec: at every position the mean of the vectors around it, then the output matrix.
+
+    Args:
+        window: Neighbours on each side; 0: the vector of the position itself (skip-gram).
+        lm_head: The output matrix.
+    """
+
+    def __init__(self, window: int, lm_head: LMHead) -> None:
+        super().__init__()
+        self.window = window
+        self.lm_head = lm_head
+
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
+        """(B, T, D) -> (B, T, vocabulary)."""
+        return self.lm_head(self.average(x, valid), valid)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def average(self, x: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the mean of up to `window` valid vectors on each side: (B, T, D) -> (B, T, D)."""
+        if not self.window:
+            return x
+        weights = x.new_ones(x.shape[:2]) if valid is None else valid.to(x.dtype)  # (B, T)
+        x = x * weights[..., None]
+        sums, counts = (self._sum_windows(values) - values for values in (x, weights[..., None]))
+        return sums / counts.clamp(min=1)
+
+    def _sum_windows(self, x: Tensor) -> Tensor:
+        width = 2 * self.window + 1
+        means = F.avg_pool1d(x.transpose(1, 2), width, stride=1, padding=self.window)  # (B, D, T); beyond the ends 0
+        return width * means.transpose(1, 2)
+
+
 class ClassHead(nn.Module):
     """Classification head: one label per sequence, from its first or last valid vector or the mean of valid vectors."""
 
@@ -166,4 +201,4 @@ class IdentityHead(nn.Module):
         __call__ = forward
 
 
-Head = LMHead | MLMHead | ClassHead | TagHead | PixelHead | IdentityHead
+Head = LMHead | MLMHead | BagHead | ClassHead | TagHead | PixelHead | IdentityHead

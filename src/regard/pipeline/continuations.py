@@ -78,7 +78,10 @@ def _count_shared(prompts: Sequence[Ids]) -> int:
     """Return the length of the beginning that all prompts share, without the last token of any of them."""
     if len(prompts) == 1:
         return 0
-    first, last = min(prompts), max(prompts)  # in alphabetical order: what these two share, all share
+    first, last = (
+        min(map(tuple, prompts)),
+        max(map(tuple, prompts)),
+    )  # in alphabetical order: what these two share, all share
     limit = min(map(len, prompts)) - 1
     return next((n for n in range(limit) if first[n] != last[n]), limit)
 

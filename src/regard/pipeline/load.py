@@ -41,6 +41,8 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "tag": Classifier,
     "embed": Embedder,
     "classify_images": ImageClassifier,
+    "cbow": Embedder,
+    "skip_gram": Embedder,
 }
 
 
@@ -211,7 +213,7 @@ def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipelin
     if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
         return TextGenerator(model, tokenizers, settings)
     if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly):
-        if "embed" in (task, settings.task):
+        if task == "embed" or settings.task in ("embed", "cbow", "skip_gram"):
             return Embedder(model, tokenizers, settings, read_pooling(stored.path))
         pipeline_class = FillMask if settings.task == "fill" else Classifier
         return pipeline_class(model, tokenizers, settings)

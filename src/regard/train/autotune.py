@@ -30,7 +30,7 @@ from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.build import build
 from regard.models.cost import cost
-from regard.models.heads import LMHead, MLMHead
+from regard.models.heads import BagHead, LMHead, MLMHead
 from regard.nn.autocast_attention import set_attention_float32
 from regard.nn.stack import Stack
 from regard.store.size_check import check_fits_memory
@@ -255,7 +255,7 @@ class StepTimer:
     def _vocabulary_size(self) -> int:
         """Return the rows of the output matrix; 0 for a classification or tagging head."""
         head = self.model.head
-        head = head.lm_head if isinstance(head, MLMHead) else head
+        head = head.lm_head if isinstance(head, MLMHead | BagHead) else head
         return int(head.projection.weight.size(0)) if isinstance(head, LMHead) else 0
 
     def _set_logit_rows(self, logit_rows: int) -> None:
@@ -316,7 +316,7 @@ def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
         return torch.zeros_like(tokens[:, 0])  # (B)
     if kind == "mlm":
         return tokens.masked_fill(torch.rand(tokens.shape) > run.masking.probability, IGNORE_INDEX)
-    return tokens if kind == "lm" else torch.zeros_like(tokens)
+    return tokens if kind in ("lm", "bag") else torch.zeros_like(tokens)
 
 
 def count_flops(run: Run, length: int) -> float:

@@ -28,6 +28,7 @@ from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.batches.prompt_response import PromptResponse
 from regard.data.batches.tasks import Task, build_task
+from regard.data.batches.word2vec import Cbow, SkipGram
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, FileInfo
 from regard.data.readers.text_files import is_url
@@ -425,8 +426,14 @@ def make_task(
         if kind == "fill":
             return shards, MaskedPatches(patches, size, augmentation, seed, run.masking.probability)
         return shards, ClassifyImages(patches, size, augmentation, seed)
+    max_length = min(run.data.max_length, run.data.batch_tokens)
     if kind in ("fill", "restore") and shards.streams == ("source",):
-        shards = shards.split_long(min(run.data.max_length, run.data.batch_tokens) - 2)  # 2 special tokens are added
+        shards = shards.split_long(max_length - 2)  # 2 special tokens are added
+    if kind == "cbow":
+        return shards.split_long(max_length), Cbow(tokenizers.source.specials)
+    if kind == "skip_gram":
+        window = run.model.head.window  # type: ignore[union-attr]
+        return shards.split_long(max_length), SkipGram(tokenizers.source.specials, run.data.seed, window)
     has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)
     if has_language_tags and not all(shards.languages):
         raise RegardError(
@@ -446,7 +453,7 @@ def make_task(
         whole_words=run.masking.whole_words,
         pairs=shards.streams == ("source", "target"),
         types=run.model.family == "encoder_only" and run.model.has_pair_types,
-        max_length=min(run.data.max_length, run.data.batch_tokens),
+        max_length=max_length,
         starts_with_bos=starts_with_bos,
     )
     return shards, task

@@ -18,7 +18,7 @@ from regard.data.batches.batch import Batch
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.heads import LMHead, MLMHead, PixelHead, pool_states
+from regard.models.heads import BagHead, LMHead, MLMHead, PixelHead, pool_states
 from regard.models.inputs import PatchInput, cut_patches
 from regard.train.contrastive import contrastive_loss, find_duplicates
 from regard.train.loss import LossSums, class_loss, pixel_loss, token_loss
@@ -111,6 +111,8 @@ class Objective(nn.Module):
     def _loss(self, x: Tensor, labels: Tensor, valid: Tensor | None) -> LossSums:
         head: nn.Module = self.model.head
         label_smoothing, r_drop = (self.label_smoothing, self.r_drop) if self.training else (0.0, 0.0)
+        if isinstance(head, BagHead):
+            x, head = head.average(x, None if valid is None else valid.to(x.device)), head.lm_head
         if not isinstance(head, LMHead | MLMHead):  # few classes: chunking saves nothing
             logits = head(x, None if valid is None else valid.to(x.device))  # (B, classes) or (B, T, classes)
             labels = labels.flatten().to(x.device)  # (N)

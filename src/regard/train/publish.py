@@ -29,6 +29,8 @@ _LABEL_UNITS = {
     "tag": "tagged words seen",
     "fill": "masked tokens",
     "embed": "pairs seen",
+    "cbow": "tokens seen",
+    "skip_gram": "tokens seen",
 }
 
 

@@ -19,6 +19,7 @@ from regard.data.batches.tasks import (
     Translate,
     build_task,
 )
+from regard.data.batches.word2vec import Cbow, SkipGram
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.data.factories import SPECIALS as S
@@ -174,10 +175,11 @@ NOISY: list[Task] = [
     MaskedLM(S, seed=1, text_ids=TEXT_IDS, masking="bert"),
     MaskedLM(S, seed=1, text_ids=TEXT_IDS, boundaries=(np.arange(100) % 3 == 0, np.zeros(100, np.bool_))),
     SpanCorruption(S, tuple(range(100, 130)), seed=1),
+    SkipGram(S, seed=1, window=5),
 ]
 
 
-@pytest.mark.parametrize("task", NOISY, ids=["bert", "words", "restore"])
+@pytest.mark.parametrize("task", NOISY, ids=["bert", "words", "restore", "skip_gram"])
 def test_noise_depends_on_seed_epoch_and_sample_only(task: Task) -> None:
     token_lists = make_texts(50, seed=3)
     whole = task.make_arrays(make_samples([(text,) for text in token_lists], epoch=2))
@@ -290,6 +292,7 @@ every_task = pytest.mark.parametrize(
         Classify(S, max_length=31),
         Classify(S, pairs=True, max_length=27),
         Tag(S),
+        Cbow(S),
         *NOISY,
     ],
     ids=lambda task: type(task).__name__,
@@ -331,6 +334,28 @@ def test_row_lengths_match_the_rows(task: Task) -> None:
     lengths = np.array([[len(sample[stream]) for sample in used] for stream in range(len(task.needs))])
     wide = [array.shape[1] for array in (rows.source, rows.target) if array is not None]
     assert wide == task.row_lengths(lengths).max(axis=1).tolist()
+
+
+def test_cbow_labels_every_token_that_has_neighbours() -> None:
+    rows = Cbow(S).make_arrays(make_samples([([1, 2, 3],), ([4],), ([],)]))
+    assert to_list(rows.source) == [[1, 2, 3], [4, S.pad, S.pad], [S.pad] * 3]
+    assert to_list(rows.labels) == [[1, 2, 3], [IGNORE_INDEX] * 3, [IGNORE_INDEX] * 3]
+
+
+def test_skip_gram_labels_tokens_with_all_of_their_neighbours_alike() -> None:
+    text = list(range(10, 30))
+    counts = Counter[tuple[int, int]]()
+    for epoch in range(400):
+        rows = SkipGram(S, seed=1, window=2).make_arrays(make_samples([(text,)], epoch=epoch))
+        assert to_list(rows.source) == [text]
+        labels = to_list(rows.labels)[0]
+        counts.update((place, label - text[place]) for place, label in enumerate(labels) if label != IGNORE_INDEX)
+    assert {offset for _, offset in counts} == {-2, -1, 1, 2}
+    assert min(place for place, _ in counts) == 0
+    assert (0, -1) not in counts
+    middle = [counts[10, offset] for offset in (-2, -1, 1, 2)]
+    assert sum(middle) == 400
+    assert min(middle) > 70  # 100 in the mean
 
 
 def test_tasks_take_their_tokens_from_the_tokenizer() -> None:

@@ -29,7 +29,7 @@ from regard.data.batches.truncation import text_budget, truncate, truncated_leng
 from regard.text.specials import SpecialIds
 from regard.text.tokenizer_pair import TokenizerPair
 
-MASKING, REPLACE, REPLACEMENT, SPAN_SPLITS, KEPT_SPLITS = range(5)  # purpose of a random key
+MASKING, REPLACE, REPLACEMENT, SPAN_SPLITS, KEPT_SPLITS, NEIGHBOR = range(6)  # purpose of a random key
 
 
 class Task(Protocol):

@@ -166,6 +166,9 @@ def model_for(task: TaskKind, preset: str) -> tuple[TaskKind, AnyModel]:
         RegardError: If a model of this family cannot learn the task.
     """
     model = codec.preset(preset)
+    if model.task in ("cbow", "skip_gram"):
+        fix = f'Write a run file with model.preset = "{preset}" and a tokenizer of words (docs/encoders.md).'
+        raise RegardError(f"There is no recipe for the preset '{preset}'.", fix=fix)
     if task == "continue" and model.family == "encoder_only":
         return "fill", model
     if task == "translate" and model.family == "encoder_only":
