@@ -1,6 +1,17 @@
 """All attacks, in the order of the docs page."""
 
-from tests.hostile import corpora, imports, links, manifests, pickles, settings, states, tensors, tokenizer_files
+from tests.hostile import (
+    corpora,
+    images,
+    imports,
+    links,
+    manifests,
+    pickles,
+    settings,
+    states,
+    tensors,
+    tokenizer_files,
+)
 from tests.hostile.attack import ATTACKS, Attack
 
 KINDS = (
@@ -12,6 +23,7 @@ KINDS = (
     tensors,
     tokenizer_files,
     corpora,
+    images,
     imports,
 )  # in the order of the page
 

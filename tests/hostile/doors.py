@@ -17,9 +17,10 @@ import pytest
 
 import regard
 from regard.base.files import seal
-from regard.config.run import AnySource, Jsonl, Lines, Tmx
+from regard.config.run import AnySource, Images, Jsonl, Lines, Tmx
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
+from regard.data.readers.images import is_idx
 from regard.data.shards.prepare import open_corpus
 from regard.exchange import parity
 from regard.exchange.export import export_model
@@ -151,8 +152,9 @@ def _read(path: Path) -> int:
     kinds: dict[str, AnySource] = {
         ".jsonl": Jsonl(path=str(path)),
         ".tmx": Tmx(path=str(path), languages=("en", "de")),
+        ".png": Images(path=str(path)),
     }
-    source = kinds.get(path.suffix, Lines(source=str(path)))
+    source = kinds.get(path.suffix, Images(path=str(path)) if is_idx(str(path)) else Lines(source=str(path)))
     corpus_reader = Corpus([source])
     corpus_reader.hash_files()
     return sum(1 for _ in corpus_reader.examples(Defects()))

@@ -17,6 +17,7 @@ TEACHERS = 64  # models that a run is distilled from
 MAX_REPORTED = 20  # faults that a message lists; it counts the rest
 
 LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each one is a Python object (or a thread), even if its tensors are tiny
+PIXELS = 1 << 26  # of one image: 8192 x 8192
 SIZE = 1 << 40  # any other size in the settings
 
 

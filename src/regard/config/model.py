@@ -95,6 +95,8 @@ class Patches(Frozen):
         for name in ("mean", "deviation"):
             if (count := len(getattr(self, name))) not in (0, self.channels):
                 yield Fault(f"{path}.{name}", f"has {count} values for {self.channels} channels.", "Give one for each.")
+        if self.size is not None and self.size[0] * self.size[1] > limits.PIXELS:
+            yield Fault(f"{path}.size", f"is more than {limits.PIXELS:,} pixels.", "Use smaller images.")
         if self.size is not None and any(side % self.patch for side in self.size):
             height, width = self.size
             what = f"is {height} x {width}, which does not divide into patches of {self.patch} x {self.patch}."

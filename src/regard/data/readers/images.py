@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from regard.base.extras import import_optional
+from regard.base.limits import PIXELS
 from regard.config.sources import Images
 from regard.data.example import CorpusError, Defects, Example, Image, Location
 from regard.data.readers.jsonl import format_label
@@ -27,7 +28,6 @@ from regard.data.readers.text_files import (
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")  # other decoders of Pillow are never tried
-MAX_PIXELS = 1 << 26  # of one image: 8192 x 8192
 MAX_FILE_BYTES = 1 << 28
 _GREY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F")  # and "I;16": more than 8 bits per value
@@ -100,14 +100,14 @@ def _resize(picture: Any, channels: int, source: Images) -> Image:
 
 
 def _check_size(height: int, width: int, where: str) -> None:
-    if height * width > MAX_PIXELS:
+    if height * width > PIXELS:
         raise _too_large(where, f"{width:,} x {height:,} pixels")
     if not height or not width:
         raise CorpusError("The image has no pixels.", where=where, fix=_INTACT)
 
 
 def _too_large(where: str, size: str = "The image") -> CorpusError:
-    what = f"{size} {'is' if size == 'The image' else 'are'} more than {MAX_PIXELS:,} pixels."
+    what = f"{size} {'is' if size == 'The image' else 'are'} more than {PIXELS:,} pixels."
     return CorpusError(what, where=where, fix="Scale the image down, or remove it.")
 
 

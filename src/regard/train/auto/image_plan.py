@@ -1,6 +1,6 @@
 """Make a run from images and the user's requests, with a reason for every choice."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
 from typing import Any
@@ -50,15 +50,12 @@ class ImagePlan(CorpusPlan):
     @property
     def recipe(self) -> Recipe:
         """The recipe for this number of images."""
-        if self.task == "classify":
-            check_labelled(self.stats)
-        recipes = IMAGES if self.task == "classify" else MASKED_IMAGES
-        recipe = next(recipe for recipe in recipes if self.size <= recipe.max_size)
-        preset = recipe.preset if self.preset in (None, "parent") else self.preset
+        recipe = recipe_for_images(self.task, self.stats)
+        preset = self.preset or recipe.preset
         model = codec.preset(preset)
         if not isinstance(model, EncoderOnly) or not isinstance(model.source, Patches):
             raise RegardError(f"Preset '{preset}' reads no images.", fix=f"Use {recipe.preset}.")
-        return recipe
+        return replace(recipe, preset=preset)
 
     @property
     def smaller_recipes(self) -> list[Recipe]:
@@ -217,8 +214,19 @@ class ImagePlan(CorpusPlan):
         return f"{size}: preset {recipe.preset} ({format_count(parameters)} parameters), because {recipe.reason}."
 
 
-def check_labelled(stats: CorpusStats) -> None:
-    """Raise an error unless every image has a label."""
+def recipe_for_images(task: TaskKind, stats: CorpusStats) -> Recipe:
+    """Return the recipe for a task and a number of images.
+
+    Raises:
+        RegardError: If an image that is to be classified has no label.
+    """
+    if task == "classify":
+        _check_labelled(stats)
+    recipes = IMAGES if task == "classify" else MASKED_IMAGES
+    return next(recipe for recipe in recipes if stats.examples <= recipe.max_size)
+
+
+def _check_labelled(stats: CorpusStats) -> None:
     labelled = sum(stats.labels.values())
     if labelled < stats.examples:
         missing = stats.examples - labelled

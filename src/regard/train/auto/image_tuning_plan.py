@@ -8,7 +8,7 @@ from regard.config import codec
 from regard.config.model import AnyModel, EncoderOnly, Patches
 from regard.config.run import RunTokenizer
 from regard.config.toml_file import to_dict
-from regard.train.auto.image_plan import ImagePlan
+from regard.train.auto.image_plan import ImagePlan, recipe_for_images
 from regard.train.auto.recipes import Recipe, TaskKind
 from regard.train.auto.tuning_plan import BASE_RATE, BASE_WIDTH, LORA_FACTOR, MAX_RATE, PARENT, TuningPlan
 
@@ -38,9 +38,9 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
     @property
     def recipe(self) -> Recipe:
         """The hyperparameters for this model, these images and this way of tuning."""
+        recipe = recipe_for_images(self.task, self.stats)
         peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / self.parent.width) ** 1.5)
         peak *= LORA_FACTOR if self.tuning.lora is not None else 1
-        recipe = super(TuningPlan, self).recipe  # that of images
         return replace(recipe, preset=PARENT, epochs=EPOCHS, peak=float(f"{peak:.2g}"))
 
     @property
