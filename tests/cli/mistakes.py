@@ -33,6 +33,9 @@ def make_folder(folder: Path) -> None:
     (folder / "cut.en.gz").write_bytes(gzip.compress((folder / "train.en").read_bytes())[:-200])
     (folder / "run.toml").write_text("[train]\nupdatse = 5\n")
     (folder / "no-corpus.toml").write_text('[model]\npreset = "tiny"\n')
+    (folder / "corpus.toml").write_text(
+        '[model]\npreset = "tiny"\n[[data.train]]\nkind = "lines"\nsource = "train.en"\n'
+    )
     (folder / "not.toml").write_text("this is = = not toml\n")
     (folder / "full").mkdir()
     (folder / "full" / "important.txt").touch()
@@ -239,7 +242,8 @@ MISTAKES = [  # command, exit code, and what the error must name
     ("settings train.schedul", 1, "train.schedul"),
     ("prepare missing.toml shards --tokenizer .", 1, "missing.toml"),
     ("prepare no-corpus.toml shards --tokenizer .", 1, "no-corpus.toml"),
-    ("prepare no-corpus.toml shards", 2, "--tokenizer"),
+    ("prepare no-corpus.toml shards", 1, "data.train"),
+    ("prepare corpus.toml shards", 1, "--tokenizer is missing"),
     ("demo --out full", 1, "full"),
     ("demo --out train.en", 1, "train.en"),
     ("demo --updates 0", 2, "--updates"),
