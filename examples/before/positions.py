@@ -128,7 +128,7 @@ def run(options: Options) -> Report:
     train, test = read_pairs(options, count, tests)
     longest = max(len(pair[0].split()) for pair in train)
     rows, lines = [], {}
-    for kind in KINDS:
+    for kind in REJECTED if options.small else KINDS:
         training = Training(updates, 2048, peak=0.003, vocabulary=300 if options.small else 3000)
         named = kind if kind not in REJECTED else "sinusoidal" if kind == "normalised" else "none"
         position = {"kind": named} | ({"length": 128} if named == "learned" else {})

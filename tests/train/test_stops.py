@@ -14,10 +14,10 @@ ROOT = Path(__file__).parents[2]
 STOPS = 8  # of each kind of run, in two runs; `python -m tests.train.stops` makes more
 
 
-@pytest.mark.parametrize("task", [*TASKS, EARLY, RECURRENT])
-def test_stops_leave_no_trace(task: str) -> None:
-    command = [sys.executable, "-m", "tests.train.stops", task, "--stops", str(STOPS)]
+@pytest.mark.parametrize(("task", "stops"), [*((task, STOPS) for task in (*TASKS, EARLY)), (RECURRENT, 3)])
+def test_stops_leave_no_trace(task: str, stops: int) -> None:
+    command = [sys.executable, "-m", "tests.train.stops", task, "--stops", str(stops)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     assert result.returncode == 0, result.stdout + result.stderr
-    assert f"{task}: {STOPS} of {STOPS} stops as meant; 0 files differ" in result.stdout
+    assert f"{task}: {stops} of {stops} stops as meant; 0 files differ" in result.stdout
