@@ -104,7 +104,8 @@ class _Shortcut:
         if route is None:
             await self.app(scope, receive, send)
             return
-        scope["route"], request = route, Request(scope, receive)
+        scope["app"], scope["route"] = self.app, route  # Starlette answers forms that cannot be read for an app only
+        request = Request(scope, receive)
         try:
             response: Response = await route.endpoint(request)
         except StarletteHTTPException as error:
