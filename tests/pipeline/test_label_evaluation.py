@@ -103,7 +103,7 @@ def test_fifty_labels_stay_readable(tmp_path: Path) -> None:
         ("tag", "good\t1\nbad\t2\n", "test.tsv", (), "holds labelled texts, and this model's task is 'tag'"),
         ("classify", "good dog\t1\nbad cat\t2\n", "test.tsv", (), "knows none of the labels of the data: 1, 2"),
         ("classify", TABLE, "test.tsv", ("--into", "de"), "--into is not for labelled data"),
-        ("classify", TABLE, "test.tsv", ("--text", "test.tsv"), "--data cannot be combined"),
+        ("classify", TABLE, "test.tsv", ("--text", "test.tsv"), "cannot be combined"),
         ("classify", "", "test.tsv", (), "empty"),
         ("fill", "good\t1\nbad\t2\n", "test.tsv", (), "holds labelled texts, and this model's task is 'fill'"),
     ],
@@ -134,7 +134,7 @@ def test_hypotheses_of_another_length_are_refused(tmp_path: Path) -> None:
     assert "Line 1 of --hypotheses has 2 tags for 3 words." in done.errors
     (tmp_path / "theirs").write_text("D N\n")
     done = run_command("evaluate", "--hypotheses", str(tmp_path / "theirs"), *data)
-    assert "--hypotheses has 1 line, --data has 2 texts." in done.errors
+    assert "--hypotheses has 1 line, --data has 2 examples." in done.errors
 
 
 def test_pseudo_perplexity_masks_every_token_once(models: dict[str, Path], tmp_path: Path) -> None:
