@@ -29,7 +29,7 @@ TUNING = ["--updates", "155", "--set", "validation.every=155", "--set", "train.s
 METHODS = {"full": TUNING, "lora": [*TUNING, "--lora", "8"], "pretrained": TUNING}
 NAMES = {"0": "negative", "1": "positive"}  # the labels of the files, and as a prompt writes them
 TEMPLATE = r"Review: {text}\nSentiment: {label}\n\n"
-COMPARISONS = (("full", "lora"), ("pretrained", "scratch"), ("full", "scratch"))
+COMPARISONS = (("full", "lora"), ("pretrained", "scratch"), ("full", "scratch"), ("full", "baseline"))
 RESAMPLES = 10_000
 
 
