@@ -25,7 +25,7 @@ from regard.train.start import start
 from regard.train.worker import Worker
 
 OPTIONS_FILE, EVENTS_FILE = "options.json", "events.jsonl"
-PATH_OPTIONS = ("run", "out", "resume", "parent")
+PATH_OPTIONS = ("run", "out", "resume", "parent", "add_tokens", "chat_template")
 POLL_SECONDS = 0.1
 CTRL_C = 128 + signal.SIGINT
 
