@@ -29,7 +29,7 @@ def main() -> None:
     if options.again:
         nearest = np.array([[int(n) - 1 for n in line.split()] for line in read_lines(options.again)]).T
     else:
-        embedder = regard.load(options.model)
+        embedder = regard.load_embedder(options.model)
         first, second = (normalize(embedder.embed(lines)) for lines in sides)
         nearest = np.stack([(first @ second.T).argmax(axis=1), (second @ first.T).argmax(axis=1)])
     if options.output:
