@@ -20,8 +20,8 @@ FILES = {
     "wnut": [f"wnut17/{name}.gz" for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")],
 }
 OPTIONS = {
-    "ewt": ["--updates", "60", "--set", "validation.every=60", "--set", "train.save_every=20"],
-    "wnut": ["--updates", "110", "--set", "validation.every=110", "--set", "train.save_every=35"],
+    "ewt": ["--updates", "240", "--set", "validation.every=240", "--set", "train.save_every=120"],
+    "wnut": ["--updates", "330", "--set", "validation.every=110", "--set", "train.save_every=110"],
 }
 EVALUATIONS: dict[str, dict[str, list[str]]] = {
     "ewt": {"ewt": []},

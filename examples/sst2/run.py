@@ -25,7 +25,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TRAIN, DEV, TEST = (f"sst2_sentences/{split}.tsv.gz" for split in ("train", "dev", "test"))
 SEEDS = (1, 2, 3)
-TUNING = ["--updates", "155", "--set", "validation.every=155", "--set", "train.save_every=40"]  # one epoch
+TUNING = ["--updates", "310", "--set", "validation.every=155", "--set", "train.save_every=155"]  # two epochs
 METHODS = {"full": TUNING, "lora": [*TUNING, "--lora", "8"], "pretrained": TUNING}
 NAMES = {"0": "negative", "1": "positive"}  # the labels of the files, and as a prompt writes them
 TEMPLATE = r"Review: {text}\nSentiment: {label}\n\n"
