@@ -101,6 +101,8 @@ def run(options: Options) -> Report:
     ]
     lines = {"n-grams": characters} | {name: [value] * len(characters) for name, (value, *_) in networks.items()}
     uniform = log(len(vocabulary)) / log(2)
+    best = min(characters)
+    behind = [name for name, (value, *_) in networks.items() if value > best]
     sampled = " ".join(write_text(model, vocabulary, "KING", 160).split())
     return Report(
         "Perplexity: what a longer memory is worth",
@@ -113,5 +115,10 @@ def run(options: Options) -> Report:
         notes=[
             f"5-grams of characters, sampled: `{sampled}`",
             f"The best n-grams of characters are {1 + int(np.argmin(characters))}-grams: longer ones are too rare.",
+            *(
+                [f"Behind the best n-grams ({best:.3f}) after so little training: {', '.join(behind)}."]
+                if behind
+                else []
+            ),
         ],
     )
