@@ -16,12 +16,11 @@ from regard.base.limits import PIXELS
 from regard.config.sources import Images
 from regard.data.example import CorpusError, Defects, Example, Image, Location
 from regard.data.readers.jsonl import format_label
-from regard.data.readers.parquet import BATCH_ROWS, PARQUET_FIX
+from regard.data.readers.parquet import BATCH_ROWS, open_parquet
 from regard.data.readers.text_files import (
     TruncatedError,
     is_url,
     list_files,
-    open_binary,
     read_decompressed,
     strip_compression,
 )
@@ -220,32 +219,23 @@ class _IdxReader:
 
 
 def _read_parquet(path: str, source: Images, defects: Defects) -> Iterator[Example]:
-    arrow = import_optional("pyarrow", "formats", "Reading Parquet")
-    parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
     row = 1
-    with open_binary(path) as raw_file:
-        try:
-            with parquet.ParquetFile(raw_file, pre_buffer=False) as file:
-                names = file.schema_arrow.names
-                label_column = source.label_column or ("label" if "label" in names else None)
-                columns = [source.image_column, *([label_column] if label_column else [])]
-                for name in columns:
-                    if names.count(name) != 1:
-                        fix = f"The file has these columns: {', '.join(names)}."
-                        raise CorpusError(f"There is no column '{name}'.", where=path, fix=fix)
-                for batch in file.iter_batches(batch_size=BATCH_ROWS // 16, columns=columns, use_threads=False):
-                    for record in batch.to_pylist():
-                        where, value = Location(path, row), record[source.image_column]
-                        content = value.get("bytes") if isinstance(value, dict) else value
-                        if not isinstance(content, bytes):
-                            what = f"Column '{source.image_column}' holds no encoded image."
-                            raise CorpusError(what, where=str(where), fix="Name a column with the bytes of the images.")
-                        label = (
-                            None if label_column is None else format_label(record[label_column], label_column, where)
-                        )
-                        image = decode_image(content, source, str(where), defects)
-                        yield Example(where, "", label=label, image=image)
-                        row += 1
-        except (arrow.ArrowException, OSError) as error:
-            what = f"The Parquet file is damaged: {error}."
-            raise CorpusError(what, where=str(Location(path, row)), fix=PARQUET_FIX) from error
+    with open_parquet(path, lambda: row) as file:
+        names = file.schema_arrow.names
+        label_column = source.label_column or ("label" if "label" in names else None)
+        columns = [source.image_column, *([label_column] if label_column else [])]
+        for name in columns:
+            if names.count(name) != 1:
+                fix = f"The file has these columns: {', '.join(names)}."
+                raise CorpusError(f"There is no column '{name}'.", where=path, fix=fix)
+        for batch in file.iter_batches(batch_size=BATCH_ROWS // 16, columns=columns, use_threads=False):
+            for record in batch.to_pylist():
+                where, value = Location(path, row), record[source.image_column]
+                content = value.get("bytes") if isinstance(value, dict) else value
+                if not isinstance(content, bytes):
+                    what = f"Column '{source.image_column}' holds no encoded image."
+                    raise CorpusError(what, where=str(where), fix="Name a column with the bytes of the images.")
+                label = None if label_column is None else format_label(record[label_column], label_column, where)
+                image = decode_image(content, source, str(where), defects)
+                yield Example(where, "", label=label, image=image)
+                row += 1

@@ -1,6 +1,7 @@
 """Reader for Parquet files; it streams batches of rows. Locations count rows from 1."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from regard.base.extras import import_optional
@@ -19,21 +20,29 @@ def read_parquet(source: Parquet, defects: Defects) -> Iterator[Example]:
         yield from _read_file(path, source, defects)
 
 
-def _read_file(path: str, source: Parquet, defects: Defects) -> Iterator[Example]:
+@contextmanager
+def open_parquet(path: str, get_row: Callable[[], int]) -> Iterator[Any]:
+    """Open a Parquet file; an error of it inside the block becomes a CorpusError at the current row."""
     arrow = import_optional("pyarrow", "formats", "Reading Parquet")
     parquet = import_optional("pyarrow.parquet", "formats", "Reading Parquet")
-    row = 1
     with open_binary(path) as raw_file:
         try:
             with parquet.ParquetFile(raw_file, pre_buffer=False) as file:
-                _check_columns(arrow, file.schema_arrow, source, path)
-                columns = list(dict.fromkeys(name for name in (source.source, source.target, source.label) if name))
-                for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
-                    yield from _make_examples(batch, path, row, source, defects)
-                    row += batch.num_rows
+                yield file
         except (arrow.ArrowException, UnicodeDecodeError, OSError) as error:
-            what, where = f"The Parquet file is damaged: {error}.", str(Location(path, row))
+            what, where = f"The Parquet file is damaged: {error}.", str(Location(path, get_row()))
             raise CorpusError(what, where=where, fix=PARQUET_FIX) from error
+
+
+def _read_file(path: str, source: Parquet, defects: Defects) -> Iterator[Example]:
+    arrow = import_optional("pyarrow", "formats", "Reading Parquet")
+    row = 1
+    with open_parquet(path, lambda: row) as file:
+        _check_columns(arrow, file.schema_arrow, source, path)
+        columns = list(dict.fromkeys(name for name in (source.source, source.target, source.label) if name))
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
+            yield from _make_examples(batch, path, row, source, defects)
+            row += batch.num_rows
 
 
 def _make_examples(batch: Any, path: str, first_row: int, source: Parquet, defects: Defects) -> Iterator[Example]:
