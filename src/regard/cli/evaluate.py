@@ -93,6 +93,8 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     _write_lines(options.output, [" ".join(labels) for labels in predicted])
     report = score_labels(predicted, expected, options.samples, options.seed)
     evaluation |= asdict(report) | {"matrix": report.matrix.to_dict()}
+    if data.images is not None:
+        evaluation["images"] = evaluation.pop("texts")
     other_predicted = None
     if other_classifier is not None:
         other_predicted = _label(other_classifier, data, options)

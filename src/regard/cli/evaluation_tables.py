@@ -30,8 +30,9 @@ METRIC_NAMES = {
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
     """Print all parts of an evaluation that are present."""
-    if "texts" in evaluation:
-        typer.echo(pluralize(evaluation["texts"], "text"))
+    for key, noun in (("texts", "text"), ("images", "image")):
+        if key in evaluation:
+            typer.echo(pluralize(evaluation[key], noun))
     if "by_label" in evaluation:
         _print_label_report(evaluation)
     elif "scores" in evaluation:
