@@ -49,7 +49,7 @@ from regard.store.run_folder import RunFolder
 from regard.train.distributed import ProcessGroup, connect
 from regard.train.engine import seed_batch
 from regard.train.events import Event
-from regard.train.fit import _resolve
+from regard.train.fit import resolve_run
 from regard.train.processes import SingleProcess
 from regard.train.trainer import Trainer
 
@@ -132,7 +132,7 @@ def serve(case: TrainingCase, folder: Path) -> None:
 def _make_loop(case: TrainingCase, folder: Path, processes: SingleProcess, mode: str) -> RegardLoop:
     run = RUN_FILES.change(case.run(), {"parallel.mode": mode})
     data = read_corpus(run, case.corpus)
-    run = _resolve(run, data)
+    run = resolve_run(run, data)
     processes.arrange(run)
     folder.mkdir(parents=True, exist_ok=True)
     events: list[Event] = []
@@ -146,7 +146,7 @@ def _make_threads(case: TrainingCase, folder: Path) -> dict[str, Callable[[], ob
     place = folder / THREADS
     place.mkdir()
     events: list[Event] = []
-    trainer = Trainer(_resolve(run, data), RunFolder(place), data, events.append)
+    trainer = Trainer(resolve_run(run, data), RunFolder(place), data, events.append)
     return {THREADS: RegardLoop(trainer, events, case.updates)}
 
 

@@ -65,7 +65,7 @@ from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
 from regard.config.parts import attention_stack
 from regard.config.run import Run
 from regard.models.build import build
-from regard.train.fit import _resolve
+from regard.train.fit import resolve_run
 
 CONTESTS = ("tiny", "accumulate2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 TOLERANCE = 1e-4
@@ -76,7 +76,7 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
     """Create our loop and the loops of these names, and check that they compute the same."""
     run = case.run()
     data = read_corpus(run, case.corpus)
-    run = _resolve(run, data)
+    run = resolve_run(run, data)
     regard_loop = make_regard_loop(case, run, data, folder / OURS)
     updates = prebuild_updates(regard_loop.trainer.loader, case.updates)
     label_smoothing = run.train.label_smoothing
@@ -94,7 +94,7 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
         return loop
 
     def make_bfloat16() -> RegardLoop:
-        return make_regard_loop(case, _resolve(case.run("bfloat16"), data), data, folder / "bfloat16")
+        return make_regard_loop(case, resolve_run(case.run("bfloat16"), data), data, folder / "bfloat16")
 
     def make_around() -> RegardLoop:
         loop = make_regard_loop(case, run, data, folder / "around")

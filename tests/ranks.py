@@ -40,7 +40,7 @@ from regard.nn.feedforward import FeedForward
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, load_tensors, save_tensors
 from regard.train.data import prepare_data
-from regard.train.fit import _resolve, fit, follow, resume
+from regard.train.fit import fit, follow, resolve_run, resume
 from regard.train.processes import SingleProcess, connect_processes
 from regard.train.trainer import Trainer
 from tests.train.runs import TASKS, make_small_run, read_metrics, write_corpus
@@ -91,7 +91,7 @@ def prepare(folder: Path, precision: str = "float32", tasks: Iterable[str] = TAS
         run = make_small_run(task, files, changes)
         run_folder = RunFolder(folder / task)
         run_folder.path.mkdir(exist_ok=True)
-        run = _resolve(run, prepare_data(run, run_folder, lambda _: None))
+        run = resolve_run(run, prepare_data(run, run_folder, lambda _: None))
         RUN_FILES.save(run, run_folder.run)
 
 

@@ -43,7 +43,7 @@ from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import Shards
 from regard.train.autotune import autotune
-from regard.train.fit import _resolve
+from regard.train.fit import resolve_run
 
 AS_NANOGPT: dict[str, Any] = {  # exactly its architecture: no biases, and GELU by the error function
     **{f"model.decoder.attention.bias.{name}": False for name in ("query", "key", "value", "output")},
@@ -216,7 +216,7 @@ def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dic
         settings["device"].pop(setting)
     run = RUN_FILES.parse(settings)
     data = read_corpus(run, case.corpus)
-    run = autotune(_resolve(run, data), data, lambda _: None)
+    run = autotune(resolve_run(run, data), data, lambda _: None)
     regard_loop = make_regard_loop(case, run, data, folder / OURS)
     return regard_loop, _peer_settings(run, data.train)
 

@@ -20,7 +20,7 @@ from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Updated
-from regard.train.fit import _resolve
+from regard.train.fit import resolve_run
 from regard.train.objective import Objective
 from regard.train.trainer import Trainer
 
@@ -124,7 +124,7 @@ def _train(
     }  # fmt: skip
     run = RUN_FILES.parse(table, training.settings)
     data = prepare_data(run, RunFolder(folder), lambda _: None)
-    run = _resolve(run, data)
+    run = resolve_run(run, data)
     losses: list[float] = []
 
     def listen(event: Event) -> None:

@@ -33,7 +33,7 @@ from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Updated
-from regard.train.fit import _resolve
+from regard.train.fit import resolve_run
 from regard.train.trainer import Trainer
 
 WORDS = {
@@ -181,7 +181,7 @@ def train_both(folder: Path, size: Size) -> tuple[TrainingOutcome, TrainingOutco
         (folder / f"{name}.de").write_text("".join(f"{line}\n" for line in targets), encoding="utf-8")
     run = make_run(folder, size)
     data = prepare_data(run, RunFolder(folder), lambda _: None)
-    run = _resolve(run, data)
+    run = resolve_run(run, data)
     return (
         train_model(run, data, folder / "with", held_out_sources, is_masked=True),
         train_model(run, data, folder / "without", held_out_sources, is_masked=False),

@@ -7,7 +7,7 @@ from regard.data.batches.batch import Batch
 from regard.store.run_folder import RunFolder
 from regard.train.data import prepare_data
 from regard.train.events import Event
-from regard.train.fit import _resolve
+from regard.train.fit import resolve_run
 from regard.train.loss import LossSums
 from regard.train.objective import Objective
 from regard.train.trainer import Trainer
@@ -23,7 +23,7 @@ def make_trainer(
     run_folder.path.mkdir()
     emit = (lambda _: None) if events is None else events.append
     run_data = prepare_data(run, run_folder, emit)
-    return Trainer(_resolve(run, run_data), run_folder, run_data, emit)
+    return Trainer(resolve_run(run, run_data), run_folder, run_data, emit)
 
 
 class SpikyObjective(Objective):

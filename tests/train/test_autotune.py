@@ -22,7 +22,7 @@ from regard.train import autotune as autotune_module
 from regard.train.autotune import StepTimer, autotune, count_flops, pick_typical_batch, seconds_per_update
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Message
-from regard.train.fit import _resolve
+from regard.train.fit import resolve_run
 from regard.train.objective import Objective
 from tests.train.runs import make_small_run, write_corpus
 
@@ -34,7 +34,7 @@ def prepare_run(folder: Path, changes: dict[str, Any]) -> tuple[Run, RunData]:
     run_folder = RunFolder(folder / "run")
     run_folder.path.mkdir()
     run_data = prepare_data(run, run_folder, lambda _: None)
-    return _resolve(run, run_data), run_data
+    return resolve_run(run, run_data), run_data
 
 
 def test_tuned_settings_are_reported_and_set(tmp_path: Path) -> None:

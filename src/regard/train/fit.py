@@ -255,7 +255,7 @@ def _run(
         if run.tuning is not None and not folder.checkpoints.is_dir():
             run = check_parent(run)
         run_data = prepare_data(run, folder, emit, file_infos)
-        run = _resolve(run, run_data)
+        run = resolve_run(run, run_data)
         check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
         if not processes.can_tune(run):
             run = use_defaults(run)
@@ -331,7 +331,7 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
     return should_stop
 
 
-def _resolve(run: Run, run_data: RunData) -> Run:
+def resolve_run(run: Run, run_data: RunData) -> Run:
     """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
     table = to_dict(run)
     model = table["model"]
