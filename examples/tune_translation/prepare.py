@@ -11,7 +11,7 @@ import gzip
 from itertools import islice
 from pathlib import Path
 
-from sacremoses import MosesPunctNormalizer, MosesTokenizer  # type: ignore[import-untyped]
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 LANGUAGES = ("en", "de")
 PAIRS = 200_000  # more than the run reads
