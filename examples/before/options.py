@@ -2,6 +2,9 @@
 
 import gzip
 import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +20,19 @@ class Options:
     small: bool = False
     """A few seconds on generated text: the numbers mean nothing."""
     seeds: int = 1
+    models: Path | None = None
+    """Folder that keeps trained models: a part that was interrupted continues, one that ended trains nothing again."""
+
+    @contextmanager
+    def run_folder(self, name: str) -> Iterator[Path]:
+        """Yield a folder for one model: kept in `models`, or else temporary."""
+        if self.models is not None:
+            folder = self.models / name
+            folder.mkdir(parents=True, exist_ok=True)
+            yield folder
+        else:
+            with tempfile.TemporaryDirectory() as temporary:
+                yield Path(temporary)
 
     def read_lines(self, name: str, count: int | None = None) -> list[str]:
         """Read lines of a corpus, e.g. "tatoeba_deen/train.en"; in the small form, generated sentences."""

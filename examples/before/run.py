@@ -49,8 +49,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE, help="Folder of RESULTS.md and the charts.")
     parser.add_argument("--small", action="store_true", help="A few seconds, on generated text: to try the script.")
     parser.add_argument("--seeds", type=int, default=1, help="Random seeds per model, where a part trains several.")
+    parser.add_argument("--models", type=Path, help="Folder that keeps the models, where a part trains for long.")
     options = parser.parse_args()
-    report = run_part(options.part, Options(options.data, options.out, options.small, options.seeds))
+    chosen = Options(options.data, options.out, options.small, options.seeds, options.models)
+    report = run_part(options.part, chosen)
     print("\n".join([f"# {report.title}", "", report.text, "", *format_table(report.header, report.rows)]))
 
 

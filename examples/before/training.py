@@ -40,6 +40,8 @@ class Training:
     tokenizer: str = "byte_bpe"
     max_length: int = 128
     seed: int = 1
+    save_every: int | None = None
+    """Updates between two checkpoints, for a run folder that is kept."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of the run, by dotted key."""
 
@@ -54,9 +56,9 @@ class Trained:
     objective: Objective
     validation: Loader
     losses: list[float]
-    """Training loss per token of each update."""
+    """Training loss per token of each update since the start of the process."""
     seconds: float
-    """CPU time of the updates."""
+    """CPU time of the updates (without those after the last checkpoint of an interrupted start)."""
 
     @property
     def parameters(self) -> int:
@@ -115,7 +117,7 @@ def _train(
         | ({} if training.vocabulary is None else {"vocabulary": training.vocabulary}),
         "model": to_dict(model),
         "train": {
-            "updates": updates, "update_tokens": training.update_tokens, "save_every": updates,
+            "updates": updates, "update_tokens": training.update_tokens, "save_every": training.save_every or updates,
             "schedule": {"kind": "linear", "peak": training.peak, "warmup": max(1, min(200, updates // 10))},
         },
         "validation": {"every": updates, "sentences": 0, "samples": 0},
@@ -134,8 +136,11 @@ def _train(
     trainer = Trainer(run, RunFolder(folder), data, listen)
     if change is not None:
         change(trainer.model)
-    start = time.process_time()
-    trainer.train()
-    seconds = time.process_time() - start
+    if trainer.progress.update < updates:  # else the folder was kept, and its model is finished
+        start = time.process_time()
+        trainer.train()
+        with (folder / "cpu_seconds.txt").open("a", encoding="utf-8") as file:  # a line per start
+            file.write(f"{time.process_time() - start:.1f}\n")
+    seconds = sum(map(float, (folder / "cpu_seconds.txt").read_text(encoding="utf-8").split()))
     assert trainer.validator is not None  # noqa: S101 - there are validation files
     return Trained(trainer.model, run.model, data, trainer.objective, trainer.validator.loader, losses, seconds)
