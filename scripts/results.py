@@ -1,0 +1,147 @@
+"""Score every committed prediction of examples/results.toml again, and write the table of docs/results.md.
+
+    python scripts/results.py            # score and compare; exit code 1 if a figure or the page is wrong
+    python scripts/results.py --write    # also write the table
+
+A result with `predictions` is scored against `gold`: a file of the repository, or a file of the corpora, which are not
+bundled (`--data`, default ../shared/data; a result whose corpus is not there is reported as such).
+"""
+
+import argparse
+import gzip
+import statistics
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.measure.bleu_chrf import bleu
+from regard.measure.label_scores import score_labels
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "examples" / "results.toml"
+PAGE = ROOT / "docs" / "results.md"
+START, END = "<!-- table: python scripts/results.py --write -->", "<!-- end of table -->"
+HEADER = ("figure", "value", "date, commit", "command", "evidence", "beside it", "what differs")
+Paths = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class Result(BaseModel):
+    """A headline figure and what it rests on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    figure: str
+    value: float
+    """The mean, if there are several files of predictions."""
+    metric: Literal["accuracy", "entity_f1", "bleu_13a", "bleu_none"] | None = None
+    """What is computed from the predictions; None: the figure cannot be scored again."""
+    predictions: Paths = ()
+    gold: str = ""
+    """A file of the repository, or `data:` and a file of the corpora."""
+    date: str
+    commit: str
+    """The first commit with this figure."""
+    command: str
+    page: str
+    """The page that says how the figure was made."""
+    anchor: str = "-"
+    """A figure of others, with its source."""
+    differs: str = "-"
+    """What differs from the anchor."""
+
+
+def read_results() -> list[Result]:
+    """Read the table of results."""
+    return [Result(**row) for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["result"]]
+
+
+def score(result: Result, data: Path) -> float | None:
+    """Score the predictions of a result; None if its corpus is not there."""
+    gold = data / result.gold.removeprefix("data:") if result.gold.startswith("data:") else ROOT / result.gold
+    if result.gold.startswith("data:") and not gold.is_file():
+        return None
+    expected = read_lines(gold)
+    values = [score_file(result.metric or "", read_lines(ROOT / path), expected) for path in result.predictions]
+    return statistics.mean(values)
+
+
+def score_file(metric: str, predicted: Sequence[str], expected: Sequence[str]) -> float:
+    """Score one file of predictions."""
+    if metric.startswith("bleu"):
+        return bleu(predicted, expected, "13a" if metric == "bleu_13a" else "none").value
+    report = score_labels([line.split() for line in predicted], [line.split() for line in expected], samples=0)
+    return report.scores[metric].value
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a text file, packed or not."""
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    return text.removesuffix("\n").split("\n")
+
+
+def find_faults(results: Sequence[Result], data: Path) -> Iterator[str]:
+    """Yield every result whose figure, file or page is wrong."""
+    for result in results:
+        for path in (*result.predictions, result.page):
+            if not (ROOT / path).is_file():
+                yield f"{result.figure}: {path} does not exist"
+                break
+        else:
+            if bool(result.predictions) != bool(result.gold) or bool(result.gold) != bool(result.metric):
+                yield f"{result.figure}: predictions, gold and metric belong together"
+            elif result.predictions:
+                value = score(result, data)
+                if value is not None and f"{value:.2f}" != f"{result.value:.2f}":
+                    yield f"{result.figure}: the table says {result.value:.2f}, the predictions have {value:.2f}"
+            if f"{result.value:g}" not in (ROOT / result.page).read_text(encoding="utf-8"):
+                yield f"{result.figure}: {result.page} does not mention {result.value:g}"
+
+
+def format_table(results: Sequence[Result]) -> str:
+    """Format the results as the table of the page."""
+    rows = [HEADER, ("---",) * len(HEADER)]
+    for result in results:
+        links = [f"[{Path(path).name}](../{path})" for path in (*result.predictions, result.page)]
+        evidence = ("re-scored: " if result.predictions else "not re-scorable: ") + ", ".join(links)
+        made = f"{result.date}, `{result.commit}`"
+        command = f"`{result.command}`"
+        rows.append((result.figure, f"**{result.value:g}**", made, command, evidence, result.anchor, result.differs))
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+
+
+def replace_table(page: str, table: str) -> str:
+    """Return the page with another table."""
+    head, _, rest = page.partition(START)
+    _, _, tail = rest.partition(END)
+    return f"{head}{START}\n\n{table}\n\n{END}{tail}"
+
+
+def main() -> int:
+    """Score all predictions; with --write, write the table first."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the table of docs/results.md")
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data", help="folder of the corpora")
+    options = parser.parse_args()
+    results = read_results()
+    page = PAGE.read_text(encoding="utf-8")
+    new = replace_table(page, format_table(results))
+    if options.write:
+        PAGE.write_text(new, encoding="utf-8")
+    faults = list(find_faults(results, options.data))
+    if new != page and not options.write:
+        faults.append("docs/results.md differs from examples/results.toml: run python scripts/results.py --write")
+    missing = [result.figure for result in results if result.predictions and score(result, options.data) is None]
+    scored = sum(bool(result.predictions) for result in results) - len(missing)
+    lines = [*faults, f"{scored} of {len(results)} figures scored again, {len(faults)} faults"]
+    lines += [f"not scored, because {options.data} has no such corpus: {figure}" for figure in missing]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
