@@ -163,20 +163,25 @@ class AdapterSet:
     @contextmanager
     def active(self, name: str | None) -> Iterator[None]:
         """Use an adapter inside the block; None uses the model as it is."""
-        if name is not None and name not in self._adapters:
-            fix = f"The model has: {', '.join(self._adapters) or 'none'}."
-            raise RegardError(f"There is no adapter '{name}'.", fix=fix)
         previous = self._current
-        self._set(name)
+        self.activate(name)
         try:
             yield
         finally:
-            self._set(previous)
+            self.activate(previous)
 
     @torch.no_grad()
-    def _set(self, name: str | None) -> None:
+    def activate(self, name: str | None) -> None:
+        """Use an adapter until another one is activated; None uses the model as it is.
+
+        Raises:
+            RegardError: If there is no such adapter.
+        """
         if name == self._current:
             return
+        if name is not None and name not in self._adapters:
+            fix = f"The model has: {', '.join(self._adapters) or 'none'}."
+            raise RegardError(f"There is no adapter '{name}'.", fix=fix)
         tensors, scale = ({}, 0.0) if name is None else self._adapters[name]
         weights = merge_weights({**self._originals, **tensors}, scale)
         for key, weight in weights.items():

@@ -10,15 +10,21 @@ from typing import Any
 
 import httpx
 import pytest
+import torch
 import uvicorn
 
+from regard.config.tuning import AdapterFile, Lora
+from regard.lora import add_adapters, is_adapter
 from regard.serve.app import make_app
 from regard.serve.protocol import make_protocol
 from regard.serve.server import make_limits
 from regard.serve.settings import ServeSettings
 from regard.serve.state import ServerState
-from regard.store.model_folder import write_model
+from regard.store.adapter_folder import write_adapter
+from regard.store.export_folder import hash_of_weights
+from regard.store.model_folder import WEIGHTS, read_model, write_model
 from regard.store.weights import get_weights
+from regard.text.chat_template import CHAT_TEMPLATE_FILE
 from tests.pipeline.factories import (
     make_decoder_only,
     make_encoder_decoder,
@@ -62,6 +68,24 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     write_model(folder / "encoder", encoder_settings, make_tokenizers(), get_weights(encoder), "card")
     (folder / "chat.jinja").write_text(TEMPLATE)
     return {"en-de": folder / "translator", "writer": folder / "writer", "encoder": folder / "encoder"}
+
+
+@pytest.fixture(scope="package")
+def adapters(folders: dict[str, Path]) -> dict[str, Path]:
+    """Two adapters of the translator, one of the language model, one of the encoder."""
+    parents = {"law": "en-de", "news": "en-de", "poet": "writer", "close": "encoder"}
+    place = folders["en-de"].with_name("adapters")
+    for seed, (name, parent) in enumerate(parents.items()):
+        model, generator = read_model(folders[parent]).model, torch.Generator().manual_seed(seed)
+        add_adapters(model, Lora(rank=2), seed=seed)
+        tensors = {key: tensor for key, tensor in get_weights(model).items() if is_adapter(key)}
+        for key in sorted(tensors):
+            tensors[key] = 0.4 * torch.randn(tensors[key].shape, generator=generator)
+        sha256 = hash_of_weights(folders[parent], WEIGHTS)
+        settings = AdapterFile(parent=parent, parent_sha256=sha256, lora=Lora(rank=2))
+        files = {CHAT_TEMPLATE_FILE: b"Poem: {{ messages[0].content }}"} if name == "poet" else {}
+        write_adapter(place / name / "adapter", settings, tensors, files)
+    return {name: place / name for name in parents}
 
 
 @contextmanager

@@ -108,7 +108,7 @@ def test_a_model_folder_brings_its_chat_template(folders: dict[str, Path], tmp_p
     write_model(tmp_path / "writer", stored.settings, stored.tokenizers, weights, "# Writer\n", files=files)
     settings = ServeSettings(models={"writer": tmp_path / "writer"})
     served = ServedModel("writer", tmp_path / "writer", settings, Metrics())
-    assert served.chat_template.render([{"role": "user", "content": "Hello"}]) == "Q: Hello A:"
+    assert served.chat_template().render([{"role": "user", "content": "Hello"}]) == "Q: Hello A:"
 
 
 def test_chat_renders_the_template_of_the_model(client: openai.OpenAI, folders: dict[str, Path]) -> None:

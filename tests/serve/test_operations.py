@@ -146,10 +146,13 @@ def test_new_keys_are_stored_as_hashes(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o77 == 0
 
 
-def test_the_command_serves_drains_and_ends(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_the_command_serves_drains_and_ends(
+    folders: dict[str, Path], adapters: dict[str, Path], tmp_path: Path
+) -> None:
     """SIGTERM under load: accepted requests are answered, and the code is 0."""
     log = tmp_path / "log.txt"
     arguments = [sys.executable, "-m", "regard", "serve", f"en-de={folders['en-de']}", "--port", "0"]
+    arguments += ["--adapter", str(adapters["law"]), "--adapter", f"press={adapters['news']}"]
     with log.open("w") as file:
         process = subprocess.Popen([*arguments, "--log-format", "json"], stderr=file, env=os.environ)  # noqa: S603
     try:
@@ -159,6 +162,8 @@ def test_the_command_serves_drains_and_ends(folders: dict[str, Path], tmp_path: 
             assert time.monotonic() < end
             time.sleep(0.1)
         url = log.read_text().split("running on ")[1].split(" ")[0]
+        models = httpx.get(f"{url}/v1/models", timeout=30).json()["data"]
+        assert [model["id"] for model in models] == ["en-de", "law", "press"]
 
         def ask(_: int) -> int:
             try:

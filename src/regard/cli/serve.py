@@ -14,6 +14,7 @@ from regard.cli.options import StringList, file_option, option
 EXAMPLES = """
 regard serve my-model
 regard serve en-de=runs/german my-book --port 8080
+regard serve my-model --adapter law=runs/law --adapter news=runs/news
 regard serve --new-key alice --keys keys.txt
 regard serve my-model --host 0.0.0.0 --keys keys.txt
 regard serve --config serve.toml --set limits.texts=16
@@ -40,6 +41,14 @@ def serve(
     models: Annotated[
         list[str] | None,
         typer.Argument(metavar="MODEL", help="Model folders; NAME=FOLDER gives a model another name than its folder."),
+    ] = None,
+    adapter: Annotated[
+        StringList,
+        option(
+            "LoRA adapter beside one of the models (a run or adapter folder), for clients a model; repeatable.",
+            metavar="NAME=FOLDER",
+            panel=WORK,
+        ),
     ] = None,
     host: Annotated[
         str | None, option("Address to listen on.", metavar="ADDRESS", show_default="127.0.0.1", panel=ADDRESS)
@@ -98,7 +107,8 @@ def serve(
         "engine": None if engine is None else engine.value,
         "threads": threads,
         "log_format": None if log_format is None else log_format.value,
-        "models": _parse_models(models) if models else None,
+        "models": _parse_folders(models) if models else None,
+        "adapters": _parse_folders(adapter) if adapter else None,
         "chat_templates": dict(map(_split_name, chat_template)) if chat_template else None,
     }
     changed_options = {name: value for name, value in options.items() if value is not None}
@@ -108,19 +118,19 @@ def serve(
     run_server(settings)
 
 
-def _parse_models(texts: list[str]) -> dict[str, str]:
-    """Return the folder of each model by its name.
+def _parse_folders(texts: list[str]) -> dict[str, str]:
+    """Return the folder of each model or adapter by its name.
 
-    >>> _parse_models(["runs/german/", "en-de=models/a"])
+    >>> _parse_folders(["runs/german/", "en-de=models/a"])
     {'german': 'runs/german/', 'en-de': 'models/a'}
     """
-    models: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for text in texts:
         name, folder = _split_name(text) if "=" in text else (Path(text).absolute().name, text)
-        if name in models:
-            raise RegardError(f"Two models have the name '{name}'.", fix="Give names: NAME=FOLDER.")
-        models[name] = folder
-    return models
+        if name in folders:
+            raise RegardError(f"Two of them have the name '{name}'.", fix="Give names: NAME=FOLDER.")
+        folders[name] = folder
+    return folders
 
 
 def _split_name(text: str) -> tuple[str, str]:

@@ -25,7 +25,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.base import cpu_fast_path
-from regard.base.errors import RegardError
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead
@@ -72,7 +71,8 @@ class LazyCpuDecoder:
     """Packs a model's weights for the duration of a `with` block, so that later changes of the weights take effect.
 
     Packing takes 9 ms for preset `tiny`. Many short calls can share one copy inside an outer
-    `with decoder.prepared():`; the weights must not change inside it, as by another adapter.
+    `with decoder.prepared():`. If the weights have changed inside it, as by another adapter, the next inner block packs
+    them again; a search or a stream keeps the copy that it began with.
     """
 
     def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
@@ -88,21 +88,15 @@ class LazyCpuDecoder:
 
         This does not disable gradients: a generator that yields inside the block would disable them for its caller,
         too. Callers use `torch.inference_mode`.
-
-        Raises:
-            RegardError: The weights have changed since an outer block packed them.
         """
         with self._lock:
             weights = [weight for weight in self._model.parameters() if not weight.is_inference()]
             version = sum(weight._version for weight in weights)  # torch counts changes in place
-            if self._users and version != self._version:
-                fix = "End open streams and `prepared` blocks before the weights change."
-                raise RegardError("The weights have changed while a packed copy of them is in use.", fix=fix)
-            self._version = version
             if self._users == 0:
                 self._training_modules = _set_eval(self._model)
+            if self._decoder is None or version != self._version:
                 with torch.inference_mode():
-                    self._decoder = CpuDecoder(self._model)
+                    self._decoder, self._version = CpuDecoder(self._model), version
             self._users += 1
         try:
             yield
@@ -112,6 +106,11 @@ class LazyCpuDecoder:
                 if self._users == 0:
                     self._decoder = None
                     _set_training(self._training_modules)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether steps of one token read a packed copy only, so that they do not follow changes of the weights."""
+        return self._decoder is not None and self._decoder.is_supported
 
     @property
     def step(self) -> Callable[[Tensor, DecodingState], Tensor]:

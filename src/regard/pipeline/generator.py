@@ -226,6 +226,11 @@ class TextGenerator(Pipeline):
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared()
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether the steps of a search or stream that has begun read a packed copy of the weights only."""
+        return self._decoder.is_packed
+
     def make_search_input(
         self,
         prompt_ids: list[list[int]],

@@ -296,6 +296,11 @@ class Translator(Pipeline):
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared()
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether the steps of a search or stream that has begun read a packed copy of the weights only."""
+        return self._decoder.is_packed
+
     def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
         """Encode each source as in training; an empty list for a text of white space."""
         encoded = encode_sources(texts, self.tokenizers, self.settings, target_language)

@@ -145,17 +145,18 @@ class _Job:
             raise HTTPException(422, f"A text of up to {MAX_EXPLAINED_CHARACTERS} characters can be explained.")
         search = self.options.search
         assert isinstance(search, Beam)  # noqa: S101 - `_make_job` makes it
-        work = self.model.batcher.call(
+        work = self.model.call(
+            self.options.adapter,
             lambda: (
                 look_into(
                     self.model.translator,
                     text,
-                    name=self.model.name,
+                    name=self.options.adapter or self.model.name,
                     search=search,
                     target_language=self.target_language,
                     ablation=False,
                 ).document
-            )
+            ),
         )
         document: Document = await answer_errors(work)
         return document
@@ -167,10 +168,11 @@ class _Job:
             for sentence, space in split_text(text):
                 if self.options.search == Beam(1) and is_plain and sentence:
                     self.model.count_tokens(TextRequest(sentence, self.target_language))
-                    parts = self.model.batcher.stream(
+                    parts = self.model.stream(
+                        self.options.adapter,
                         lambda sentence=sentence: self.model.translator.stream(  # type: ignore[misc]
                             sentence, max_length=self.options.max_length, target_language=self.target_language
-                        )
+                        ),
                     )
                     async with aclosing(parts):  # type: ignore[type-var]
                         async for part in parts:
@@ -275,7 +277,8 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
             raise HTTPException(422, f"A request may have {limit} {name}, this one has {value}.")
     model = _choose_model(state, body)
     n_best = body.alternatives + 1
-    options = Options(Beam(max(beam_size, n_best)), n_best, forbidden=tuple(body.forbidden))
+    adapter = model.find_adapter(body.model)
+    options = Options(Beam(max(beam_size, n_best)), n_best, forbidden=tuple(body.forbidden), adapter=adapter)
     target_language = None  # of a model without language tags
     if model.translator.tokenizers.source.specials.languages:
         target_language = body.target or model.languages[-1]

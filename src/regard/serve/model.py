@@ -2,35 +2,33 @@
 
 import asyncio
 import math
-from collections.abc import Hashable, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from regard.base.errors import RegardError
-from regard.pipeline.classifier import Classifier
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
-from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
-from regard.pipeline.image_classifier import ImageClassifier
-from regard.pipeline.load import AnyPipeline, Engine, load, load_embedder
+from regard.pipeline.load import AnyPipeline
 from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Sampling, Search
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import with_alignment
 from regard.serve.batcher import Batcher, BatchStats
+from regard.serve.loaded import LoadedModel, load_model
 from regard.serve.metrics import Metrics
 from regard.serve.settings import ServeSettings
-from regard.store.calibration import read_temperature
+from regard.store.adapter_folder import find_adapter
 from regard.store.model_folder import find_model
 from regard.text.chat_template import ChatTemplate, find_chat_template, read_chat_template
 from regard.text.sentences import split_sentences
 
 Required = TypeVar("Required", Translator, TextGenerator, Embedder)
-WARM_UP_TEXTS = ("a", "one two three four five six seven eight")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class Options:
     n_best: int = 1
     max_length: int | None = None
     forbidden: tuple[str, ...] = ()
+    adapter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,41 +54,6 @@ class TextRequest:
     should_align: bool = False
     should_calibrate: bool = False
     should_score: bool = False
-
-
-@dataclass(frozen=True)
-class LoadedModel:
-    """What a model folder holds."""
-
-    pipeline: AnyPipeline
-    temperature: float
-    """Of the softmax, fitted so that probabilities are right as often as they say."""
-    version: int
-    """Time of the folder's last change, in nanoseconds."""
-    prepared: ExitStack
-    """Holds the weights of a PyTorch model packed; otherwise every batch would pack them again."""
-
-
-def load_model(folder: Path, engine: Engine) -> LoadedModel:
-    """Load a model folder and run the model once for each kind of work, so that the first client does not wait."""
-    pipeline = load(folder, engine=engine)
-    if isinstance(pipeline, ImageClassifier):
-        fix = "Label images with `regard label`, or with regard.load_image_classifier in Python."
-        raise RegardError("The server has no route for models of images.", where=str(folder), fix=fix)
-    if isinstance(pipeline, FillMask | Classifier):
-        pipeline = load_embedder(folder)  # of an encoder, the server gives vectors, whatever its task
-    prepared = ExitStack()
-    if isinstance(pipeline, Translator | TextGenerator):
-        prepared.enter_context(pipeline.prepared())
-    if isinstance(pipeline, Translator):
-        language = next(iter(pipeline.tokenizers.source.specials.languages), None)
-        pipeline.translate(list(WARM_UP_TEXTS), max_length=4, target_language=language)
-    elif isinstance(pipeline, TextGenerator):
-        pipeline.generate(list(WARM_UP_TEXTS), max_new_tokens=2)
-    elif isinstance(pipeline, Embedder):
-        pipeline.embed(list(WARM_UP_TEXTS))
-    path = find_model(folder)
-    return LoadedModel(pipeline, read_temperature(path), path.stat().st_mtime_ns, prepared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +73,23 @@ class ServedModel:
         folder: The model folder.
         settings: Settings of the server.
         metrics: Counters of the server.
+        adapters: LoRA adapters beside the model, by their names for clients.
     """
 
-    def __init__(self, name: str, folder: Path, settings: ServeSettings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        settings: ServeSettings,
+        metrics: Metrics,
+        adapters: Mapping[str, Path] = MappingProxyType({}),
+    ) -> None:
         self.name, self.folder, self.settings, self.metrics = name, folder, settings, metrics
-        self._loaded = load_model(folder, settings.engine)
-        template = settings.chat_templates.get(name)
-        text = find_chat_template(find_model(folder)) if template is None else read_chat_template(template)
-        self._chat_template = None if text is None else ChatTemplate(text)
+        self.adapters = adapters
+        self._loaded = load_model(folder, settings.engine, adapters)
+        folders = {name: find_model(folder), **{name: find_adapter(path) for name, path in adapters.items()}}
+        templates = {name: _read_template(settings.chat_templates.get(name), path) for name, path in folders.items()}
+        self._chat_templates = {name: template for name, template in templates.items() if template is not None}
         queue = settings.queue
         self.batcher: Batcher[_EncodedRequest, GeneratedText] = Batcher(
             self._run,
@@ -133,7 +106,7 @@ class ServedModel:
         Raises:
             RegardError: The folder cannot be loaded, or its model has another task.
         """
-        loaded = await asyncio.to_thread(load_model, self.folder, self.settings.engine)
+        loaded = await asyncio.to_thread(load_model, self.folder, self.settings.engine, self.adapters)
         if loaded.pipeline.kind != self.kind:
             what = f"The folder has a {loaded.pipeline.kind} now; this model is a {self.kind}."
             raise RegardError(what, fix="Start the server again.")
@@ -178,18 +151,52 @@ class ServedModel:
         """The pipeline of an encoder; `RegardError` if the model has another task."""
         return self._require(Embedder)
 
-    @property
-    def chat_template(self) -> ChatTemplate:
-        """The template of conversations; `RegardError` if the model has none."""
-        if self._chat_template is None:
-            fix = "Use /v1/completions, or start the server with a template for this model."
-            raise RegardError(f"The model '{self.name}' has no chat template.", fix=fix)
-        return self._chat_template
+    def find_adapter(self, name: str | None) -> str | None:
+        """Return the adapter that a client's name of a model means; None: the model as it is."""
+        return name if name in self.adapters else None
+
+    def chat_template(self, adapter: str | None = None) -> ChatTemplate:
+        """Return the template of conversations, an adapter's own if it has one; `RegardError` if there is none."""
+        for name in (adapter, self.name):
+            if name in self._chat_templates:
+                return self._chat_templates[name]
+        fix = "Use /v1/completions, or start the server with a template for this model."
+        raise RegardError(f"The model '{adapter or self.name}' has no chat template.", fix=fix)
 
     def _require(self, pipeline_class: type[Required]) -> Required:
         if not isinstance(self.pipeline, pipeline_class):
             raise RegardError(f"The model '{self.name}' is a {self.kind}, not a {pipeline_class.kind}.")
         return self.pipeline
+
+    async def call(self, adapter: str | None, function: Callable[[], Value]) -> Value:
+        """Run a function that uses the model between two batches, with an adapter."""
+
+        def adapted() -> Value:
+            self._loaded.activate(adapter)
+            return function()
+
+        return await self.batcher.call(adapted)
+
+    def stream(self, adapter: str | None, start: Callable[[], Iterator[str]]) -> AsyncIterator[str]:
+        """Yield the parts of an iterator that `start` creates; other batches run between them, with other adapters."""
+
+        def parts() -> Iterator[str]:
+            loaded, has_begun = self._loaded, False
+            iterator = start()
+            try:
+                while True:
+                    if not (has_begun and loaded.is_packed):
+                        loaded.activate(adapter)
+                    part = next(iterator, None)
+                    if part is None:
+                        return
+                    has_begun = True
+                    yield part
+            finally:
+                if (close := getattr(iterator, "close", None)) is not None:
+                    close()
+
+        return self.batcher.stream(parts)
 
     async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[GeneratedText]:
         """Answer the texts of one request, in batches with those of other clients."""
@@ -246,6 +253,7 @@ class ServedModel:
 
     def _run(self, key: Hashable, items: list[_EncodedRequest]) -> Sequence[GeneratedText]:
         assert isinstance(key, Options)  # noqa: S101 - `run` makes it
+        self._loaded.activate(key.adapter)
         requests = [item.request for item in items]
         seeds = [request.seed for request in requests]
         if isinstance(self.pipeline, TextGenerator):
@@ -320,10 +328,17 @@ def split_text(text: str) -> list[tuple[str, str]]:
     return split_sentences(text) or [("", text)]
 
 
-def describe(model: ServedModel) -> dict[str, Any]:
-    """Return what `/v1/models` says of a model."""
+def _read_template(path: Path | None, folder: Path) -> ChatTemplate | None:
+    """Return the template of a file that the settings name, else that of a folder, if it has one."""
+    text = find_chat_template(folder) if path is None else read_chat_template(path)
+    return None if text is None else ChatTemplate(text)
+
+
+def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:
+    """Return what `/v1/models` says of a model, or of an adapter beside it."""
     return {
-        "id": model.name,
+        "id": adapter or model.name,
+        "parent": None if adapter is None else model.name,
         "object": "model",
         "created": model.version // 10**9,
         "owned_by": "regard",

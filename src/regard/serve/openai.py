@@ -30,11 +30,13 @@ def make_router(state: ServerState) -> APIRouter:
 
     @router.get("/models", summary="List the models")
     async def models() -> dict[str, Any]:
-        return {"object": "list", "data": [describe(model) for model in state.models.values()]}
+        data = [describe(model, adapter) for model in state.models.values() for adapter in (None, *model.adapters)]
+        return {"object": "list", "data": data}
 
     @router.get("/models/{name}", summary="Describe a model")
     async def model(name: str) -> dict[str, Any]:
-        return describe(state.find(name))
+        served = state.find(name)
+        return describe(served, served.find_adapter(name))
 
     @router.post("/completions", summary="Continue a text")
     async def completions(body: CompletionRequest) -> Response:
@@ -47,7 +49,7 @@ def make_router(state: ServerState) -> APIRouter:
     async def chat(body: ChatRequest) -> Response:
         served = state.find(body.model)
         messages = [{"role": message.role, "content": _read_content(message.content)} for message in body.messages]
-        prompt = check(lambda: served.chat_template.render(messages))
+        prompt = check(lambda: served.chat_template(served.find_adapter(body.model)).render(messages))
         max_tokens = body.max_completion_tokens or body.max_tokens or DEFAULT_CHAT_TOKENS
         return await _make_job(state, body.model, [prompt], body, "chat.completion", max_tokens).respond(body.stream)
 
@@ -58,13 +60,14 @@ def make_router(state: ServerState) -> APIRouter:
         served = state.find(body.model)
         embedder = check(lambda: served.embedder)
         tokens = check(lambda: sum(served.count_tokens(TextRequest(text)) for text in texts))
-        vectors = await answer_errors(served.batcher.call(lambda: embedder.embed(texts)))
+        adapter = served.find_adapter(body.model)
+        vectors = await answer_errors(served.call(adapter, lambda: embedder.embed(texts)))
         data = [
             {"object": "embedding", "index": index, "embedding": _encode_vector(vector, body.encoding_format)}
             for index, vector in enumerate(vectors)
         ]
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-        return {"object": "list", "model": served.name, "data": data, "usage": usage}
+        return {"object": "list", "model": adapter or served.name, "data": data, "usage": usage}
 
     return router
 
@@ -142,7 +145,7 @@ class _Job:
             streams.append(stream)
             return stream
 
-        stop, parts = StopStrings(self.stop), self.model.batcher.stream(start)
+        stop, parts = StopStrings(self.stop), self.model.stream(self.options.adapter, start)
         head = {"role": "assistant"} if self.form == "chat.completion" else {}  # of the first event
         start_time, is_first = time.perf_counter(), True
         async with aclosing(parts):  # type: ignore[type-var]
@@ -174,7 +177,8 @@ class _Job:
         return {**self._head("text_completion"), "choices": [choice]}
 
     def _head(self, form: str) -> dict[str, Any]:
-        return {"id": self.id, "object": form, "created": self.created, "model": self.model.name}
+        name = self.options.adapter or self.model.name
+        return {"id": self.id, "object": form, "created": self.created, "model": name}
 
 
 def _make_job(
@@ -203,7 +207,7 @@ def _make_job(
     filters = check(lambda: _make_filters(body))
     beam_size = getattr(body, "beam_size", None)
     search: Search = Beam(max(beam_size, body.n)) if beam_size else Sampling(body.n, filters)
-    options = Options(search, body.n, max_tokens)
+    options = Options(search, body.n, max_tokens, adapter=model.find_adapter(name))
     return _Job(model, prompts, form, options, filters, body.n, stop, body.seed)
 
 

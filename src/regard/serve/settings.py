@@ -85,8 +85,10 @@ class ServeSettings(_Table):
 
     models: dict[str, Path] = Field(min_length=1)
     """Model folders by the name that clients use."""
+    adapters: dict[str, Path] = {}
+    """LoRA adapters of these models by the name that clients use: adapter folders, or folders of runs."""
     chat_templates: dict[str, Path] = {}
-    """Jinja files by model name: how a conversation becomes a prompt."""
+    """Jinja files by the name of a model or adapter: how a conversation becomes a prompt."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     engine: Literal["auto", "torch", "ctranslate2"] = "auto"

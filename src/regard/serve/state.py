@@ -13,6 +13,7 @@ from regard.base.errors import RegardError
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.translator import Translator
 from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, TooManyItemsError
+from regard.serve.loaded import assign_adapters
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeSettings
@@ -40,8 +41,9 @@ class ServerState:
     async def start(self) -> None:
         """Load and warm up all models; the server is ready afterwards."""
         try:
+            adapters = assign_adapters(self.settings)
             for name, folder in self.settings.models.items():
-                self.models[name] = await self._load(name, folder)
+                self.models[name] = await self._load(name, folder, adapters[name])
         except RegardError as error:
             self.failure = error
             raise
@@ -58,14 +60,14 @@ class ServerState:
         self.is_ready = False
         await asyncio.gather(*(model.batcher.stop() for model in self.models.values()))
 
-    async def _load(self, name: str, folder: Path) -> ServedModel:
-        model = await asyncio.to_thread(ServedModel, name, folder, self.settings, self.metrics)
+    async def _load(self, name: str, folder: Path, adapters: dict[str, Path]) -> ServedModel:
+        model = await asyncio.to_thread(ServedModel, name, folder, self.settings, self.metrics, adapters)
         model.batcher.start()
-        logger.info("model %s is ready: %s", name, model.pipeline)
+        logger.info("model %s is ready: %s%s", name, model.pipeline, "".join(f", adapter {name}" for name in adapters))
         return model
 
     def find(self, name: str | None, kind: str | None = None) -> ServedModel:
-        """Return a model by name; without a name the only one (of a kind).
+        """Return a model by its name or that of one of its adapters; without a name the first one (of a kind).
 
         Raises:
             HTTPException: 404: there is no such model; 503: models are not loaded yet.
@@ -73,10 +75,11 @@ class ServerState:
         if not self.is_ready:
             raise HTTPException(503, "The models are not ready.", {"Retry-After": "1"})
         if name is not None:
-            model = self.models.get(name)
-            if model is None:
-                raise HTTPException(404, f"There is no such model. Models: {', '.join(self.models)}.")
-            return model
+            for model in self.models.values():
+                if name == model.name or name in model.adapters:
+                    return model
+            names = [name for model in self.models.values() for name in (model.name, *model.adapters)]
+            raise HTTPException(404, f"There is no such model. Models: {', '.join(names)}.")
         models = [model for model in self.models.values() if kind is None or model.kind == kind]
         if not models:
             raise HTTPException(404, f"This server has no {kind}.")

@@ -2,6 +2,7 @@
 
 adapter.toml          rank, scale and modules; the parent and the sha256 of its weights
 adapter.safetensors   the factors, and a head that was trained with them
+chat_template.jinja   only if it was trained with a chat template
 manifest.json         size and sha256 of both files
 """
 
@@ -33,11 +34,43 @@ class StoredAdapter:
     tensors: dict[str, Tensor]
 
 
-def write_adapter(path: Path, settings: AdapterFile, tensors: Mapping[str, Tensor]) -> None:
-    """Write an adapter folder atomically; an older one is replaced."""
+def write_adapter(
+    path: Path,
+    settings: AdapterFile,
+    tensors: Mapping[str, Tensor],
+    files: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write an adapter folder atomically, with further files by name; an older one is replaced."""
     with create_folder(path, replace=True) as folder:
         ADAPTER_FILES.save(settings, folder / SETTINGS)
         save_tensors(tensors, folder / TENSORS)
+        for name, content in (files or {}).items():
+            (folder / name).write_bytes(content)
+
+
+def find_adapter(path: Path) -> Path:
+    """Return the adapter folder of a run, or the folder itself if it is one.
+
+    Raises:
+        RegardError: If the folder holds no adapter.
+    """
+    folder = path if (path / SETTINGS).is_file() else path / FOLDER
+    if not (folder / SETTINGS).is_file():
+        fix = f"An adapter folder has a {SETTINGS}; `regard tune --lora` writes it to {FOLDER}/ in the run folder."
+        raise RegardError("There is no adapter here.", where=str(path), fix=fix)
+    return folder
+
+
+def read_adapter_settings(path: Path) -> AdapterFile:
+    """Read the settings of an adapter folder or run folder; its tensors are verified by their size only.
+
+    Raises:
+        DamagedError: If a file does not match the manifest.
+        RegardError: If the folder holds no adapter.
+    """
+    folder = find_adapter(path)
+    verify(folder, max_bytes=limits.DOCUMENT, size_only=(TENSORS,))
+    return ADAPTER_FILES.load(folder / SETTINGS)
 
 
 def read_adapter(path: Path) -> StoredAdapter:
@@ -47,12 +80,7 @@ def read_adapter(path: Path) -> StoredAdapter:
         DamagedError: If a file does not match the manifest.
         RegardError: If the folder holds no adapter.
     """
-    folder = path if (path / SETTINGS).is_file() else path / FOLDER
-    if not (folder / SETTINGS).is_file():
-        fix = f"An adapter folder has a {SETTINGS}; `regard tune --lora` writes it to {FOLDER}/ in the run folder."
-        raise RegardError("There is no adapter here.", where=str(path), fix=fix)
-    verify(folder, max_bytes=limits.DOCUMENT, size_only=(TENSORS,))
-    settings = ADAPTER_FILES.load(folder / SETTINGS)
+    settings, folder = read_adapter_settings(path), find_adapter(path)
     verify(folder)
     return StoredAdapter(settings, load_tensors(folder / TENSORS))
 

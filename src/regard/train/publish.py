@@ -99,7 +99,7 @@ class ModelWriter:
             if name == BEST:
                 sha256 = run.tuning.parent_sha256
                 settings = AdapterFile(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
-                write_adapter(self._folder.adapter, settings, {key: whole[key] for key in self._trained})
+                write_adapter(self._folder.adapter, settings, {key: whole[key] for key in self._trained}, files)
             merged = merge_weights(whole, lora.scale)
             write_model(path, run.model, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
         else:
