@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
         load_fill_mask,
         load_generator,
         load_image_classifier,
+        load_image_generator,
         load_translator,
     )
     from regard.pipeline.prompt_classifier import PromptClassifier
@@ -57,6 +58,7 @@ __all__ = [
     "load_fill_mask",
     "load_generator",
     "load_image_classifier",
+    "load_image_generator",
     "load_token_vectors",
     "load_translator",
     "look_into",
@@ -83,6 +85,7 @@ _MODULES = {
     "load_classifier": "pipeline.load",
     "load_embedder": "pipeline.load",
     "load_image_classifier": "pipeline.load",
+    "load_image_generator": "pipeline.load",
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",
     "load_translator": "pipeline.load",

@@ -40,3 +40,15 @@ def model_of_enormous_images(place: Place) -> None:
         'attention = {heads = 1}\nfeedforward = {kind = "plain", hidden = 8}\n'
     )
     place.seal()
+
+
+@attack("read_model", "pixels")
+def generator_of_enormous_images(place: Place) -> None:
+    """A model that generates images of a million times a million pixels."""
+    (place.folder / "model.toml").write_text(
+        'format = 1\nwidth = 8\nfamily = "decoder_only"\ntask = "continue"\nstarts_with_bos = false\n'
+        'tokens = {kind = "tokens", vocabulary = 20}\nraster = {size = [1000000, 1000000]}\n'
+        '[decoder]\nlayers = 1\nplacement = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
+        'attention = {heads = 1}\nfeedforward = {kind = "plain", hidden = 8}\n'
+    )
+    place.seal()

@@ -75,6 +75,10 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
             "encoder": {**stack, "position": {"kind": "learned", "length": 32}}, "task": "classify",
             "head": {"kind": "classes", "labels": ["0", "1"], "hidden": False},
         },
+        "pixels": {
+            "family": "decoder_only", "tokens": tokens, "decoder": stack, "task": "continue",
+            "raster": {"size": [4, 4]}, "starts_with_bos": False,
+        },
     }  # fmt: skip
     if task == RECURRENT:
         task = "translate"
@@ -82,12 +86,13 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         memory = {"kind": "bahdanau", "score": {"kind": "additive", "hidden": 8}}
         models[task] |= {"encoder": {**layers, "bidirectional": True}, "decoder": {**layers, "cross": memory}}
     images = files.get("images-idx3-ubyte", "images-idx3-ubyte")
-    sources: dict[str, dict[str, str]] = {
+    sources: dict[str, dict[str, Any]] = {
         "translate": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
         "continue": {"kind": "documents", "path": files["book.txt"]},
         "fill": {"kind": "lines", "source": files["all.en"]},
         "images": {"kind": "images", "path": images, "labels": images.replace("images-idx3", "labels-idx1")},
     }
+    sources["pixels"] = {**sources["images"], "size": [4, 4], "channels": 1}
     table: dict[str, Any] = {
         "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "max_length": 32},
         "tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "dropout": 0.1 if task == "translate" else 0.0},
@@ -101,6 +106,8 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     }  # fmt: skip
     if task == "images":
         table["tokenizer"], table["data"]["augmentation"] = {"kind": "none"}, {"shift": 1, "flip": True}
+    if task == "pixels":
+        table["tokenizer"], table["data"]["max_length"] = {"kind": "codebook", "colours": 4}, 18
     return RUN_FILES.parse(table, changes)
 
 

@@ -41,14 +41,16 @@ def evaluate(options: EvaluateOptions) -> None:
 
     Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification of texts and
     images: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and entity F1.
-    Language models: perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. With --other or
-    --other-output a paired bootstrap test.
+    Language models: perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models that generate
+    images: bits per pixel. With --other or --other-output a paired bootstrap test.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)
     data = read_data(options, settings)
     evaluation: Evaluation = {}
-    if data.labels is not None:
+    if data.images is not None and settings is not None and settings.family == "decoder_only":
+        _evaluate_pixels(options, data, evaluation)
+    elif data.labels is not None:
         _evaluate_labels(options, data, evaluation)
     elif settings is not None and settings.task == "embed":
         _evaluate_embeddings(options, data, evaluation)
@@ -103,6 +105,22 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     if other_predicted is not None:
         comparisons = compare_labels(predicted, other_predicted, expected, options.samples, options.seed)
         evaluation["comparisons"] = [asdict(comparison) for comparison in comparisons]
+
+
+def _evaluate_pixels(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
+    """Measure the likelihood of images under a model whose tokens are pixels."""
+    from regard.measure.likelihood import mean_interval
+    from regard.pipeline.image_generator import ImageGenerator  # imports torch: only when needed
+
+    options.check_pixels()
+    assert options.folder is not None  # noqa: S101 - there are settings
+    generator, images = load_as(options.folder, ImageGenerator), data.images or []
+    labels = None if data.labels is None else [label for (label,) in data.labels]
+    with show_progress("scoring", len(images), is_hidden=False) as advance:
+        bits = generator.bits_per_pixel(images, labels, advance)
+    mean, low, high = mean_interval(bits)
+    evaluation["images"] = len(images)
+    evaluation["bits_per_pixel"] = {"value": mean, "interval": [low, high], "colours": len(generator.codebook.tokens)}
 
 
 def _check_labels(classifier: "Classifier | ImageClassifier", expected: Sequence[Labels], where: str) -> None:

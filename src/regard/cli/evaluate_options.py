@@ -38,7 +38,8 @@ class EvaluateOptions:
     images: Annotated[
         Path | None,
         option(
-            "Test images for a model that labels them: a folder with one folder per label, an idx or a Parquet file.",
+            "Test images for a model that labels or generates them: a folder with one folder per label, an idx or a "
+            "Parquet file.",
             metavar="FOLDER",
             panel=INPUT_PANEL,
         ),
@@ -122,6 +123,17 @@ class EvaluateOptions:
         for name in (name for name, is_given in options.items() if is_given):
             raise RegardError(f"{name} is not for embeddings.", fix=f"Leave out {name}.")
         self.check_labels("embeddings")
+
+    def check_pixels(self) -> None:
+        """Raise an error for options that a model of pixels does not have."""
+        options = {
+            "--other": self._has_other,
+            "--output": self.output is not None,
+            "--unconstrained": self.unconstrained,
+        }
+        for name in (name for name, is_given in options.items() if is_given):
+            raise RegardError(f"{name} is not for models that generate images.", fix=f"Leave out {name}.")
+        self.check_labels("models that generate images")
 
     @property
     def _has_other(self) -> bool:

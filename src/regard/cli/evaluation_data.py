@@ -75,7 +75,8 @@ def read_data(options: EvaluateOptions, settings: "AnyModel | None") -> Evaluati
         train=_read_lines(options.train),
     )
     if (path := options.data or options.images) is not None:
-        data = _add_examples(data, _read_examples(path, options, settings))
+        may_lack_labels = getattr(settings, "raster", None) is not None
+        data = _add_examples(data, _read_examples(path, options, settings), may_lack_labels=may_lack_labels)
         expected, expected_name = len(data.images or data.sources or data.texts or ()), "--data"
     else:
         texts = _read_lines(options.text)
@@ -131,6 +132,8 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | N
     expected = _TASK_CONTENT.get(task or "", min(contents))
     if settings is not None and getattr(getattr(settings, "source", None), "kind", "") == "patches":
         expected = "images"
+    if getattr(settings, "raster", None) is not None:
+        expected = "images"
     if len(contents) > 1 or contents != {expected}:
         names = " and ".join(sorted(_CONTENT_NAMES[content] for content in contents))
         what = f"The file holds {names}" + (f", and this model's task is '{task}'." if task else ".")
@@ -183,14 +186,17 @@ def _detect_content(example: "Example") -> str:
     return "text" if example.target is None else "pairs"
 
 
-def _add_examples(data: EvaluationData, examples: "list[Example]") -> EvaluationData:
+def _add_examples(data: EvaluationData, examples: "list[Example]", *, may_lack_labels: bool) -> EvaluationData:
     sources = [example.source for example in examples]
     content = _detect_content(examples[0])
     if content == "images":
-        if unlabelled := [example for example in examples if example.label is None]:
+        images = [example.image for example in examples if example.image is not None]
+        unlabelled = [example for example in examples if example.label is None]
+        if may_lack_labels and len(unlabelled) == len(examples):
+            return replace(data, images=images)
+        if unlabelled:
             what = f"{pluralize(len(unlabelled), 'image')} without a label."
             raise RegardError(what, where=str(unlabelled[0].where), fix="Give one folder of images per label.")
-        images = [example.image for example in examples if example.image is not None]
         return replace(data, images=images, labels=[(example.label or "",) for example in examples])
     if content == "text":
         return replace(data, texts=sources)

@@ -1,6 +1,7 @@
 """The results of `regard evaluate` as tables on a terminal."""
 
 from collections.abc import Sequence
+from math import log2
 from typing import Any
 
 import typer  # noqa: TID251
@@ -41,6 +42,13 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
             for name, entry in evaluation["scores"].items()
         ]
         _print_table("", ("metric", "score", "signature"), rows)
+    if "bits_per_pixel" in evaluation:
+        entry = evaluation["bits_per_pixel"]
+        low, high = entry["interval"]
+        rows = [("bits per pixel (lower is better)", f"{entry['value']:.3f}", f"{low:.3f} to {high:.3f}")]
+        _print_table("", ("likelihood", "value", "95 % interval"), rows)
+        uniform = log2(entry["colours"])
+        typer.echo(f"\nFor comparison, {entry['colours']} equally probable colours have {uniform:.2f} bits per pixel.")
     if "pseudo_likelihood" in evaluation:
         entry = evaluation["pseudo_likelihood"]
         rows = [

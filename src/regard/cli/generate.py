@@ -1,4 +1,4 @@
-"""`regard generate`: continue a prompt with a language model."""
+"""`regard generate`: continue a prompt with a language model, or sample images with a model of pixels."""
 
 import json
 import sys
@@ -10,6 +10,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
+from regard.cli.generate_images import ImageRequest, check_kind, generate_images, generates_images
 from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, ModelArgument, option
 from regard.cli.search_options import SearchKind
 from regard.cli.text_input import load_as
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
     from regard.pipeline.generator import TextGenerator
     from regard.pipeline.results import GeneratedText
 
+IMAGE_PANEL = "Images"
 EXAMPLES = """
 regard generate my-book "ROMEO:" --max-new-tokens 100
 regard generate my-book "ROMEO:" --temperature 0.5 --seed 1
 regard generate my-book "Once upon a time" --count 3 --json
+regard generate my-shoes --label boot --count 4 --out boots
+regard generate my-shoes --complete shoe.png --out completed
 """
 
 
@@ -39,7 +43,7 @@ def generate(
     no_repeat_ngram: search_options.NoRepeatNgram = None,
     seed: search_options.Seed = None,
     count: Annotated[
-        int, option("Number of texts; also the beam size of a beam search.", min=1, panel=OUTPUT_PANEL)
+        int, option("Number of texts or images; also the beam size of a beam search.", min=1, panel=OUTPUT_PANEL)
     ] = 1,
     search: search_options.SearchOption = SearchKind.sample,
     forbid: Annotated[
@@ -56,13 +60,27 @@ def generate(
     as_json: Annotated[
         bool, option("Print one JSON object per text: prompt, text, score, tokens, ...", "--json", panel=OUTPUT_PANEL)
     ] = False,
+    label: Annotated[str | None, option("Label of the images.", metavar="LABEL", panel=IMAGE_PANEL)] = None,
+    complete: Annotated[
+        list[Path] | None,
+        option("Keep the upper half of this image and sample the rest. Repeatable.", metavar="FILE", panel=IMAGE_PANEL),
+    ] = None,
+    rows: Annotated[int | None, option("With --complete: rows to keep.", min=1, panel=IMAGE_PANEL)] = None,
+    out: Annotated[
+        Path | None, option("Folder for the images, PNG files.", metavar="FOLDER", panel=IMAGE_PANEL)
+    ] = None,
 ) -> None:
-    """Continue a prompt; the text is streamed as it is generated."""
+    """Continue a prompt; the text is streamed as it is generated. A model of pixels samples images."""
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.pipeline.generator import TextGenerator
 
     search_options.check_unused_options(context, search)
     filters = Filters(temperature, top_k, top_p, min_p, typical_p, repetition_penalty, no_repeat_ngram)
+    is_image = generates_images(folder)
+    check_kind(context, is_image=is_image)
+    if is_image:
+        generate_images(folder, ImageRequest(out, label, complete or (), rows, count, seed), filters)
+        return
     text_generator = load_as(folder, TextGenerator)
     if draft is not None:
         if count > 1 or search is not SearchKind.sample or forbid:

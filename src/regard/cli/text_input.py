@@ -26,6 +26,7 @@ COMMANDS = {
     "Classifier": "label",
     "Embedder": "embed",
     "ImageClassifier": "label",
+    "ImageGenerator": "generate",
 }
 
 

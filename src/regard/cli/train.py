@@ -46,6 +46,7 @@ USES = {  # by task: the command that runs the model, a text for it, and the opt
     "tag": ("label", "...", "--data TEST"),
     "embed": ("embed", "...", "--data TEST"),
     "images": ("label", "IMAGE", "--images TEST"),
+    "pixels": ("generate", "--out IMAGES", "--images TEST"),
 }
 
 
@@ -189,7 +190,8 @@ def _print_next_steps(finished: "Finished") -> None:
         model = codec.MODEL_FILES.load(folder / "best" / "model.toml")
         is_image = model.family == "encoder_only" and model.source.kind == "patches"
         task = "images" if is_image else model.task
+        task = "pixels" if model.family == "decoder_only" and model.raster is not None else task
         if task in USES:
             command, text, test_data = USES[task]
-            typer.echo(f'Use it: regard {command} {folder} "{text}"')
+            typer.echo(f"Use it: regard {command} {folder} " + (text if text.startswith("--") else f'"{text}"'))
             typer.echo(f"Measure it: regard evaluate {folder} {test_data}")

@@ -96,6 +96,7 @@ TRAIN_PARAMETERS = {
     "text": file_option("Text for a language model: file or folder. Repeatable."),
     "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
     "images": file_option("Images: a folder with one folder per label, an idx or a Parquet file. Repeatable."),
+    "image_size": option("With --images: scale them to squares of N x N pixels.", metavar="N"),
     "out": option("New folder for checkpoints, log and the best model.", metavar="FOLDER"),
     "languages": option("Source and target language, e.g. en de.", metavar="SOURCE TARGET"),
     "validation": file_option("Validation corpus, in the format of --data, --text or --images. Repeatable."),
@@ -127,7 +128,7 @@ TRAIN_PARAMETERS = {
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
-    "Corpus": ("source", "target", "text", "data", "images", "languages", "force"),
+    "Corpus": ("source", "target", "text", "data", "images", "image_size", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "deploy", "settings", "seed"),
     "Length of training": ("minutes", "updates", "pause_at"),

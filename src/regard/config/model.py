@@ -113,6 +113,29 @@ class Mel(Frozen):
     """Frames per vector."""
 
 
+class Raster(Frozen):
+    """The tokens are the pixels of an image, row after row (ImageGPT, Chen et al. 2020).
+
+    Each pixel is the nearest colour of a small codebook, and a colour is a token. The first token of an image is its
+    label, so that a model generates images of a class.
+    """
+
+    size: PixelSize
+    """Height and width of the images in pixels."""
+    channels: Literal[1, 3] = 1
+    """1 for grey images, 3 for coloured ones."""
+
+    @property
+    def pixels(self) -> int:
+        """The number of pixels of an image."""
+        return self.size[0] * self.size[1]
+
+    @property
+    def row_length(self) -> int:
+        """The length of a training row that holds one image: bos, the label and the pixels."""
+        return self.pixels + 2
+
+
 Input = Annotated[Tokens | Patches | Mel, Field(discriminator="kind")]
 
 
@@ -279,8 +302,10 @@ class DecoderOnly(Model):
     prefix: Annotated[Patches | Mel, Field(discriminator="kind")] | None = None
     """Optional input before the tokens."""
     tokens: Tokens
+    raster: Raster | None = None
+    """The tokens are pixels of images of this size; none means that they are text."""
     starts_with_bos: bool = True
-    """Begin every text with bos; some imported models were trained without it."""
+    """Begin every text with bos; some imported models were trained without it, and images begin with their label."""
     decoder: AnyStack
     head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
 
@@ -295,6 +320,20 @@ class DecoderOnly(Model):
             yield Fault("head.pool", "is 'first', but the first token attends to no other.", "Use 'last' or 'mean'.")
         heads_by_task: TaskHeads = {"continue": LMHead, "caption": LMHead, "classify": Classes, "embed": NoHead}
         yield from find_task_faults(self.task, self.head, heads_by_task)
+        if self.raster is not None:
+            yield from self._find_raster_faults(self.raster)
+
+    def _find_raster_faults(self, raster: Raster) -> Iterator[Fault]:
+        if self.task != "continue" or self.prefix is not None:
+            yield Fault("raster", "is set, but only a plain language model generates images.", "Use task 'continue'.")
+        if self.starts_with_bos:
+            yield Fault("starts_with_bos", "is true, but an image begins with its label.", "Use false.")
+        if raster.pixels > limits.PIXELS:
+            yield Fault("raster.size", f"is more than {limits.PIXELS:,} pixels.", "Use smaller images.")
+        limit = self.decoder.max_positions
+        if limit is not None and limit < raster.row_length:
+            what = f"is {limit}, but an image is {raster.row_length} tokens long (bos, label and pixels)."
+            yield Fault("decoder.position.length", what, f"Set it to {raster.row_length}.")
 
 
 class EncoderOnly(Model):

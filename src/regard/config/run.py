@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
-from regard.config.model import Consistent, ModelConfig, Patches
+from regard.config.model import Consistent, ModelConfig, Patches, Raster
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
 from regard.config.sources import (
     AnySource,
@@ -234,9 +234,17 @@ class NoTokenizer(TokenizerSettings):
     kind: Literal["none"] = "none"
 
 
+class Codebook(TokenizerSettings):
+    """A colour for each pixel: the colours are the centres of k-means over the pixels of the training images."""
+
+    kind: Literal["codebook"] = "codebook"
+    colours: Annotated[int, Field(ge=2, le=4096)] = 16
+    """Number of colours, or of greys."""
+
+
 AnyTokenizer = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
 RunTokenizer = Annotated[
-    ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel | ParentTokenizer | NoTokenizer,
+    ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel | Codebook | ParentTokenizer | NoTokenizer,
     Field(discriminator="kind"),
 ]
 
@@ -365,7 +373,17 @@ class Run(Consistent):
         """Whether the model reads images: then there is no tokenizer."""
         return self.model.family == "encoder_only" and isinstance(self.model.source, Patches)
 
+    @property
+    def raster(self) -> Raster | None:
+        """The images whose pixels are the model's tokens; None if they are text."""
+        return self.model.raster if self.model.family == "decoder_only" else None
+
     def _find_image_faults(self) -> Iterator[Fault]:
+        if self.raster is not None:
+            yield from self._find_raster_faults(self.raster)
+        elif isinstance(self.tokenizer, Codebook):
+            what = "is 'codebook', which makes tokens of images, but the model has no model.raster."
+            yield Fault("tokenizer.kind", what, "Use 'byte_bpe', or set model.raster.size.")
         if not self.reads_images:
             if self.data.augmentation is not None:
                 yield Fault("data.augmentation", "is set, but the model reads no images.", "Remove it.")
@@ -378,11 +396,29 @@ class Run(Consistent):
         if self.model.task not in IMAGE_TASKS:
             what = f"is '{self.model.task}', which cannot be learned from images."
             yield Fault("model.task", what, f"Use {' or '.join(IMAGE_TASKS)}.")
+        yield from self._find_image_source_faults(None)
+
+    def _find_raster_faults(self, raster: Raster) -> Iterator[Fault]:
+        if not isinstance(self.tokenizer, Codebook | ParentTokenizer):
+            what = f"is '{self.tokenizer.kind}', but the tokens are pixels (model.raster)."
+            yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'codebook'.")
+        if self.data.max_length != raster.row_length:
+            what = f"is {self.data.max_length}, but a row must hold one image: bos, the label and the pixels."
+            yield Fault("data.max_length", what, f"Set it to {raster.row_length}.")
+        if self.validation.metric == "bits_per_byte":
+            yield Fault("validation.metric", "is 'bits_per_byte', but the tokens are pixels.", "Use loss.")
+        yield from self._find_image_source_faults(raster)
+
+    def _find_image_source_faults(self, raster: Raster | None) -> Iterator[Fault]:
         for name in ("train", "validation", "test"):
             for number, source in enumerate(getattr(self.data, name)):
+                path = f"data.{name}.{number}"
                 if not isinstance(source, Images):
                     what = f"is '{source.kind}', but the model reads images."
-                    yield Fault(f"data.{name}.{number}.kind", what, "Use 'images'.")
+                    yield Fault(f"{path}.kind", what, "Use 'images'.")
+                elif raster is not None and (source.size, source.channels) != (raster.size, raster.channels):
+                    shape = f"size = [{raster.size[0]}, {raster.size[1]}], channels = {raster.channels}"
+                    yield Fault(path, "has no size and channels, or others than model.raster.", f"Set {shape}.")
 
     def _find_tuning_faults(self) -> Iterator[Fault]:
         is_kept = isinstance(self.tokenizer, ParentTokenizer)

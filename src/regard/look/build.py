@@ -40,6 +40,7 @@ from regard.look.search import best_dropped, continue_candidate, make_sampling, 
 from regard.look.tokens import describe_vocabulary
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.image_classifier import ImageClassifier
+from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.search import Beam, Sampling
 
@@ -90,6 +91,10 @@ def look_into(
     if isinstance(pipeline, ImageClassifier):
         fix = "Record its attention in Python: regard.load_image_classifier(FOLDER).record(IMAGE)."
         raise RegardError("The page shows tokens of text, and this model reads images.", fix=fix)
+    if isinstance(pipeline, ImageGenerator):
+        raise RegardError(
+            "The page shows tokens of text, and this model's tokens are pixels.", fix="See docs/images.md."
+        )
     if isinstance(pipeline, Embedder):
         raise RegardError("A model without a head predicts nothing to look into.", fix="Use an encoder with a head.")
     reading = read_text(pipeline, text, ReadOptions(search, n_best, max_length, target_language, seed))

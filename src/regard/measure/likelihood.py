@@ -1,6 +1,7 @@
-"""Perplexity and bits per byte, from a negative log-likelihood in nats."""
+"""Perplexity and bits per byte, from a negative log-likelihood in nats; the interval of a mean."""
 
 import math
+from collections.abc import Sequence
 
 from regard.base.errors import RegardError
 
@@ -24,6 +25,18 @@ def bits_per_byte(nats: float, size: int) -> float:
     2.0
     """
     return _divide(nats, size, "bytes") / math.log(2)
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the mean of independent values, and the limits of its 95 % interval by the normal distribution.
+
+    >>> [round(value, 3) for value in mean_interval([1.0, 2.0, 3.0])]
+    [2.0, 0.868, 3.132]
+    """
+    mean = sum(values) / len(values)
+    variance = sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+    half = 1.96 * math.sqrt(variance / len(values))
+    return mean, mean - half, mean + half
 
 
 def _divide(nats: float, count: int, unit: str) -> float:

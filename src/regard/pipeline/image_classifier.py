@@ -1,7 +1,7 @@
 """Classify images with an encoder."""
 
 from collections.abc import Callable, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from typing import overload
 
 import numpy as np
@@ -11,18 +11,16 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
-from regard.config.sources import Images
 from regard.data.batches.images import normalise
 from regard.data.example import CorpusError, Image
-from regard.data.readers.images import convert_image, decode_image, read_image_file
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.record import Record
 from regard.pipeline.attention import RecordedAttention
 from regard.pipeline.classifier import Label
 from regard.pipeline.encoding import Pipeline
+from regard.pipeline.images import AnyImage, load_pixels
 
-AnyImage = str | PathLike[str] | Image | NDArray[np.uint8]  # a file, an example's image, or (height, width[, channels])
 BATCH_IMAGES = 128
 
 
@@ -92,16 +90,10 @@ class ImageClassifier(Pipeline):
 
     def _load(self, image: AnyImage) -> NDArray[np.uint8]:
         """Return the pixels (channels, height, width) of an image in the shape that the model reads."""
-        target = Images(path="image", size=self.patches.size, channels=1 if self.patches.channels == 1 else 3)
-        if isinstance(image, str | PathLike):
-            image = decode_image(read_image_file(fspath(image)), target, fspath(image))
-        elif isinstance(image, np.ndarray):
-            image = _from_array(image)
-        if self.patches.size is not None and image.shape != (self.patches.channels, *self.patches.size):
-            image = convert_image(image, target)
-        pixels = np.frombuffer(image.pixels, np.uint8).reshape(image.shape)
-        if image.height % self.patches.patch or image.width % self.patches.patch:
-            what = f"{image.height} x {image.width} pixels do not divide into patches of {self.patches.patch}."
+        pixels = load_pixels(image, self.patches.size, self.patches.channels)
+        _, height, width = pixels.shape
+        if height % self.patches.patch or width % self.patches.patch:
+            what = f"{height} x {width} pixels do not divide into patches of {self.patches.patch}."
             raise CorpusError(what, fix="Resize or pad the image.")
         return pixels
 
@@ -111,12 +103,3 @@ class ImageClassifier(Pipeline):
 
     def _describe(self) -> list[str]:
         return [f"{self.settings.task} with {pluralize(len(self.labels), 'label')}"]
-
-
-def _from_array(pixels: NDArray[np.uint8]) -> Image:
-    shape = (*pixels.shape, 1)[:3]
-    if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or shape[2] not in (1, 3):
-        what = f"An array of shape {pixels.shape} and type {pixels.dtype} is no image."
-        raise RegardError(what, fix="Give 8-bit values, (height, width) or (height, width, 3).")
-    planes = pixels.reshape(shape).transpose(2, 0, 1)
-    return Image(shape[2], shape[0], shape[1], np.ascontiguousarray(planes).tobytes())

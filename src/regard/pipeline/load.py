@@ -23,6 +23,7 @@ from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_classifier import ImageClassifier
+from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.translator import Translator
 from regard.store.adapter_folder import load_adapters
 from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
@@ -30,7 +31,7 @@ from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model, re
 from regard.text.tokenizer_pair import TokenizerPair
 
 AnyDevice = str | torch.device
-AnyPipeline = Translator | TextGenerator | FillMask | Classifier | Embedder | ImageClassifier
+AnyPipeline = Translator | TextGenerator | FillMask | Classifier | Embedder | ImageClassifier | ImageGenerator
 Engine = Literal["torch", "ctranslate2", "auto"]
 Requested = TypeVar("Requested", bound=AnyPipeline)
 TASKS: dict[str, type[AnyPipeline]] = {
@@ -41,6 +42,7 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "tag": Classifier,
     "embed": Embedder,
     "classify_images": ImageClassifier,
+    "generate_images": ImageGenerator,
     "cbow": Embedder,
     "skip_gram": Embedder,
 }
@@ -105,6 +107,15 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
+    task: Literal["generate_images"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
+) -> ImageGenerator: ...
+@overload
+def load(
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
     task: None = None,
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
@@ -126,7 +137,8 @@ def load(
         device: Device of the model's parameters.
         task: The task that the model must have; type checkers then know the pipeline, as with `load_translator`,
             `load_generator`, `load_fill_mask`, `load_classifier` and `load_embedder`. Every encoder of text can
-            "embed"; a model that labels images has the task "classify_images".
+            "embed"; a model that labels images has the task "classify_images", one that generates them
+            "generate_images".
         engine: `ctranslate2` runs the export of the model, `FOLDER-ctranslate2` beside it, unless `folder` is the
             export itself. `auto` does so if there is an export of these weights whose parity passed.
         adapters: LoRA adapters of this model by name: adapter folders, or folders of runs. A call uses one of them
@@ -135,7 +147,7 @@ def load(
     Returns:
         `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
         `FillMask` (masked language model), `Classifier` (classification, tagging), `Embedder` (no head) or
-        `ImageClassifier` (classification of images).
+        `ImageClassifier` (classification of images). `ImageGenerator` for a decoder-only model of pixels.
 
     Raises:
         DamagedError: A file differs from the manifest.
@@ -156,7 +168,7 @@ def load(
             raise RegardError("Adapters run in PyTorch only, and this is an export.", where=str(export), fix=fix)
         folders = {name: Path(adapter) for name, adapter in adapters.items()}
         pipeline.adapters = load_adapters(pipeline.model, path, folders)
-    names = {Embedder: "embed", ImageClassifier: "classify_images"}
+    names = {Embedder: "embed", ImageClassifier: "classify_images", ImageGenerator: "generate_images"}
     actual_task = names.get(type(pipeline), pipeline.settings.task)
     if task is not None and actual_task != task:
         raise _wrong_task(f"This model's task is '{actual_task}', not '{task}'.", pipeline, folder)
@@ -193,6 +205,11 @@ def load_image_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> ImageCl
     return _load_as(ImageClassifier, folder, device)
 
 
+def load_image_generator(folder: AnyPath, device: AnyDevice = "cpu") -> ImageGenerator:
+    """Load a model that generates images; as `load`, but another kind of model is an error."""
+    return _load_as(ImageGenerator, folder, device)
+
+
 def _load_as(
     pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice, engine: Engine = "torch"
 ) -> Requested:
@@ -211,7 +228,7 @@ def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipelin
     if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
         return Translator(model, tokenizers, settings)
     if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
-        return TextGenerator(model, tokenizers, settings)
+        return (TextGenerator if settings.raster is None else ImageGenerator)(model, tokenizers, settings)
     if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly):
         if task == "embed" or settings.task in ("embed", "cbow", "skip_gram"):
             return Embedder(model, tokenizers, settings, read_pooling(stored.path))
@@ -274,6 +291,7 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         Classifier: load_classifier,
         Embedder: load_embedder,
         ImageClassifier: load_image_classifier,
+        ImageGenerator: load_image_generator,
     }
     loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
     return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")

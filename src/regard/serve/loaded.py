@@ -12,6 +12,7 @@ from regard.pipeline.embedder import Embedder
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_classifier import ImageClassifier
+from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, Engine, load
 from regard.pipeline.translator import Translator
 from regard.serve.settings import ServeSettings
@@ -55,8 +56,11 @@ def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> Lo
         engine = "torch"
         logger.info("PyTorch runs %s: CTranslate2 cannot change adapters", folder)
     pipeline = load(folder, engine=engine, adapters=adapters)
-    if isinstance(pipeline, ImageClassifier):
-        fix = "Label images with `regard label`, or with regard.load_image_classifier in Python."
+    if isinstance(pipeline, ImageClassifier | ImageGenerator):
+        command, loader = (
+            ("label", "classifier") if isinstance(pipeline, ImageClassifier) else ("generate", "generator")
+        )
+        fix = f"Use `regard {command}`, or regard.load_image_{loader} in Python."
         raise RegardError("The server has no route for models of images.", where=str(folder), fix=fix)
     if isinstance(pipeline, FillMask | Classifier):
         pipeline = load(folder, task="embed", adapters=adapters)  # an encoder gives vectors here, whatever its task

@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.model import Patches
-from regard.config.run import AnyTokenizer, Augmentation, NoTokenizer, ParentTokenizer, Run
+from regard.config.run import AnyTokenizer, Augmentation, Codebook, NoTokenizer, ParentTokenizer, Run
 from regard.config.tuning import Tuning
 from regard.data.batches.images import ClassifyImages, MaskedPatches, check_shape
 from regard.data.batches.loader import Loader
@@ -38,7 +40,9 @@ from regard.data.shards.shard import Shards
 from regard.store.examples import ValidationExample, read_examples
 from regard.store.model_folder import find_model
 from regard.store.run_folder import RunFolder
+from regard.text.codebook import ColourCounter, learn_codebook
 from regard.text.learn import learn
+from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.distill import Distilled, distill
 from regard.train.events import Listener, Message, Stage
@@ -136,6 +140,8 @@ def _make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit
     if isinstance(settings, ParentTokenizer):
         assert run.tuning is not None  # noqa: S101 - the settings refuse it otherwise
         tokenizers = load_parent_tokenizers(run.tuning)
+    elif isinstance(settings, Codebook):
+        tokenizers = TokenizerPair.joint(_learn_codebook(settings, training, emit))
     else:
         tokenizers = _learn_tokenizers(run, settings, training, emit)
     with create_folder(folder.tokenizer) as path:
@@ -165,6 +171,18 @@ def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus
     if settings.joint:
         return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
     return TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
+
+
+def _learn_codebook(settings: Codebook, training: TrainingCorpus, emit: Listener) -> Tokenizer:
+    """Learn the colours of the training images; labels may also be those of held-out images."""
+    emit(Stage("learning the colours"))
+    counter, labels = ColourCounter(), set[str]()
+    for name, _, example in training.examples(Defects()):
+        if example.image is not None and name == "train":
+            counter.add(np.frombuffer(example.image.pixels, np.uint8).reshape(example.image.shape))
+        if example.label is not None:
+            labels.add(example.label)
+    return learn_codebook(counter.find_colours(settings.colours), labels, settings)
 
 
 def _get_source(example: Example) -> str:
@@ -362,7 +380,9 @@ def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
             fix = f"Prepare the corpus with the tokenizers of {run.tuning.parent}."
             what = "The corpus was prepared with other tokenizers than those of the parent."
             raise RegardError(what, where=location, fix=fix)
-    return RunData(tokenizers, train, validation, tuple(_decode_examples(validation, tokenizers)) if validation else ())
+    has_texts = validation is not None and run.raster is None
+    examples = tuple(_decode_examples(validation, tokenizers)) if has_texts and validation else ()
+    return RunData(tokenizers, train, validation, examples)
 
 
 def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[ValidationExample]:

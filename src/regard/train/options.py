@@ -38,6 +38,7 @@ class TrainOptions:
     text: StringList = None
     data: StringList = None
     images: StringList = None
+    image_size: int | None = None  # pixels of each side
     out: Path | None = None
     languages: tuple[str, str] | None = None
     validation: StringList = None
@@ -77,7 +78,7 @@ class TrainOptions:
             self._check_resume(self.resume)
         else:
             self._check_new()
-        for name in ("minutes", "updates", "more", "pause_at", "lora", "layers"):
+        for name in ("minutes", "updates", "more", "pause_at", "lora", "layers", "image_size"):
             number = getattr(self, name)
             if number is not None and number <= 0:
                 raise UsageError(f"{self.spell(name)} must be positive, got {number:g}.", fix="Give at least 1.")
@@ -95,8 +96,9 @@ class TrainOptions:
 
     def _check_resume(self, folder: Path) -> None:
         given_options = self._list_given(
-            "run", "source", "target", "text", "data", "images", "out", "languages", "preset", "minutes", "seed"
+            "run", "source", "target", "text", "data", "images", "image_size", "out", "languages", "preset", "minutes"
         )
+        given_options += self._list_given("seed")
         given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
         given_options += self._list_given("dry_run", "force", "deploy")
         if given_options:
@@ -130,6 +132,7 @@ class TrainOptions:
             raise UsageError(f"{self.spell(resume_only[0])} needs {self.spell('resume')}.", fix=fix)
         corpus_options = self._list_given("source", "target", "text", "data", "images")
         automatic_options = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
+        automatic_options += ("image_size",)
         if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
             fix = "Put the setting into the run file, or leave out the run file."
             raise UsageError(f"{self.spell(conflicting[0])} cannot be combined with a run file.", fix=fix)
@@ -177,6 +180,9 @@ class TrainOptions:
                 raise UsageError(
                     f"{self.spell(corpus_option)} cannot be combined with {self.spell(conflicting)}.", fix=fix
                 )
+        if self.image_size is not None and not self.images:
+            fix = f"Give {self.spell(images='FOLDER')}, or leave it out."
+            raise UsageError(f"{self.spell('image_size')} needs {self.spell('images')}.", fix=fix)
         if self.teacher and self.text:
             fix = f"Give pairs: {self.spell(source='a.en', target='a.de')}."
             what = f"{self.spell('teacher')} cannot be combined with {self.spell('text')}: teachers translate."
@@ -263,7 +269,8 @@ class TrainOptions:
         from regard.data.readers.detect import detect_source, make_image_source  # only when needed
 
         sources: list[AnySource] = [Documents(path=path) for path in text or ()]
-        sources += [make_image_source(path) for path in images or ()]
+        size = None if self.image_size is None else (self.image_size, self.image_size)
+        sources += [make_image_source(path).model_copy(update={"size": size}) for path in images or ()]
         sources += [detect_source([path]) for path in data or ()]
         if source and target:
             sources.append(detect_source([source[0], target[0]]))

@@ -118,6 +118,9 @@ def _describe_input(run: Run, run_data: RunData) -> str:
     if run_data.tokenizer_pair is None:
         return f"input: images of {describe_shape(run_data.train.image_shape)}"
     kind, size = run.tokenizer.kind, run_data.tokenizers.source.size
+    if (raster := run.raster) is not None:
+        shape = describe_shape((raster.channels, *raster.size))
+        return f"images of {shape}; vocabulary: {size:,} tokens, a codebook of colours and labels"
     return f"vocabulary: {_TOKENIZERS.get(kind, kind)}, {size:,} tokens"
 
 

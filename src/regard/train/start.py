@@ -33,6 +33,7 @@ def train(
     text: Paths = None,
     data: Paths = None,
     images: Paths = None,
+    image_size: int | None = None,
     out: AnyPath,
     languages: tuple[str, str] | None = None,
     validation: Paths = None,
@@ -63,6 +64,7 @@ def train(
         text: Text for a language model: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .tmx, .conllu, ...
         images: Images: folders with one folder per label, idx files (MNIST) or Parquet files.
+        image_size: Scale images to squares with sides of this many pixels.
         out: New folder for checkpoints, log and the best model.
         languages: Source and target language, e.g. ("en", "de").
         validation: Validation corpora, in the format of `data` or `text`.
@@ -97,6 +99,7 @@ def train(
         text=_as_list(text),
         data=_as_list(data),
         images=_as_list(images),
+        image_size=image_size,
         out=Path(out),
         languages=languages,
         validation=_as_list(validation),

@@ -162,7 +162,11 @@ class Validator:
             "perplexity": perplexity(negative_log_likelihood, int(count)),
             "accuracy": correct / max(count, 1),
         }
-        if self._model_settings.task in ("translate", "continue"):
+        raster = getattr(self._model_settings, "raster", None)
+        if raster is not None:
+            pixels = raster.pixels * len(self.loader.shards)  # the end of an image, which is always certain, counts too
+            values["bits_per_pixel"] = bits_per_byte(negative_log_likelihood, pixels)
+        elif self._model_settings.task in ("translate", "continue"):
             values["bits_per_byte"] = bits_per_byte(negative_log_likelihood, self._count_target_bytes())
         return values
 

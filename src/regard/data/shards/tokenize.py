@@ -1,4 +1,4 @@
-"""Make a shard of examples: texts become token ids, images their pixels."""
+"""Make a shard of examples: texts become token ids, images their pixels or the tokens of a codebook."""
 
 import json
 from base64 import b64decode, b64encode
@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.errors import RegardError
 from regard.data.example import CorpusError, Example, Image, Location
 from regard.data.shards.shard import Shard, Tokens, describe_shape
+from regard.text.codebook import Codebook
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -31,7 +33,7 @@ def store_examples(
 
     Args:
         examples: Examples of one source of the corpus.
-        tokenizers: Tokenizers of source and target; images need none.
+        tokenizers: Tokenizers of source and target; for images a codebook, or None to store their pixels.
         name: The shard's name.
         origin: The name of the corpus source; stored with the shard.
         text_sha256: The sha256 of the serialized examples; stored with the shard.
@@ -42,7 +44,11 @@ def store_examples(
     labels: tuple[str, ...] = ()
     image_shape, fingerprints = None, dict[str, str]()
     if _check_all_or_none(examples, "image", lambda example: example.image is not None):
-        streams, image_shape = {"image": _join_images(examples)}, (examples[0].image or EMPTY_IMAGE).shape
+        image_shape = (examples[0].image or EMPTY_IMAGE).shape
+        streams = {"image": _join_images(examples)}
+        if tokenizers is not None:
+            streams = {"source": _encode_images(examples, streams["image"][0].reshape(-1, *image_shape), tokenizers)}
+            image_shape, fingerprints = None, {"source": tokenizers.source.fingerprint}
     elif tokenizers is None:
         what = "These examples are text, and there is no tokenizer."
         raise CorpusError(what, where=str(examples[0].where), fix="Give images, or a model that reads tokens.")
@@ -105,6 +111,19 @@ def _join_images(examples: Sequence[Example]) -> TokenStream:
             raise CorpusError(what, where=str(example.where), fix=fix)
     pixels = np.frombuffer(b"".join(image.pixels for image in images), np.uint8)
     return pixels, np.full(len(images), len(images[0].pixels), np.uint32)
+
+
+def _encode_images(examples: Sequence[Example], pixels: NDArray[np.uint8], tokenizers: TokenizerPair) -> TokenStream:
+    """Return the tokens of images: the label, then the pixels row after row."""
+    codebook = Codebook(tokenizers.source)
+    first_tokens = []
+    for example in examples:
+        try:
+            first_tokens.append(codebook.find_label(example.label))
+        except RegardError as error:
+            raise CorpusError(error.what, where=str(example.where), fix=error.fix) from None
+    rows = np.concatenate((np.array(first_tokens)[:, None], codebook.encode(pixels)), axis=1)
+    return rows.astype("<u2").ravel(), np.full(len(rows), rows.shape[1], np.uint32)
 
 
 def serialize_examples(examples: Iterable[Example]) -> bytes:

@@ -22,6 +22,7 @@ from regard.config.toml_file import with_changes
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan
 from regard.train.auto.corpus_stats import collect_stats
+from regard.train.auto.image_gpt_plan import ImageGptPlan
 from regard.train.auto.image_plan import ImagePlan
 from regard.train.auto.image_tuning_plan import ImageTuningPlan
 from regard.train.auto.minutes import UpdateTimer, configure_for_minutes
@@ -77,7 +78,7 @@ def configure(
     check = None if review is None else TrainingCheck(sources, validation)
     stats = collect_stats(sources, None if check is None else check.add)
     reading_seconds = time.perf_counter() - reading_started
-    plan_class = ImagePlan if stats.content == "images" else CorpusPlan
+    plan_class = _choose_image_plan(preset, changes or {}) if stats.content == "images" else CorpusPlan
     corpus_plan = plan_class(sources, tuple(validation), stats, dict(changes or {}), preset, check)
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
@@ -99,6 +100,12 @@ def configure(
         return max(60 * minutes - passed, MIN_TRAINING_SHARE * 60 * minutes)
 
     return configure_for_minutes(corpus_plan, minutes, count_seconds, timer or measure_update)
+
+
+def _choose_image_plan(preset: str | None, changes: Mapping[str, Any]) -> type[ImagePlan]:
+    """Return the plan for images: a decoder generates them, an encoder labels them or predicts masked patches."""
+    is_decoder = preset is not None and codec.preset(preset).family == "decoder_only"
+    return ImageGptPlan if is_decoder or changes.get("model.task") == "continue" else ImagePlan
 
 
 def measure_update(run: Run, length: int, *, should_tune: bool = False) -> float:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
-from typing import Any
+from typing import Any, ClassVar
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
@@ -36,6 +36,8 @@ MASK_PROBABILITY = 0.75  # as He et al. 2022
 @dataclass(frozen=True)
 class ImagePlan(CorpusPlan):
     """Statistics of images and the user's requests, from which a run is made."""
+
+    max_side: ClassVar[int] = MAX_SIDE
 
     @property
     def task(self) -> TaskKind:
@@ -72,12 +74,12 @@ class ImagePlan(CorpusPlan):
             return requested[0] or channels, *requested[1]
         if len({shape[1:] for shape in shapes}) == 1:
             height, width = next(iter(shapes))[1:]
-            if max(height, width) <= MAX_SIDE and not height % patch and not width % patch:
+            if max(height, width) <= self.max_side and not height % patch and not width % patch:
                 return channels, height, width
-            scale = min(1.0, MAX_SIDE / max(height, width))
+            scale = min(1.0, self.max_side / max(height, width))
             height, width = (max(patch, round(side * scale / patch) * patch) for side in (height, width))
             return channels, height, width
-        side = min(MAX_SIDE, sorted(min(shape[1:]) for shape in shapes.elements())[self.stats.examples // 2])
+        side = min(self.max_side, sorted(min(shape[1:]) for shape in shapes.elements())[self.stats.examples // 2])
         side = max(patch, side // patch * patch)
         return channels, side, side
 
@@ -133,17 +135,23 @@ class ImagePlan(CorpusPlan):
         return float(share) * self.corpus_tokens(recipe) / 3
 
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:  # noqa: ARG002
+        patch = f"{self.patch} x {self.patch} pixels"
+        vectors = f"{self.n_vectors - 1} vectors and the class token"
+        reasons.append(f"{self._describe_images()}. Patches of {patch}: {vectors}.")
+        return NoTokenizer(), 0
+
+    def _describe_images(self) -> str:
         channels, height, width = self.image_shape
         shapes = self.stats.image_shapes
         colour = "grey" if channels == 1 else "coloured"
         text = f"Images: {height} x {width} pixels, {colour}"
+        if self._requested_shape is not None:
+            return f"{text}, as you requested"
         if len(shapes) > 1:
             text += f"; they have {pluralize(len(shapes), 'shape')}, and are scaled and cropped at the centre"
         elif (channels, height, width) not in shapes:
-            text += "; they are scaled down and cropped at the centre, because many patches cost much time"
-        patch = f"{self.patch} x {self.patch} pixels"
-        reasons.append(f"{text}. Patches of {patch}: {self.n_vectors - 1} vectors and the class token.")
-        return NoTokenizer(), 0
+            text += "; they are scaled down and cropped at the centre, because many vectors cost much time"
+        return text
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
         reasons.append(
@@ -209,7 +217,7 @@ class ImagePlan(CorpusPlan):
 
         parameters = cost(model, batch_size=1, source=1).parameters.total()
         size = pluralize(self.stats.examples, "image")
-        if self.task == "classify":
+        if self.stats.labels and self.task != "fill":
             size += f" with {pluralize(len(self.stats.labels), 'label')}"
         return f"{size}: preset {recipe.preset} ({format_count(parameters)} parameters), because {recipe.reason}."
 
@@ -221,12 +229,13 @@ def recipe_for_images(task: TaskKind, stats: CorpusStats) -> Recipe:
         RegardError: If an image that is to be classified has no label.
     """
     if task == "classify":
-        _check_labelled(stats)
+        check_labelled(stats)
     recipes = IMAGES if task == "classify" else MASKED_IMAGES
     return next(recipe for recipe in recipes if stats.examples <= recipe.max_size)
 
 
-def _check_labelled(stats: CorpusStats) -> None:
+def check_labelled(stats: CorpusStats) -> None:
+    """Raise RegardError if an image has no label."""
     labelled = sum(stats.labels.values())
     if labelled < stats.examples:
         missing = stats.examples - labelled

@@ -1,0 +1,202 @@
+"""Generate images with a decoder-only model whose tokens are pixels (ImageGPT)."""
+
+from collections.abc import Callable, Sequence
+from math import log
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
+from regard.config import model as settings_of
+from regard.decode.filters import Filters
+from regard.decode.sample import sample
+from regard.models.cpu_decoder import LazyCpuDecoder
+from regard.models.decoder_only import DecoderOnly
+from regard.pipeline.encoding import Pipeline
+from regard.pipeline.images import AnyImage, load_pixels
+from regard.pipeline.scorer import Scorer
+from regard.pipeline.search import make_generator
+from regard.pipeline.teacher_forcing import Row
+from regard.store.model_folder import check_vocabulary_sizes
+from regard.text.codebook import Codebook
+from regard.text.tokenizer_pair import TokenizerPair
+
+DEFAULT_FILTERS = Filters()
+BATCH_IMAGES = 64
+Pixels = NDArray[np.uint8]  # (height, width), or (height, width, 3)
+Tokens = NDArray[np.int64]
+
+
+class ImageGenerator(Pipeline):
+    """Generates and completes images, and measures how probable they are.
+
+    generator = regard.load_image_generator("my-model")
+    generator.generate("shoe", count=4)
+    """
+
+    kind = "model that generates images"
+
+    def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
+        if settings.raster is None:
+            raise RegardError("The tokens of this model are text, not pixels.", fix="Use regard.load_generator.")
+        check_vocabulary_sizes(settings, tokenizers, where="ImageGenerator")
+        self.model: DecoderOnly = model
+        self.tokenizers = tokenizers
+        self.settings: settings_of.DecoderOnly = settings
+        self.raster = settings.raster
+        self.codebook = Codebook(tokenizers.source)
+        self._decoder = LazyCpuDecoder(model)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the training images; empty if they had none."""
+        return tuple(self.codebook.labels)
+
+    def generate(
+        self,
+        label: str | None = None,
+        count: int = 1,
+        *,
+        filters: Filters = DEFAULT_FILTERS,
+        seed: int | None = None,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> list[Pixels]:
+        """Sample images of a label, pixel by pixel.
+
+        Args:
+            label: The label; None if the training images had none.
+            count: Number of images.
+            filters: Temperature and filters; the default samples from the model's distribution.
+            seed: Random seed; without one, every call samples other images.
+            report: Called with the number of images that were just sampled.
+        """
+        if count < 1:
+            raise RegardError(f"The number of images must be at least 1, got {count}.", fix="Use 1 or more.")
+        prompts = np.full((count, 1), self.codebook.find_label(label))
+        return self._sample(prompts, filters, seed, report)
+
+    def complete(
+        self,
+        images: Sequence[AnyImage],
+        labels: Sequence[str | None] | None = None,
+        *,
+        rows: int | None = None,
+        filters: Filters = DEFAULT_FILTERS,
+        seed: int | None = None,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> list[Pixels]:
+        """Keep the upper rows of images and sample the others.
+
+        Args:
+            images: Files or arrays; they are brought to the size and channels of the training images.
+            labels: The label of each image. Default: the label under which its upper rows are most probable.
+            rows: Rows to keep. Default: the upper half.
+            filters: Temperature and filters.
+            seed: Random seed.
+            report: Called with the number of images that were just completed.
+
+        Returns:
+            One image for each given one, in the colours of the codebook.
+        """
+        height, width = self.raster.size
+        rows = height // 2 if rows is None else rows
+        if not 0 < rows < height:
+            what = f"{pluralize(rows, 'row')} cannot be kept: the images have {height} rows."
+            raise RegardError(what, fix=f"Keep 1 to {height - 1}.")
+        visible = self._encode(images)[:, : rows * width]
+        first_tokens = self._find_first_tokens(visible, labels)
+        return self._sample(np.concatenate((first_tokens[:, None], visible), axis=1), filters, seed, report)
+
+    def bits_per_pixel(
+        self,
+        images: Sequence[AnyImage],
+        labels: Sequence[str | None] | None = None,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> list[float]:
+        """Return -log2 p(image | label) of each image, divided by its pixels: how well the model predicts it.
+
+        Args:
+            images: Files or arrays; they are brought to the size and channels of the training images.
+            labels: The label of each image; None if the training images had no labels.
+            report: Called with the number of images that were just scored.
+        """
+        results: list[float] = []
+        for start in range(0, len(images), BATCH_IMAGES):
+            batch = images[start : start + BATCH_IMAGES]
+            own = [None] * len(batch) if labels is None else labels[start : start + BATCH_IMAGES]
+            first_tokens = np.array([self.codebook.find_label(label) for label in own])
+            results += [
+                -value / self.raster.pixels / log(2) for value in self._score(self._encode(batch), first_tokens)
+            ]
+            report(len(batch))
+        return results
+
+    def _encode(self, images: Sequence[AnyImage]) -> Tokens:
+        """Return the tokens of the pixels, (B, pixels)."""
+        if not images:
+            raise RegardError("There are no images.", fix="Give at least one.")
+        raster = self.raster
+        return self.codebook.encode(np.stack([load_pixels(image, raster.size, raster.channels) for image in images]))
+
+    def _find_first_tokens(self, visible: Tokens, labels: Sequence[str | None] | None) -> Tokens:
+        """Return the token of each label; of those that are not given, the one that makes the pixels most probable."""
+        if labels is not None and len(labels) != len(visible):
+            what = f"{pluralize(len(labels), 'label')} for {pluralize(len(visible), 'image')}."
+            raise RegardError(what, fix="Give one label for each image.")
+        own = [None] * len(visible) if labels is None else labels
+        if not self.labels:
+            return np.array([self.codebook.find_label(label) for label in own])
+        tokens = np.array([-1 if label is None else self.codebook.find_label(label) for label in own])
+        unknown = np.flatnonzero(tokens < 0)
+        if unknown.size:
+            candidates = list(self.codebook.labels.values())
+            scores = [self._score(visible[unknown], np.full(unknown.size, token)) for token in candidates]
+            tokens[unknown] = np.array(candidates)[np.argmax(scores, axis=0)]
+        return tokens
+
+    def _score(self, pixels: Tokens, first_tokens: Tokens) -> list[float]:
+        """Return the log-probability of the pixels (B, n) that follow a first token (B)."""
+        inputs = np.concatenate((first_tokens[:, None], pixels[:, :-1]), axis=1)
+        sides = zip(inputs.tolist(), pixels.tolist(), strict=True)
+        rows = [Row(number, [], row_inputs, row_labels) for number, (row_inputs, row_labels) in enumerate(sides)]
+        return [sum(logprobs) for logprobs in Scorer(self.model, self.tokenizers, self.settings).score_rows(rows)]
+
+    def _sample(
+        self, prompts: Tokens, filters: Filters, seed: int | None, report: Callable[[int], None]
+    ) -> list[Pixels]:
+        """Sample the pixels after prompts (B, k) of equal length, and return the whole images."""
+        height, width = self.raster.size
+        count = 1 + self.raster.pixels - prompts.shape[1]
+        generator = make_generator(seed, self.device)
+        suppressed = np.setdiff1d(np.arange(self.tokenizers.source.size), self.codebook.tokens)  # all but colours
+        images: list[Pixels] = []
+        with self._decoder.prepared(), torch.inference_mode():
+            for start in range(0, len(prompts), BATCH_IMAGES):
+                batch = prompts[start : start + BATCH_IMAGES]
+                hypotheses = sample(
+                    self._decoder.step,
+                    self.model.start(1 + self.raster.pixels),
+                    torch.from_numpy(batch).to(self.device),
+                    eos=self.tokenizers.source.specials.eos,
+                    max_lengths=[count] * len(batch),
+                    suppressed=torch.from_numpy(suppressed).to(self.device),
+                    filters=filters,
+                    generator=generator,
+                )
+                sampled = np.array([hypothesis.tokens for hypothesis in hypotheses])
+                colours = self.codebook.decode(np.concatenate((batch[:, 1:], sampled), axis=1), height, width)
+                images += list(colours[..., 0] if self.raster.channels == 1 else colours)
+                report(len(batch))
+        return images
+
+    def _describe_input(self) -> str:
+        height, width = self.raster.size
+        return f"images of {height} x {width} x {self.raster.channels}"
+
+    def _describe(self) -> list[str]:
+        return [
+            pluralize(len(self.codebook.tokens), "colour"),
+            *([pluralize(len(self.labels), "label")] * bool(self.labels)),
+        ]

@@ -1,0 +1,42 @@
+"""Images as the pipelines take and give them: files, or arrays of 8-bit values."""
+
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.base.extras import import_optional
+from regard.config.sources import Images
+from regard.data.example import Image
+from regard.data.readers.images import convert_image, decode_image, read_image_file
+
+AnyImage = str | PathLike[str] | Image | NDArray[np.uint8]  # a file, an example's image, or (height, width[, channels])
+
+
+def load_pixels(image: AnyImage, size: tuple[int, int] | None, channels: int) -> NDArray[np.uint8]:
+    """Return the pixels (channels, height, width) of an image; without a size it keeps its own."""
+    target = Images(path="image", size=size, channels=1 if channels == 1 else 3)
+    if isinstance(image, str | PathLike):
+        image = decode_image(read_image_file(fspath(image)), target, fspath(image))
+    elif isinstance(image, np.ndarray):
+        image = _from_array(image)
+    if size is not None and image.shape != (channels, *size):
+        image = convert_image(image, target)
+    return np.frombuffer(image.pixels, np.uint8).reshape(image.shape)
+
+
+def save_image(pixels: NDArray[np.uint8], path: Path) -> None:
+    """Write an image (height, width) or (height, width, 3) as a PNG file."""
+    pillow = import_optional("PIL.Image", "images", "Writing images")
+    pillow.fromarray(pixels).save(path, "PNG")
+
+
+def _from_array(pixels: NDArray[np.uint8]) -> Image:
+    shape = (*pixels.shape, 1)[:3]
+    if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or shape[2] not in (1, 3):
+        what = f"An array of shape {pixels.shape} and type {pixels.dtype} is no image."
+        raise RegardError(what, fix="Give 8-bit values, (height, width) or (height, width, 3).")
+    planes = pixels.reshape(shape).transpose(2, 0, 1)
+    return Image(shape[2], shape[0], shape[1], np.ascontiguousarray(planes).tobytes())

@@ -1,0 +1,112 @@
+"""Make a run that learns to generate images, pixel by pixel, with a reason for every choice."""
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, ClassVar
+
+from regard.base.errors import RegardError
+from regard.config import codec
+from regard.config.model import AnyModel
+from regard.config.run import Codebook, Data, RunTokenizer
+from regard.config.training import Training
+from regard.train.auto.corpus_plan import BATCH_TOKENS, SPECIAL_TOKENS, CorpusPlan
+from regard.train.auto.hyperparameters import Budget
+from regard.train.auto.image_plan import ImagePlan, check_labelled
+from regard.train.auto.recipes import Recipe, TaskKind
+
+GREYS, COLOURS = 16, 64
+RECIPES = (
+    Recipe(100_000, "image-gpt", 0, 0.0, 10, 3e-3, 200, 8192,
+        "a row of text as long as an image costs much time, and a model of this size sees a few thousand images often"),
+    Recipe(inf, "image-gpt", 0, 0.0, 3, 3e-3, 500, 16384,
+        "it is the only preset that generates images; more of them need fewer epochs"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImageGptPlan(ImagePlan):
+    """Statistics of images and the user's requests, from which a run is made that generates images."""
+
+    max_side: ClassVar[int] = 32  # a token for each pixel: attention costs the fourth power of the side
+
+    @property
+    def task(self) -> TaskKind:
+        """Language modelling."""
+        return "continue"
+
+    @property
+    def is_packed(self) -> bool:
+        """Yes: a row is full with one image."""
+        return True
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe for this number of images."""
+        if self.stats.labels:
+            check_labelled(self.stats)
+        recipe = next(recipe for recipe in RECIPES if self.stats.examples <= recipe.max_size)
+        preset = self.preset or recipe.preset
+        if codec.preset(preset).family != "decoder_only":
+            raise RegardError(f"Preset '{preset}' generates no images.", fix=f"Use {recipe.preset}.")
+        return replace(recipe, preset=preset)
+
+    @property
+    def patch(self) -> int:
+        """A pixel is a token."""
+        return 1
+
+    @property
+    def n_vectors(self) -> int:
+        """The length of a row: bos, the label and the pixels."""
+        _, height, width = self.image_shape
+        return height * width + 2
+
+    @property
+    def n_read(self) -> int:
+        """All tokens of a row are read."""
+        return self.n_vectors
+
+    @property
+    def n_colours(self) -> int:
+        """The number of colours: as requested, or few greys and more colours."""
+        return self._requested("tokenizer.colours") or (GREYS if self.image_shape[0] == 1 else COLOURS)
+
+    def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
+        """The colours, the labels and the special tokens."""
+        return self.n_colours + max(1, len(self.stats.labels)) + SPECIAL_TOKENS
+
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+        channels, height, width = self.image_shape
+        kind = "greys" if channels == 1 else "colours"
+        reasons.append(f"{self._describe_images()}. Each pixel is a token, row after row: {height * width} per image.")
+        labels = f"; an image begins with its label, one of {len(self.stats.labels)}" if self.stats.labels else ""
+        reasons.append(f"Vocabulary: {self.n_colours} {kind}, the centres of k-means over the training images{labels}.")
+        return Codebook(colours=self.n_colours), self.vocabulary_size(recipe)
+
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+        reasons.append("Dropout: none, because a model of this size does not overfit this many pixels.")
+        channels, height, width = self.image_shape
+        changes: dict[str, Any] = {
+            "task": "continue",
+            "tokens.vocabulary": vocabulary_size,
+            "raster": {"size": [height, width], "channels": channels},
+            "starts_with_bos": False,
+            "decoder.dropout": {"embedding": recipe.dropout, "sublayer": recipe.dropout},
+        }
+        if getattr(getattr(codec.preset(recipe.preset), "decoder", None), "max_positions", None) is not None:
+            changes["decoder.position.length"] = self.n_vectors
+        return codec.preset(recipe.preset, changes)
+
+    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+        data = CorpusPlan._choose_data(self, recipe, model, reasons)  # images are not changed at random
+        return data.model_copy(
+            update={
+                "max_length": self.n_vectors,
+                "batch_tokens": max(self.n_vectors, BATCH_TOKENS),
+                "train": self._convert(self.sources),
+                "validation": self._convert(self.validation),
+            }
+        )
+
+    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
+        return CorpusPlan._choose_training(self, recipe, budget, reasons)
