@@ -80,6 +80,7 @@ FAMILY_CHANGES: dict[str, dict[str, Any]] = {
     "fill": {f"model.encoder.{name}": value for name, value in _STACK.items()}
     | {"model.encoder.position": {"kind": "learned", "length": 40}, "model.encoder.placement": "post"},
     "images": {f"model.encoder.{name}": value for name, value in _STACK.items()},
+    "sounds": {f"model.encoder.{name}": value for name, value in _STACK.items()},
 }
 
 

@@ -31,6 +31,7 @@ if _TYPE_CHECKING:
         load_generator,
         load_image_classifier,
         load_image_generator,
+        load_sound_classifier,
         load_translator,
     )
     from regard.pipeline.prompt_classifier import PromptClassifier
@@ -59,6 +60,7 @@ __all__ = [
     "load_generator",
     "load_image_classifier",
     "load_image_generator",
+    "load_sound_classifier",
     "load_token_vectors",
     "load_translator",
     "look_into",
@@ -86,6 +88,7 @@ _MODULES = {
     "load_embedder": "pipeline.load",
     "load_image_classifier": "pipeline.load",
     "load_image_generator": "pipeline.load",
+    "load_sound_classifier": "pipeline.load",
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",
     "load_translator": "pipeline.load",

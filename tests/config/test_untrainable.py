@@ -18,10 +18,9 @@ NOWHERE = Lines(source="nowhere.en", target="nowhere.de")
 @pytest.mark.parametrize(
     ("task", "changes", "fault"),
     [
-        ("translate", {"model.source.kind": "mel"}, "model.source.kind: is 'mel'"),
-        ("fill", {"model.source": {"kind": "mel", "bins": 80}}, "model.source.kind: is 'mel'"),
+        ("continue", {"model.prefix": {"kind": "mel", "bins": 80}}, "model.prefix.kind: is 'mel'"),
         ("continue", {"model.prefix": PATCHES, "model.task": "caption"}, "model.prefix.kind: is 'patches'"),
-        ("translate", {"model.task": "transcribe"}, "model.task: is 'transcribe'"),
+        ("continue", {"model.task": "caption"}, "model.task: is 'caption'"),
     ],
 )
 def test_a_model_that_reads_no_text_is_refused_at_once(
@@ -34,8 +33,17 @@ def test_a_model_that_reads_no_text_is_refused_at_once(
 
 
 def test_only_encoders_are_trained_on_images(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"model\.source\.kind: is 'patches', but Regard trains on text"):
+    with pytest.raises(ConfigError, match=r"model\.source\.kind: is 'patches', but of Regard's models encoders"):
         make_small_run("translate", write_corpus(tmp_path, 10), {"model.source": PATCHES})
+
+
+def test_sounds_need_a_model_and_a_corpus_of_sounds(tmp_path: Path) -> None:
+    files = write_corpus(tmp_path, 10)
+    with pytest.raises(ConfigError, match=r"task: is 'transcribe', but the source has no sounds"):
+        make_small_run("translate", files, {"model.task": "transcribe"})
+    mel = {"model.source": {"kind": "mel", "bins": 80}, "model.target": {"kind": "tokens", "vocabulary": 300}}
+    with pytest.raises(ConfigError, match=r"(?s)'translate', which this model cannot learn.*kind: is 'lines', but"):
+        make_small_run("translate", files, mel)
 
 
 def test_a_decoder_only_classifier_is_refused(tmp_path: Path) -> None:
@@ -56,8 +64,8 @@ def test_the_command_says_what_to_do() -> None:
         "--out",
         "model",
         "--set",
-        "model.source.kind=mel",
+        "model.prefix.kind=mel",
     )
     assert result.code == 1
-    assert "model.source.kind" in result.output + result.errors
-    assert "Use 'tokens'" in result.output + result.errors
+    assert "model.prefix.kind" in result.output + result.errors
+    assert "Remove the prefix" in result.output + result.errors

@@ -18,7 +18,13 @@ from tests.train.runs import make_small_run
 from tests.train.sharded_cases import group_of, save_and_load, train
 
 RANKS = 4
-CASES: list[Case] = [("ddp2", "translate"), ("fsdp2", "translate"), ("tensor2", "continue"), ("ddp2", "images")]
+CASES: list[Case] = [
+    ("ddp2", "translate"),
+    ("fsdp2", "translate"),
+    ("tensor2", "continue"),
+    ("ddp2", "images"),
+    ("ddp2", "sounds"),
+]
 CASE_UPDATES = 4
 CHANGING_UPDATES = 6  # two on one rank, two on two, two on one
 SPIKY_BATCH = 26  # of update 14

@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import struct
+import wave
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
     (folder / "all.de").write_text("".join(f"{translate_sentence(line)}\n" for line in lines))
     (folder / "book.txt").write_text("\n".join(lines) + "\n")
     write_images(folder / "images-idx3-ubyte", count)
-    return {name: str(folder / name) for name in ("all.en", "all.de", "book.txt", "images-idx3-ubyte")}
+    write_sounds(folder, min(count, 60))
+    names = ("all.en", "all.de", "book.txt", "images-idx3-ubyte", "sounds", "speech.tsv")
+    return {name: str(folder / name) for name in names}
 
 
 def write_images(path: Path, count: int) -> None:
@@ -53,6 +56,31 @@ def write_images(path: Path, count: int) -> None:
     path.write_bytes(struct.pack(">HBBIII", 0, 8, 3, count, 8, 8) + images.astype(np.uint8).tobytes())
     content = struct.pack(">HBBI", 0, 8, 1, count) + labels.astype(np.uint8).tobytes()
     Path(str(path).replace("images-idx3", "labels-idx1")).write_bytes(content)
+
+
+def write_sounds(folder: Path, count: int) -> None:
+    """Write low and high tones of 40 to 120 ms, 8,000 samples per second, in folders; and a table with their names."""
+    rng = np.random.default_rng(1)
+    lines = []
+    for number in range(count):
+        name, frequency = (("low", 300), ("high", 1500))[int(rng.integers(2))]
+        times = np.arange(rng.integers(320, 960)) / 8000
+        samples = 6000 * np.sin(2 * np.pi * frequency * times) + rng.normal(0, 600, times.size)
+        path = folder / "sounds" / name / f"{number}.wav"
+        write_wav(path, samples.astype("<i2").tobytes())
+        lines.append(f"{path.relative_to(folder)}\t{name}\n")
+    (folder / "speech.tsv").write_text("".join(lines))
+
+
+def write_wav(path: Path, samples: bytes, *, channels: int = 1, width: int = 2, rate: int = 8000) -> Path:
+    """Write samples as a .wav file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(width)
+        file.setframerate(rate)
+        file.writeframes(samples)
+    return path
 
 
 def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
@@ -79,6 +107,15 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
             "family": "decoder_only", "tokens": tokens, "decoder": stack, "task": "continue",
             "raster": {"size": [4, 4]}, "starts_with_bos": False,
         },
+        "sounds": {
+            "family": "encoder_only", "source": {"kind": "mel", "bins": 8}, "encoder": stack, "task": "classify",
+            "head": {"kind": "classes", "labels": ["high", "low"], "pool": "mean", "hidden": False},
+        },
+        "transcribe": {
+            "family": "encoder_decoder", "source": {"kind": "mel", "bins": 8}, "target": tokens, "encoder": stack,
+            "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
+            "max_length_ratio": 0.1,
+        },
     }  # fmt: skip
     if task == RECURRENT:
         task = "translate"
@@ -91,6 +128,8 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         "continue": {"kind": "documents", "path": files["book.txt"]},
         "fill": {"kind": "lines", "source": files["all.en"]},
         "images": {"kind": "images", "path": images, "labels": images.replace("images-idx3", "labels-idx1")},
+        "sounds": {"kind": "sounds", "path": files.get("sounds", "sounds")},
+        "transcribe": {"kind": "sounds", "path": files.get("speech.tsv", "speech.tsv"), "second": "text"},
     }
     sources["pixels"] = {**sources["images"], "size": [4, 4], "channels": 1}
     table: dict[str, Any] = {
@@ -108,6 +147,9 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         table["tokenizer"], table["data"]["augmentation"] = {"kind": "none"}, {"shift": 1, "flip": True}
     if task == "pixels":
         table["tokenizer"], table["data"]["max_length"] = {"kind": "codebook", "colours": 4}, 18
+    if task in ("sounds", "transcribe"):
+        table["tokenizer"] = {"kind": "none" if task == "sounds" else "character"}
+        table["data"]["spec_augment"] = {"time_share": 0.3, "frequency_share": 0.3}
     return RUN_FILES.parse(table, changes)
 
 

@@ -14,6 +14,7 @@ from regard.base.errors import RegardError
 EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "formats": (("fsspec", "polib", "pyarrow", "zstandard"), "URLs, gettext, Parquet, .zst"),
     "images": (("PIL",), "reading image files"),
+    "sounds": (("soundfile",), "reading .flac files"),
     "language": (("lingua",), "language detection in `regard check`"),
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "`regard export --to onnx` and `--to web`"),
     "huggingface": (("transformers",), "the proof of `regard export --to huggingface`"),

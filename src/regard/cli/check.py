@@ -18,7 +18,7 @@ from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
 from regard.cli.options import file_option, option
-from regard.config.run import AnySource, Images
+from regard.config.run import AnySource, Images, Sounds
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
 from regard.data.doctor.clean import write_cleaned
@@ -220,9 +220,12 @@ def _make_source(
         what = "Give the corpus either as files or with --source." if files else "No corpus was given."
         raise RegardError(what, fix="Give a file, two aligned files, or --source and --target.")
     detected = detect_source(files or named_paths)
-    if isinstance(detected, Images):
-        what = "These are images, and the rules of the corpus check are about text."
-        fix = "Train on them: `regard train --images` refuses damaged files, and images that are also in --validation."
+    if isinstance(detected, Images | Sounds):
+        media = detected.kind
+        what = f"These are {media}, and the rules of the corpus check are about text."
+        fix = (
+            f"Train on them: `regard train --{media}` refuses damaged files, and {media} that are also in --validation."
+        )
         raise RegardError(what, where=detected.path, fix=fix)
     return detected.model_copy(update={"languages": languages}) if languages else detected
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.pipeline.classifier import Classifier
     from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.scorer import Scorer
+    from regard.pipeline.sound_classifier import SoundClassifier
     from regard.pipeline.translator import Translator
 
 EXAMPLES = """
@@ -31,6 +32,7 @@ regard evaluate my-classifier --data test.tsv
 regard evaluate my-tagger --data test.conllu
 regard evaluate my-book --text another-book.txt
 regard evaluate my-vit --images test
+regard evaluate my-sounds --sounds test
 """
 Evaluation = dict[str, Any]  # results by name: the object that --json prints
 
@@ -39,10 +41,10 @@ Evaluation = dict[str, Any]  # results by name: the object that --json prints
 def evaluate(options: EvaluateOptions) -> None:
     """Evaluate a model, or a file of its output, on test data.
 
-    Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification of texts and
-    images: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and entity F1.
-    Language models: perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models that generate
-    images: bits per pixel. With --other or --other-output a paired bootstrap test.
+    Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification of texts,
+    images and sounds: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and
+    entity F1. Language models: perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models
+    that generate images: bits per pixel. With --other or --other-output a paired bootstrap test.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)
@@ -75,16 +77,19 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     from regard.measure.label_scores import compare_labels, score_labels
     from regard.pipeline.classifier import Classifier  # imports torch: only when needed
     from regard.pipeline.image_classifier import ImageClassifier
+    from regard.pipeline.sound_classifier import SoundClassifier
 
     options.check_labels()
     expected = data.labels or []
-    kind: type[Classifier | ImageClassifier] = Classifier if data.images is None else ImageClassifier
+    kind: type[Classifier | ImageClassifier | SoundClassifier] = Classifier
+    if data.images is not None or data.sounds is not None:
+        kind = SoundClassifier if data.images is None else ImageClassifier
     classifier, other_classifier = (
         None if path is None else load_as(path, kind) for path in (options.folder, options.other_model)
     )
     for system in (classifier, other_classifier):
         if system is not None:
-            _check_labels(system, expected, str(options.data or options.images))
+            _check_labels(system, expected, str(options.data_path))
             if isinstance(system, Classifier):
                 check_unconstrained(system, options.unconstrained)
     predicted = (
@@ -95,8 +100,8 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     _write_lines(options.output, [" ".join(labels) for labels in predicted])
     report = score_labels(predicted, expected, options.samples, options.seed)
     evaluation |= asdict(report) | {"matrix": report.matrix.to_dict()}
-    if data.images is not None:
-        evaluation["images"] = evaluation.pop("texts")
+    if data.images is not None or data.sounds is not None:
+        evaluation["sounds" if data.images is None else "images"] = evaluation.pop("texts")
     other_predicted = None
     if other_classifier is not None:
         other_predicted = _label(other_classifier, data, options)
@@ -123,7 +128,9 @@ def _evaluate_pixels(options: EvaluateOptions, data: EvaluationData, evaluation:
     evaluation["bits_per_pixel"] = {"value": mean, "interval": [low, high], "colours": len(generator.codebook.tokens)}
 
 
-def _check_labels(classifier: "Classifier | ImageClassifier", expected: Sequence[Labels], where: str) -> None:
+def _check_labels(
+    classifier: "Classifier | ImageClassifier | SoundClassifier", expected: Sequence[Labels], where: str
+) -> None:
     """Warn of labels that the model does not know; raise an error if it knows none of them."""
     labels = {label for text_labels in expected for label in text_labels}
     unknown = sorted(labels.difference(classifier.labels))
@@ -138,14 +145,18 @@ def _check_labels(classifier: "Classifier | ImageClassifier", expected: Sequence
         typer.echo(f"{pluralize(len(unknown), 'label')} of the data unknown to the model: {names}.", err=True)
 
 
-def _label(classifier: "Classifier | ImageClassifier", data: EvaluationData, options: EvaluateOptions) -> list[Labels]:
+def _label(
+    classifier: "Classifier | ImageClassifier | SoundClassifier", data: EvaluationData, options: EvaluateOptions
+) -> list[Labels]:
     from regard.pipeline.evaluate import predict_labels
     from regard.pipeline.image_classifier import ImageClassifier
+    from regard.pipeline.sound_classifier import SoundClassifier
 
-    if isinstance(classifier, ImageClassifier):
-        images = data.images or []
-        with show_progress("labelling", len(images), is_hidden=False) as advance:
-            return [(label.label,) for label in classifier.classify(images, advance)]
+    if isinstance(classifier, ImageClassifier | SoundClassifier):
+        with show_progress("labelling", len(data.labels or ()), is_hidden=False) as advance:
+            if isinstance(classifier, SoundClassifier):
+                return [(label.label,) for label in classifier.classify(data.sounds or [], advance)]
+            return [(label.label,) for label in classifier.classify(data.images or [], advance)]
     sources = data.sources or []
     with show_progress("labelling", len(sources), is_hidden=False) as advance:
         return predict_labels(

@@ -44,6 +44,15 @@ class EvaluateOptions:
             panel=INPUT_PANEL,
         ),
     ] = None
+    sounds: Annotated[
+        Path | None,
+        option(
+            "Test sounds for a model that labels or transcribes them: a folder with one folder per label, or a table "
+            "of files and labels or texts.",
+            metavar="FOLDER",
+            panel=INPUT_PANEL,
+        ),
+    ] = None
     source: Annotated[Path | None, file_option("Source texts, one per line.", panel=INPUT_PANEL)] = None
     reference: Annotated[
         list[Path] | None,
@@ -136,6 +145,11 @@ class EvaluateOptions:
         self.check_labels("models that generate images")
 
     @property
+    def data_path(self) -> Path | None:
+        """The test data that is not in parallel files."""
+        return self.data or self.images or self.sounds
+
+    @property
     def _has_other(self) -> bool:
         return self.other_model is not None or self.other_output is not None
 
@@ -143,7 +157,7 @@ class EvaluateOptions:
         has_hypotheses, has_text, has_data = (
             self.hypotheses is not None,
             self.text is not None,
-            self.data is not None or self.images is not None,
+            self.data_path is not None,
         )
         has_pairs = self.source is not None or bool(self.reference)
         needs_references = has_hypotheses or self._has_other or self.fit_temperature is not None or not self.probes
@@ -160,10 +174,14 @@ class EvaluateOptions:
             ),
             (
                 has_data and (has_text or has_pairs),
-                "--data and --images cannot be combined with --source, --reference or --text.",
+                "--data, --images and --sounds cannot be combined with --source, --reference or --text.",
                 "Give the test data as one file (--data), or as --source and --reference, or as --text.",
             ),
-            (self.data is not None and self.images is not None, "--data and --images were both given.", "Give one."),
+            (
+                sum(path is not None for path in (self.data, self.images, self.sounds)) > 1,
+                "Two of --data, --images and --sounds were given.",
+                "Give one.",
+            ),
             (
                 has_text and (has_pairs or has_hypotheses or self.probes or self._has_other or self.output is not None),
                 "--text cannot be combined with options for translation models.",

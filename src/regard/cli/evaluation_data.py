@@ -17,7 +17,7 @@ from regard.config import codec
 if TYPE_CHECKING:
     from regard.config.model import AnyModel
     from regard.config.run import AnySource, Table
-    from regard.data.example import Example, Image
+    from regard.data.example import Example, Image, Sound
 
 MAX_ROWS = 1000  # rows of a table to inspect
 Labels = tuple[str, ...]  # of one text: one, or one per word
@@ -28,6 +28,7 @@ _TASK_CONTENT = {
     "tag": "tags",
     "continue": "text",
     "fill": "text",
+    "transcribe": "speech",
 }
 _CONTENT_NAMES = {
     "pairs": "pairs of texts",
@@ -35,6 +36,8 @@ _CONTENT_NAMES = {
     "tags": "tagged words",
     "text": "texts without labels",
     "images": "labelled images",
+    "sounds": "labelled sounds",
+    "speech": "sounds with texts",
 }
 _FORMATS = {
     "pairs": "a table, .jsonl or .tmx file with source and target",
@@ -42,6 +45,8 @@ _FORMATS = {
     "tags": "a .conll or .conllu file",
     "text": "a text file",
     "images": "a folder with one folder per label (--images)",
+    "sounds": "a folder with one folder per label, or a table of files and labels (--sounds)",
+    "speech": "a table of files and texts (--sounds)",
 }
 
 
@@ -55,6 +60,7 @@ class EvaluationData:
     references: list[tuple[str, ...]] | None = None
     labels: list[Labels] | None = None
     images: "list[Image] | None" = None
+    sounds: "list[Sound] | None" = None
     hypotheses: list[str] | None = None
     other_output: list[str] | None = None
     train: list[str] | None = None
@@ -74,10 +80,10 @@ def read_data(options: EvaluateOptions, settings: "AnyModel | None") -> Evaluati
         other_output=_read_lines(options.other_output),
         train=_read_lines(options.train),
     )
-    if (path := options.data or options.images) is not None:
+    if (path := options.data_path) is not None:
         may_lack_labels = getattr(settings, "raster", None) is not None
         data = _add_examples(data, _read_examples(path, options, settings), may_lack_labels=may_lack_labels)
-        expected, expected_name = len(data.images or data.sources or data.texts or ()), "--data"
+        expected, expected_name = len(data.images or data.sounds or data.sources or data.texts or ()), "--data"
     else:
         texts = _read_lines(options.text)
         data = replace(
@@ -95,7 +101,7 @@ def read_data(options: EvaluateOptions, settings: "AnyModel | None") -> Evaluati
         ("--other-output", data.other_output),
     ):
         if lines is not None and len(lines) != expected:
-            what = "lines" if options.data is None and options.images is None else "examples"
+            what = "lines" if options.data_path is None else "examples"
             raise RegardError(
                 f"{name} has {pluralize(len(lines), 'line')}, {expected_name} has {expected:,}"
                 f"{'' if what == 'lines' else ' ' + what}.",
@@ -121,17 +127,21 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | N
     """Read test data, and check that it suits the model's task."""
     from regard.data.corpus import Corpus
     from regard.data.example import Defects  # numpy and pydantic: only when needed
-    from regard.data.readers.detect import make_image_source
+    from regard.data.readers.detect import make_image_source, make_sound_source
 
     defects, task = Defects(), None if settings is None else settings.task
-    source = make_image_source(str(path)) if options.images else _detect(path, options.folder, settings)
+    if options.sounds:
+        source: AnySource = make_sound_source(str(path), task)
+    else:
+        source = make_image_source(str(path)) if options.images else _detect(path, options.folder, settings)
     examples = [example for _, example in Corpus([source]).examples(defects)]
     if not examples:
         raise RegardError("The test data is empty.", where=str(path), fix="Give a file with text.")
     contents = {_detect_content(example) for example in examples}
     expected = _TASK_CONTENT.get(task or "", min(contents))
-    if settings is not None and getattr(getattr(settings, "source", None), "kind", "") == "patches":
-        expected = "images"
+    kind = getattr(getattr(settings, "source", None), "kind", "")
+    if kind == "patches" or (kind == "mel" and task == "classify"):
+        expected = "images" if kind == "patches" else "sounds"
     if getattr(settings, "raster", None) is not None:
         expected = "images"
     if len(contents) > 1 or contents != {expected}:
@@ -179,6 +189,8 @@ def _find_label_column(source: "Table", labels: Sequence[str]) -> "Table":
 def _detect_content(example: "Example") -> str:
     if example.image is not None:
         return "images"
+    if example.sound is not None:
+        return "sounds" if example.target is None else "speech"
     if example.tags is not None:
         return "tags"
     if example.label is not None:
@@ -189,15 +201,18 @@ def _detect_content(example: "Example") -> str:
 def _add_examples(data: EvaluationData, examples: "list[Example]", *, may_lack_labels: bool) -> EvaluationData:
     sources = [example.source for example in examples]
     content = _detect_content(examples[0])
-    if content == "images":
-        images = [example.image for example in examples if example.image is not None]
+    if content in ("images", "sounds"):
         unlabelled = [example for example in examples if example.label is None]
-        if may_lack_labels and len(unlabelled) == len(examples):
-            return replace(data, images=images)
-        if unlabelled:
-            what = f"{pluralize(len(unlabelled), 'image')} without a label."
-            raise RegardError(what, where=str(unlabelled[0].where), fix="Give one folder of images per label.")
-        return replace(data, images=images, labels=[(example.label or "",) for example in examples])
+        if unlabelled and not (may_lack_labels and len(unlabelled) == len(examples)):
+            what = f"{pluralize(len(unlabelled), content.removesuffix('s'))} without a label."
+            raise RegardError(what, where=str(unlabelled[0].where), fix=f"Give one folder of {content} per label.")
+        data = data if unlabelled else replace(data, labels=[(example.label or "",) for example in examples])
+    images = [example.image for example in examples if example.image is not None]
+    sounds = [example.sound for example in examples if example.sound is not None]
+    if content == "speech":
+        return replace(data, sounds=sounds, references=[(example.target or "",) for example in examples])
+    if images or sounds:
+        return replace(data, images=images or None, sounds=sounds or None)
     if content == "text":
         return replace(data, texts=sources)
     if content == "pairs":

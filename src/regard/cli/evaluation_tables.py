@@ -31,7 +31,7 @@ METRIC_NAMES = {
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
     """Print all parts of an evaluation that are present."""
-    for key, noun in (("texts", "text"), ("images", "image")):
+    for key, noun in (("texts", "text"), ("images", "image"), ("sounds", "sound")):
         if key in evaluation:
             typer.echo(pluralize(evaluation[key], noun))
     if "by_label" in evaluation:

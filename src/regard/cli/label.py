@@ -1,4 +1,4 @@
-"""`regard label`: classify texts or images, or tag each word of a text."""
+"""`regard label`: classify texts, images or sounds, or tag each word of a text."""
 
 import json
 import sys
@@ -17,6 +17,7 @@ from regard.cli.text_input import check_paths, check_unconstrained, load_as, rea
 if TYPE_CHECKING:
     from regard.pipeline.classifier import Label, TaggedText
     from regard.pipeline.image_classifier import ImageClassifier
+    from regard.pipeline.sound_classifier import SoundClassifier
 
 PROMPT_PANEL = "Prompt of a language model"
 Predict = Callable[[list[str], list[str] | None], "Sequence[Label | TaggedText]"]
@@ -26,12 +27,15 @@ regard label my-classifier --input reviews.txt --json
 regard label my-pair-model "A man sleeps." --pair-text "He is awake."
 regard label my-lm "A fine film." --labels good,bad --examples shots.tsv
 regard label my-vit shoe.png shirt.jpg
+regard label my-sounds seven.wav
 """
 
 
 def label(
     folder: ModelArgument,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to label, or image files.")] = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT", help="Texts to label, or files of images or sounds.")
+    ] = None,
     input_file: InputFile = None,
     pair: Annotated[
         Path | None, file_option("Second texts for a sentence-pair model: line n belongs to text n.", panel=INPUT_PANEL)
@@ -65,9 +69,9 @@ def label(
         bool, option("Print one JSON object per text, with all probabilities.", "--json", panel=OUTPUT_PANEL)
     ] = False,
 ) -> None:
-    """Classify texts or images, or tag words, depending on the model.
+    """Classify texts, images or sounds, or tag words, depending on the model.
 
-    A classifier prints label, probability and text, or the file of an image; a tagger prints word/tag for every word. A
+    A classifier prints label, probability and text, or file; a tagger prints word/tag for every word. A
     language model classifies with a prompt: give it --examples, --labels or both.
     """
     from regard.pipeline.classifier import Classification
@@ -113,10 +117,11 @@ def _load_classifier(folder: Path, options: LabelOptions) -> Predict:
     from regard.pipeline.classifier import Classifier
     from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.load import load
+    from regard.pipeline.sound_classifier import SoundClassifier
 
     classifier = load(folder)
-    if isinstance(classifier, ImageClassifier):
-        return _label_images(classifier, options)
+    if isinstance(classifier, ImageClassifier | SoundClassifier):
+        return _label_files(classifier, options)
     if not isinstance(classifier, Classifier):
         classifier = load_as(folder, Classifier)  # raises the error that names the command for it
     is_tagger = classifier.settings.task != "classify"
@@ -128,10 +133,10 @@ def _load_classifier(folder: Path, options: LabelOptions) -> Predict:
     return classifier.classify
 
 
-def _label_images(classifier: "ImageClassifier", options: LabelOptions) -> Predict:
+def _label_files(classifier: "ImageClassifier | SoundClassifier", options: LabelOptions) -> Predict:
     if options.has_pairs or options.unconstrained:
         fix = "Leave out --pair, --pair-text and --unconstrained."
-        raise RegardError("This model labels images: it has no second text and no tags.", fix=fix)
+        raise RegardError(f"This is a {classifier.kind}: it has no second text and no tags.", fix=fix)
     return lambda files, _: classifier.classify(files)
 
 

@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.cli.options import option
 from regard.config.parts import Frozen
-from regard.config.run import Data, Images
+from regard.config.run import AnySource, Data, Images, Sounds
 from regard.config.toml_file import SettingsFile, read_toml
 
 if TYPE_CHECKING:
@@ -30,22 +30,30 @@ def prepare(
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder; its undamaged shards are reused.")],
     tokenizer: Annotated[
         Path | None,
-        option("Folder with tokenizer.json, or source.json and target.json; images need none.", metavar="FOLDER"),
+        option(
+            "Folder with tokenizer.json, or source.json and target.json; images and labelled sounds need none.",
+            metavar="FOLDER",
+        ),
     ] = None,
     workers: Annotated[int, option("Number of processes that tokenize.", min=1)] = 1,
     size: Annotated[float, option("Characters of text per shard, in millions.", min=0.001)] = 8.0,
 ) -> None:
-    """Tokenize a corpus, or store its images, as shards, in parallel. A killed command continues where it stopped."""
+    """Tokenize a corpus, or store its images or sounds, as shards. A killed command continues where it stopped."""
     from regard.text.tokenizer_pair import TokenizerPair  # slow import: tokenizers, numpy
 
     data = _load_data(run)
-    if tokenizer is None and not all(isinstance(source, Images) for source in (*data.train, *data.validation)):
+    sources = (*data.train, *data.validation, *data.test)
+    if tokenizer is None and not all(_has_no_text(source) for source in sources):
         raise RegardError("--tokenizer is missing: the corpus holds text.", fix="Give the folder of tokenizer.json.")
     tokenizers = None if tokenizer is None else TokenizerPair.load(tokenizer)
     for name, corpus in _make_corpora(data).items():
         _prepare_split(name, corpus, tokenizers, out / name, workers, int(size * 1e6))
     if tokenizers is not None:
         tokenizers.save(out)
+
+
+def _has_no_text(source: AnySource) -> bool:
+    return isinstance(source, Images) or (isinstance(source, Sounds) and source.second == "label")
 
 
 def _make_corpora(data: Data) -> "dict[str, Corpus]":

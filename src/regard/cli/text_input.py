@@ -27,6 +27,7 @@ COMMANDS = {
     "Embedder": "embed",
     "ImageClassifier": "label",
     "ImageGenerator": "generate",
+    "SoundClassifier": "label",
 }
 
 

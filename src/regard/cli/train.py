@@ -34,6 +34,7 @@ regard train --source train.en --target train.de --out my-model --minutes 10
 regard train --text book.txt --out my-book
 regard train --data reviews.tsv --out my-classifier
 regard train --images photos --out my-vit
+regard train --sounds recordings --out my-sounds
 regard train --resume my-model
 regard train --source train.en --target train.de --out my-model --ranks 4
 regard train --source train.en --target train.de --dry-run
@@ -47,12 +48,14 @@ USES = {  # by task: the command that runs the model, a text for it, and the opt
     "embed": ("embed", "...", "--data TEST"),
     "images": ("label", "IMAGE", "--images TEST"),
     "pixels": ("generate", "--out IMAGES", "--images TEST"),
+    "sounds": ("label", "SOUND.wav", "--sounds TEST"),
+    "transcribe": ("transcribe", "SOUND.wav", "--sounds TEST"),
 }
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)
 def train(options: TrainCommandOptions) -> None:
-    """Train a model from text or images. Settings that you do not give are chosen from the corpus, each with a reason.
+    """Train a model from text, images or sounds. Settings that are not given are chosen, each with a reason.
 
     Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
     """
@@ -188,8 +191,8 @@ def _print_next_steps(finished: "Finished") -> None:
     else:
         typer.echo(f"Best model: {folder / 'best'}")
         model = codec.MODEL_FILES.load(folder / "best" / "model.toml")
-        is_image = model.family == "encoder_only" and model.source.kind == "patches"
-        task = "images" if is_image else model.task
+        media = {"patches": "images", "mel": "sounds"}
+        task = media.get(model.source.kind, model.task) if model.family == "encoder_only" else model.task
         task = "pixels" if model.family == "decoder_only" and model.raster is not None else task
         if task in USES:
             command, text, test_data = USES[task]

@@ -67,7 +67,7 @@ class TrainCommandOptions(TrainOptions):
             raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", fix=fix)
         if run_files:
             return replace(self, files=None, run=Path(run_files[0]))
-        if corpus_options := self._list_given("source", "target", "text", "data", "images"):
+        if corpus_options := self._list_given("source", "target", "text", "data", "images", "sounds"):
             fix = "Give the corpus either as files or with options."
             raise UsageError(f"{self.spell(corpus_options[0])} cannot be combined with {self.files[0]}.", fix=fix)
         if len(self.files) == 2:
@@ -97,9 +97,10 @@ TRAIN_PARAMETERS = {
     "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
     "images": file_option("Images: a folder with one folder per label, an idx or a Parquet file. Repeatable."),
     "image_size": option("With --images: scale them to squares of N x N pixels.", metavar="N"),
+    "sounds": file_option("Sounds: a folder with one folder per label, or a table of files and labels or texts."),
     "out": option("New folder for checkpoints, log and the best model.", metavar="FOLDER"),
     "languages": option("Source and target language, e.g. en de.", metavar="SOURCE TARGET"),
-    "validation": file_option("Validation corpus, in the format of --data, --text or --images. Repeatable."),
+    "validation": file_option("Validation corpus, in the format of --data, --text, --images or --sounds. Repeatable."),
     "validation_source": file_option("Source side of the validation corpus."),
     "validation_target": file_option("Target side of the validation corpus."),
     "preset": option("Model preset (`regard model presets`). Default: chosen from the corpus size.", metavar="NAME"),
@@ -128,7 +129,7 @@ TRAIN_PARAMETERS = {
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
-    "Corpus": ("source", "target", "text", "data", "images", "image_size", "languages", "force"),
+    "Corpus": ("source", "target", "text", "data", "images", "image_size", "sounds", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "deploy", "settings", "seed"),
     "Length of training": ("minutes", "updates", "pause_at"),

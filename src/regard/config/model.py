@@ -34,6 +34,8 @@ from regard.config.parts import (
 )
 
 ChannelValues = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(strict=False)]
+BinValues = Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(strict=False)]
+Seconds = Annotated[float, Field(gt=0, le=1)]
 TaskHeads = dict[str, type[Frozen]]  # the head that each task needs
 
 
@@ -104,13 +106,46 @@ class Patches(Frozen):
 
 
 class Mel(Frozen):
-    """A mel spectrogram; each group of frames becomes one vector."""
+    """A sound as its log-mel spectrogram; each group of frames becomes one vector."""
 
     kind: Literal["mel"] = "mel"
-    bins: Size
+    bins: Annotated[int, Field(gt=0, le=limits.MEL_BINS)]
     """Mel bins per frame."""
     frames: Size = 2
     """Frames per vector."""
+    window: Seconds = 0.025
+    """Seconds that a frame is computed from."""
+    hop: Seconds = 0.01
+    """Seconds from a frame to the next."""
+    rate: Annotated[int, Field(gt=0, le=limits.SAMPLE_RATE)] | None = None
+    """Samples per second of the sounds; training fills it in."""
+    mean: BinValues = ()
+    """Mean of each bin, in the logarithmic scale of Whisper; training computes it from the training part."""
+    deviation: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
+    """Standard deviation of each bin; values minus the mean are divided by it."""
+
+    @property
+    def window_samples(self) -> int:
+        """Samples that a frame is computed from."""
+        return round(self.window * (self.rate or 0))
+
+    @property
+    def hop_samples(self) -> int:
+        """Samples from a frame to the next."""
+        return round(self.hop * (self.rate or 0))
+
+    def count_vectors(self, frames: int) -> int:
+        """Return the number of vectors that this number of frames becomes."""
+        return -(-frames // self.frames)
+
+    def find_faults(self, path: str) -> Iterator[Fault]:
+        """Yield inconsistencies between fields."""
+        for name in ("mean", "deviation"):
+            if (count := len(getattr(self, name))) not in (0, self.bins):
+                yield Fault(f"{path}.{name}", f"has {count} values for {self.bins} bins.", "Give one for each.")
+        if self.rate is not None and (self.window_samples < 2 or self.hop_samples < 1):
+            what = f"gives a window of {self.window_samples} and a hop of {self.hop_samples} samples."
+            yield Fault(f"{path}.rate", what, "Use a longer window and hop, or more samples per second.")
 
 
 class Raster(Frozen):
@@ -260,7 +295,7 @@ class EncoderDecoder(Model):
 
     family: Literal["encoder_decoder"] = "encoder_decoder"
     task: Literal["translate", "restore", "transcribe"] = "translate"
-    """Task of the model; `transcribe` cannot be trained yet."""
+    """Task of the model; `transcribe` reads sounds and writes the text that is spoken."""
     source: Input
     target: Annotated[Tokens | Shared, Field(discriminator="kind")]
     encoder: AnyStack
@@ -289,6 +324,10 @@ class EncoderDecoder(Model):
         yield from find_grid_faults("decoder", self.decoder)
         if not isinstance(self.source, Patches):
             yield from find_grid_faults("encoder", self.encoder)
+        if isinstance(self.source, Mel):
+            yield from self.source.find_faults("source")
+        if self.task == "transcribe" and not isinstance(self.source, Mel):
+            yield Fault("task", "is 'transcribe', but the source has no sounds.", "Use source = {kind = 'mel'}.")
         if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
 
@@ -359,6 +398,8 @@ class EncoderOnly(Model):
             yield from self._find_image_faults(self.source)
         else:
             yield from find_grid_faults("encoder", self.encoder)
+        if isinstance(self.source, Mel):
+            yield from self.source.find_faults("source")
         if isinstance(self.head, MLMHead | BagHead) and not isinstance(self.source, Tokens):
             yield Fault("head.kind", f"is '{self.head.kind}', but the source has no tokens.", "Use tokens.")
         if isinstance(self.head, Pixels) and not isinstance(self.source, Patches):

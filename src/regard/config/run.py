@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
-from regard.config.model import Consistent, ModelConfig, Patches, Raster
+from regard.config.model import Consistent, Mel, ModelConfig, Patches, Raster
 from regard.config.parts import Frozen, Learned, Positive, Rate, Size
 from regard.config.sources import (
     AnySource,
@@ -34,6 +34,7 @@ from regard.config.sources import (
     Jsonl,
     Lines,
     Parquet,
+    Sounds,
     Sources,
     Table,
     Tmx,
@@ -50,6 +51,7 @@ __all__ = [  # the sources belong to the settings of a run
     "Jsonl",
     "Lines",
     "Parquet",
+    "Sounds",
     "Table",
     "Tmx",
 ]
@@ -81,6 +83,22 @@ class Augmentation(Frozen):
     """Mirror every second image, left to right; not for images of letters or digits."""
 
 
+class SpecAugment(Frozen):
+    """Random masks on the spectrograms of training sounds (Park et al. 2019); others every time a sound is drawn.
+
+    A masked value becomes the mean of its bin. Validation sounds stay unchanged.
+    """
+
+    time_masks: Annotated[int, Field(ge=0, le=100)] = 2
+    """Masks over all bins of a few neighbouring frames."""
+    time_share: Annotated[float, Field(ge=0, le=1)] = 0.15
+    """A mask covers at most this share of the frames of its sound."""
+    frequency_masks: Annotated[int, Field(ge=0, le=100)] = 2
+    """Masks over all frames of a few neighbouring bins."""
+    frequency_share: Annotated[float, Field(ge=0, le=1)] = 0.15
+    """A mask covers at most this share of the bins."""
+
+
 class Data(Frozen):
     """Settings of the corpora and of the batches."""
 
@@ -89,7 +107,8 @@ class Data(Frozen):
     test: Sources = ()
     """Not used in training; `regard prepare` tokenizes it, too."""
     batch_tokens: Size = 4096
-    """Maximum tokens per batch, padding included: rows times the longer side. Of images, patches count."""
+    """Maximum tokens per batch, padding included: rows times the longer side. Of images, patches count; of sounds,
+    frames."""
     max_length: Size = 1024
     """Maximum number of tokens per sample. Longer pairs are left out and reported; running text is split into rows of
     this length; labelled texts are truncated."""
@@ -103,6 +122,8 @@ class Data(Frozen):
     """Masking of the task `fill` (masked language modelling); other tasks mask nothing."""
     augmentation: Augmentation | None = None
     """Random changes of training images; none by default."""
+    spec_augment: SpecAugment | None = None
+    """Random masks on training sounds; none by default."""
     seed: int = 1
     """Random seed of the order of batches, of noise on text or images, and of the validation split."""
 
@@ -229,7 +250,7 @@ class ParentTokenizer(TokenizerSettings):
 
 
 class NoTokenizer(TokenizerSettings):
-    """No tokenizer: the model reads images."""
+    """No tokenizer: the model labels images or sounds."""
 
     kind: Literal["none"] = "none"
 
@@ -250,18 +271,18 @@ RunTokenizer = Annotated[
 
 LABEL_TASKS = ("classify", "tag")
 IMAGE_TASKS = ("classify", "fill")
+SOUND_TASKS = {"encoder_only": "classify", "encoder_decoder": "transcribe"}  # by family
 METRIC_TASKS = {
     "bleu": ("translate",),
     "chrf": ("translate",),
     "bits_per_byte": ("translate", "continue"),
-    "perplexity": ("translate", "continue", "fill", "restore", "cbow", "skip_gram"),
+    "perplexity": ("translate", "continue", "fill", "restore", "transcribe", "cbow", "skip_gram"),
     "f1": LABEL_TASKS,
     "retrieval_at_1": ("embed",),
 }
 
 
-UNTRAINABLE_INPUTS = ("mel",)
-UNTRAINABLE_TASKS = ("transcribe", "caption")
+UNTRAINABLE_TASKS = ("caption",)
 
 
 def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
@@ -270,8 +291,10 @@ def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
         settings = model.get(name)
         kind = settings.get("kind") if isinstance(settings, Mapping) else None
         is_image_encoder = name == "source" and model.get("family", "encoder_only") == "encoder_only"
-        if kind in UNTRAINABLE_INPUTS or (kind == "patches" and not is_image_encoder):
-            what = f"is '{kind}', but Regard trains on text, and encoders on images: it reads no sound yet."
+        if (kind == "mel" and name == "prefix") or (kind == "patches" and not is_image_encoder):
+            what = (
+                f"is '{kind}', but of Regard's models encoders read images, and encoders and encoder-decoders sounds."
+            )
             yield Fault(f"model.{name}.kind", what, "Use 'tokens'." if name == "source" else "Remove the prefix.")
     task = model.get("task")
     if task in UNTRAINABLE_TASKS:
@@ -342,7 +365,7 @@ class Run(Consistent):
             what = f"is set, but the task is '{self.model.task}': only masked language modelling masks tokens."
             yield Fault("data.masking", what, "Remove it, or train an encoder on running text: the task 'fill'.")
         yield from self._find_contrastive_faults()
-        yield from self._find_image_faults()
+        yield from self._find_media_faults()
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is set, but there is a validation corpus.", "Remove one of the two.")
         if self.data.prepared and self.data.held_out:
@@ -352,7 +375,10 @@ class Run(Consistent):
             yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or remove this setting.')
         for name in ("encoder", "decoder") if not self.reads_images else ():  # images have one size
             position = getattr(getattr(self.model, name, None), "position", None)
-            if isinstance(position, Learned) and position.length < self.data.max_length:
+            max_length = self.data.max_length
+            if name == "encoder" and isinstance(source := getattr(self.model, "source", None), Mel):
+                max_length = source.count_vectors(max_length)
+            if isinstance(position, Learned) and position.length < max_length:
                 what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
                 fix = f"Set it to at most {position.length}: longer pairs are left out, longer texts are truncated."
                 yield Fault("data.max_length", what, fix)
@@ -378,25 +404,39 @@ class Run(Consistent):
         """The images whose pixels are the model's tokens; None if they are text."""
         return self.model.raster if self.model.family == "decoder_only" else None
 
-    def _find_image_faults(self) -> Iterator[Fault]:
+    @property
+    def reads_sounds(self) -> bool:
+        """Whether the model reads sounds."""
+        return isinstance(getattr(self.model, "source", None), Mel)
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether the model reads or writes text; a model that only labels images or sounds does not."""
+        return not self.reads_images and not (self.reads_sounds and self.model.family == "encoder_only")
+
+    def _find_media_faults(self) -> Iterator[Fault]:
         if self.raster is not None:
             yield from self._find_raster_faults(self.raster)
         elif isinstance(self.tokenizer, Codebook):
             what = "is 'codebook', which makes tokens of images, but the model has no model.raster."
             yield Fault("tokenizer.kind", what, "Use 'byte_bpe', or set model.raster.size.")
-        if not self.reads_images:
-            if self.data.augmentation is not None:
-                yield Fault("data.augmentation", "is set, but the model reads no images.", "Remove it.")
-            if isinstance(self.tokenizer, NoTokenizer):
-                yield Fault("tokenizer.kind", "is 'none', but the model reads tokens.", "Use 'byte_bpe'.")
-            return
-        if not isinstance(self.tokenizer, NoTokenizer):
-            what = f"is '{self.tokenizer.kind}', but the model reads images."
+        media = "images" if self.reads_images else "sounds" if self.reads_sounds else "tokens"
+        for name, needed in (("augmentation", "images"), ("spec_augment", "sounds")):
+            if getattr(self.data, name) is not None and media != needed:
+                yield Fault(f"data.{name}", f"is set, but the model reads no {needed}.", "Remove it.")
+        if self.has_tokenizer and isinstance(self.tokenizer, NoTokenizer):
+            verb, kind = ("writes", "character") if self.reads_sounds else ("reads", "byte_bpe")
+            yield Fault("tokenizer.kind", f"is 'none', but the model {verb} tokens.", f"Use '{kind}'.")
+        if not self.has_tokenizer and not isinstance(self.tokenizer, NoTokenizer):
+            what = f"is '{self.tokenizer.kind}', but the model reads {media}."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'none'.")
-        if self.model.task not in IMAGE_TASKS:
-            what = f"is '{self.model.task}', which cannot be learned from images."
-            yield Fault("model.task", what, f"Use {' or '.join(IMAGE_TASKS)}.")
-        yield from self._find_image_source_faults(None)
+        if media == "tokens":
+            return
+        tasks = IMAGE_TASKS if self.reads_images else (SOUND_TASKS[self.model.family],)
+        if self.model.task not in tasks:
+            what = f"is '{self.model.task}', which this model cannot learn from {media}."
+            yield Fault("model.task", what, f"Use {' or '.join(tasks)}.")
+        yield from self._find_source_faults(media, None)
 
     def _find_raster_faults(self, raster: Raster) -> Iterator[Fault]:
         if not isinstance(self.tokenizer, Codebook | ParentTokenizer):
@@ -407,16 +447,20 @@ class Run(Consistent):
             yield Fault("data.max_length", what, f"Set it to {raster.row_length}.")
         if self.validation.metric == "bits_per_byte":
             yield Fault("validation.metric", "is 'bits_per_byte', but the tokens are pixels.", "Use loss.")
-        yield from self._find_image_source_faults(raster)
+        yield from self._find_source_faults("images", raster)
 
-    def _find_image_source_faults(self, raster: Raster | None) -> Iterator[Fault]:
+    def _find_source_faults(self, media: str, raster: Raster | None) -> Iterator[Fault]:
         for name in ("train", "validation", "test"):
             for number, source in enumerate(getattr(self.data, name)):
                 path = f"data.{name}.{number}"
-                if not isinstance(source, Images):
-                    what = f"is '{source.kind}', but the model reads images."
-                    yield Fault(f"{path}.kind", what, "Use 'images'.")
-                elif raster is not None and (source.size, source.channels) != (raster.size, raster.channels):
+                if source.kind != media:
+                    what = f"is '{source.kind}', but the model reads {media}."
+                    yield Fault(f"{path}.kind", what, f"Use '{media}'.")
+                elif (
+                    isinstance(source, Images)
+                    and raster is not None
+                    and (source.size, source.channels) != (raster.size, raster.channels)
+                ):
                     shape = f"size = [{raster.size[0]}, {raster.size[1]}], channels = {raster.channels}"
                     yield Fault(path, "has no size and channels, or others than model.raster.", f"Set {shape}.")
 
@@ -426,7 +470,7 @@ class Run(Consistent):
             if is_kept:
                 yield Fault("tokenizer.kind", "is 'parent', but there is no parent.", "Set tuning.parent.")
             return
-        if not is_kept and not self.reads_images:
+        if not is_kept and self.has_tokenizer:
             what = f"is '{self.tokenizer.kind}', but the embeddings of the parent belong to the parent's tokens."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'parent'.")
         if self.tuning.chat_template and self.model.family != "decoder_only":

@@ -132,7 +132,24 @@ class Images(Source):
         return (self.path,) if self.labels is None else (self.path, self.labels)
 
 
+class Sounds(Source):
+    """Sounds with their labels, or with the texts that are spoken: one folder of files per label, or a table.
+
+    Files are .wav or .flac, with one channel of 16 bits, and all have one sample rate. Files without folders have no
+    labels.
+    """
+
+    kind: Literal["sounds"] = "sounds"
+    path: str
+    """A folder of sound files; or a table with the path of a file, relative to the table, and a tab and its label, or
+    its text, on each line."""
+    second: Literal["label", "text"] = "label"
+    """What the second column of a table holds: the label of the sound, or the text that is spoken."""
+    header: bool = False
+    """Whether the first line of a table names its columns."""
+
+
 AnySource = Annotated[
-    Lines | Table | Jsonl | Parquet | Tmx | Gettext | Conll | Documents | Images, Field(discriminator="kind")
+    Lines | Table | Jsonl | Parquet | Tmx | Gettext | Conll | Documents | Images | Sounds, Field(discriminator="kind")
 ]
 Sources = Annotated[tuple[AnySource, ...], Field(strict=False)]

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Lines
+from regard.config.run import AnySource, Lines, Sounds
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers import read
 from regard.data.readers.detect import detect_source
+from regard.data.readers.sounds import list_sound_files
 from regard.data.readers.text_files import is_url, list_files, open_binary, read_chunk
 
 __all__ = ["Corpus", "FileInfo", "detect_source"]
@@ -37,7 +38,7 @@ class Corpus:
 
     def list_files(self) -> list[str]:
         """List the path of every file; folders are expanded."""
-        return [file for source in self.sources for path in source.paths for file in _list_files(path)]
+        return [file for source in self.sources for file in _list_source_files(source)]
 
     def hash_files(self, computed: Mapping[str, FileInfo] | None = None) -> dict[str, FileInfo]:
         """Return size and sha256 of every file by path; files in `computed` are not read again.
@@ -62,6 +63,8 @@ class Corpus:
         parts = []
         for source in self.sources:
             contents = [[infos[file] for file in _list_files(path)] for path in source.paths]
+            if isinstance(source, Sounds):  # a table names its sounds
+                contents = [[infos[file] for file in _list_source_files(source)]]
             path_fields = {"source", "target"} if isinstance(source, Lines) else set()
             parts.append([source.model_dump(mode="json", exclude=ignored_fields | path_fields), contents])
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -79,6 +82,12 @@ class Corpus:
             description = "; ".join(f"{path} {change}" for path, change in sorted(changes.items()))
             fix = "Restore the old files, or prepare the corpus again."
             raise CorpusError(f"The corpus changed: {description}.", where=min(changes), fix=fix)
+
+
+def _list_source_files(source: AnySource) -> list[str]:
+    if isinstance(source, Sounds):
+        return list_sound_files(source, Defects())
+    return [file for path in source.paths for file in _list_files(path)]
 
 
 def _list_files(path: str) -> list[str]:

@@ -35,9 +35,23 @@ class Image:
         return self.channels, self.height, self.width
 
 
+BYTES_PER_SAMPLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A sound of one channel, 16 bits per sample."""
+
+    rate: int  # samples per second
+    samples: bytes  # little-endian
+
+    def __len__(self) -> int:
+        return len(self.samples) // BYTES_PER_SAMPLE
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence, a sentence pair, a labelled sentence, a tagged sentence, a document or an image."""
+    """A sentence, a sentence pair, a labelled sentence, a tagged sentence, a document, an image or a sound."""
 
     where: Location
     source: str
@@ -46,15 +60,18 @@ class Example:
     tags: tuple[str, ...] | None = None  # one per word of the source; spaces separate words
     languages: tuple[str, ...] = ()  # of source and target, if known
     image: Image | None = None  # in the place of the source, which is empty
+    sound: Sound | None = None  # in the place of the source, which is empty
 
     @property
     def content(self) -> str | bytes:
-        """What the model reads: the source, or the pixels of the image."""
+        """What the model reads: the source, the pixels of the image, or the samples of the sound."""
+        if self.sound is not None:
+            return self.sound.samples
         return self.source if self.image is None else self.image.pixels
 
     @property
     def size(self) -> int:
-        """Characters of the text, or values of the image."""
+        """Characters of the text, values of the image, or bytes of the sound."""
         return len(self.content) + len(self.target or "")
 
 

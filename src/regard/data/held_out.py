@@ -56,7 +56,7 @@ def split_examples(corpus: Corpus, share: float, seed: int, defects: Defects) ->
 
 
 def is_held_out(content: str | bytes, share: float, seed: int) -> bool:
-    """Return whether a text, or an image, belongs to the held-out share. Only its content and the seed decide.
+    """Return whether a text, an image or a sound belongs to the held-out share. Only its content and the seed decide.
 
     >>> sum(is_held_out(f"sentence {n}", 0.1, seed=1) for n in range(1000))
     114

@@ -43,6 +43,7 @@ from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.search import Beam, Sampling
+from regard.pipeline.sound_classifier import SoundClassifier
 
 MAX_CELLS = 2048 * 2048  # cells of all maps in a document: one map of 2,048 tokens, or 24 heads of 418 tokens
 MAX_FLOPS = 2e11  # of ablation and leak test, about five seconds of one core; beyond that they are left out
@@ -88,9 +89,10 @@ def look_into(
         name = Path(model).absolute().name if name is None else name
     else:
         pipeline = model
-    if isinstance(pipeline, ImageClassifier):
-        fix = "Record its attention in Python: regard.load_image_classifier(FOLDER).record(IMAGE)."
-        raise RegardError("The page shows tokens of text, and this model reads images.", fix=fix)
+    if isinstance(pipeline, ImageClassifier | SoundClassifier):
+        media = "image" if isinstance(pipeline, ImageClassifier) else "sound"
+        fix = f"Record its attention in Python: regard.load_{media}_classifier(FOLDER).record(FILE)."
+        raise RegardError(f"The page shows tokens of text, and this model reads {media}s.", fix=fix)
     if isinstance(pipeline, ImageGenerator):
         raise RegardError(
             "The page shows tokens of text, and this model's tokens are pixels.", fix="See docs/images.md."

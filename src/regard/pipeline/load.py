@@ -24,14 +24,17 @@ from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
+from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.translator import Translator
 from regard.store.adapter_folder import load_adapters
 from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
-from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model, reads_images
+from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model, reads_images, reads_sounds
 from regard.text.tokenizer_pair import TokenizerPair
 
 AnyDevice = str | torch.device
-AnyPipeline = Translator | TextGenerator | FillMask | Classifier | Embedder | ImageClassifier | ImageGenerator
+AnyPipeline = (
+    Translator | TextGenerator | FillMask | Classifier | Embedder | ImageClassifier | ImageGenerator | SoundClassifier
+)
 Engine = Literal["torch", "ctranslate2", "auto"]
 Requested = TypeVar("Requested", bound=AnyPipeline)
 TASKS: dict[str, type[AnyPipeline]] = {
@@ -43,6 +46,7 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "embed": Embedder,
     "classify_images": ImageClassifier,
     "generate_images": ImageGenerator,
+    "classify_sounds": SoundClassifier,
     "cbow": Embedder,
     "skip_gram": Embedder,
 }
@@ -116,6 +120,15 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
+    task: Literal["classify_sounds"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
+) -> SoundClassifier: ...
+@overload
+def load(
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
     task: None = None,
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
@@ -138,7 +151,7 @@ def load(
         task: The task that the model must have; type checkers then know the pipeline, as with `load_translator`,
             `load_generator`, `load_fill_mask`, `load_classifier` and `load_embedder`. Every encoder of text can
             "embed"; a model that labels images has the task "classify_images", one that generates them
-            "generate_images".
+            "generate_images", one that labels sounds "classify_sounds".
         engine: `ctranslate2` runs the export of the model, `FOLDER-ctranslate2` beside it, unless `folder` is the
             export itself. `auto` does so if there is an export of these weights whose parity passed.
         adapters: LoRA adapters of this model by name: adapter folders, or folders of runs. A call uses one of them
@@ -147,7 +160,8 @@ def load(
     Returns:
         `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
         `FillMask` (masked language model), `Classifier` (classification, tagging), `Embedder` (no head) or
-        `ImageClassifier` (classification of images). `ImageGenerator` for a decoder-only model of pixels.
+        `ImageClassifier` and `SoundClassifier` (classification of images and sounds). `ImageGenerator` for a
+        decoder-only model of pixels.
 
     Raises:
         DamagedError: A file differs from the manifest.
@@ -168,7 +182,8 @@ def load(
             raise RegardError("Adapters run in PyTorch only, and this is an export.", where=str(export), fix=fix)
         folders = {name: Path(adapter) for name, adapter in adapters.items()}
         pipeline.adapters = load_adapters(pipeline.model, path, folders)
-    names = {Embedder: "embed", ImageClassifier: "classify_images", ImageGenerator: "generate_images"}
+    names: dict[type, str] = {Embedder: "embed", ImageClassifier: "classify_images"}
+    names |= {ImageGenerator: "generate_images", SoundClassifier: "classify_sounds"}
     actual_task = names.get(type(pipeline), pipeline.settings.task)
     if task is not None and actual_task != task:
         raise _wrong_task(f"This model's task is '{actual_task}', not '{task}'.", pipeline, folder)
@@ -210,6 +225,11 @@ def load_image_generator(folder: AnyPath, device: AnyDevice = "cpu") -> ImageGen
     return _load_as(ImageGenerator, folder, device)
 
 
+def load_sound_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> SoundClassifier:
+    """Load a model that labels sounds; as `load`, but another kind of model is an error."""
+    return _load_as(SoundClassifier, folder, device)
+
+
 def _load_as(
     pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice, engine: Engine = "torch"
 ) -> Requested:
@@ -224,6 +244,8 @@ def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipelin
     model, settings = stored.model.to(device), stored.settings
     if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and reads_images(settings):
         return ImageClassifier(model, settings)
+    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and reads_sounds(settings):
+        return SoundClassifier(model, settings)
     tokenizers = stored.tokenizers
     if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
         return Translator(model, tokenizers, settings)
@@ -292,6 +314,7 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         Embedder: load_embedder,
         ImageClassifier: load_image_classifier,
         ImageGenerator: load_image_generator,
+        SoundClassifier: load_sound_classifier,
     }
     loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
     return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")

@@ -14,6 +14,7 @@ from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, Engine, load
+from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.translator import Translator
 from regard.serve.settings import ServeSettings
 from regard.store.adapter_folder import read_adapter_settings
@@ -56,12 +57,11 @@ def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> Lo
         engine = "torch"
         logger.info("PyTorch runs %s: CTranslate2 cannot change adapters", folder)
     pipeline = load(folder, engine=engine, adapters=adapters)
-    if isinstance(pipeline, ImageClassifier | ImageGenerator):
-        command, loader = (
-            ("label", "classifier") if isinstance(pipeline, ImageClassifier) else ("generate", "generator")
-        )
-        fix = f"Use `regard {command}`, or regard.load_image_{loader} in Python."
-        raise RegardError("The server has no route for models of images.", where=str(folder), fix=fix)
+    if isinstance(pipeline, ImageClassifier | ImageGenerator | SoundClassifier):
+        media = "sound" if isinstance(pipeline, SoundClassifier) else "image"
+        command, loader = ("generate", "generator") if isinstance(pipeline, ImageGenerator) else ("label", "classifier")
+        fix = f"Use `regard {command}`, or regard.load_{media}_{loader} in Python."
+        raise RegardError(f"The server has no route for models of {media}s.", where=str(folder), fix=fix)
     if isinstance(pipeline, FillMask | Classifier):
         pipeline = load(folder, task="embed", adapters=adapters)  # an encoder gives vectors here, whatever its task
     prepared = ExitStack()

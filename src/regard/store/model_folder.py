@@ -1,4 +1,4 @@
-"""The model folder: a model with its tokenizers, so that it reads and writes raw text; a model of images has none.
+"""The model folder: a model with its tokenizers, so that it reads and writes raw text; a classifier of media has none.
 
 model.toml          the architecture
 model.safetensors   the weights
@@ -18,7 +18,7 @@ from regard.base.errors import RegardError
 from regard.base.files import MANIFEST, create_folder, verify
 from regard.config import codec
 from regard.config.model import AnyModel as Settings
-from regard.config.model import EncoderDecoder, EncoderOnly, Patches, Tokens
+from regard.config.model import EncoderDecoder, EncoderOnly, Mel, Patches, Tokens
 from regard.models.build import AnyModel, build
 from regard.store.size_check import check_fits_memory, count_parameters
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
@@ -33,7 +33,7 @@ class StoredModel:
     """A model read from a folder, in evaluation mode on the CPU."""
 
     settings: Settings
-    tokenizer_pair: TokenizerPair | None  # None: the model reads images
+    tokenizer_pair: TokenizerPair | None  # None: the model labels images or sounds
     model: AnyModel
     path: Path
 
@@ -42,17 +42,29 @@ class StoredModel:
         """The tokenizers.
 
         Raises:
-            RegardError: If the model reads images and has none.
+            RegardError: If the model labels images or sounds and has none.
         """
         if self.tokenizer_pair is None:
-            what = "This model reads images: it has no tokenizer."
-            raise RegardError(what, where=str(self.path), fix=f"Label images with it: `regard label {self.path} FILE`.")
+            media = "sounds" if reads_sounds(self.settings) else "images"
+            what = f"This model reads {media}: it has no tokenizer."
+            fix = f"Label {media} with it: `regard label {self.path} FILE`."
+            raise RegardError(what, where=str(self.path), fix=fix)
         return self.tokenizer_pair
 
 
 def reads_images(settings: Settings) -> bool:
     """Return whether a model reads images, and so has no tokenizer."""
     return isinstance(settings, EncoderOnly) and isinstance(settings.source, Patches)
+
+
+def reads_sounds(settings: Settings) -> bool:
+    """Return whether a model reads sounds; an encoder that does has no tokenizer."""
+    return isinstance(getattr(settings, "source", None), Mel)
+
+
+def has_tokenizer(settings: Settings) -> bool:
+    """Return whether a model reads or writes text."""
+    return not reads_images(settings) and not (isinstance(settings, EncoderOnly) and reads_sounds(settings))
 
 
 def write_model(
@@ -71,7 +83,7 @@ def write_model(
     Args:
         path: The folder to create.
         settings: The architecture.
-        tokenizers: The tokenizers of source and target; None for a model of images.
+        tokenizers: The tokenizers of source and target; None for a model that labels images or sounds.
         weights: The parameters by name, as `get_weights` returns them.
         card: The text of the model card.
         replace: Replace an older folder.
@@ -103,7 +115,7 @@ def read_model(path: Path) -> StoredModel:
     path = find_model(path)
     verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # the settings determine how large the weights may be
     settings = codec.MODEL_FILES.load(path / MODEL)
-    tokenizers = None if reads_images(settings) else TokenizerPair.load(path)
+    tokenizers = TokenizerPair.load(path) if has_tokenizer(settings) else None
     if tokenizers is not None:
         check_vocabulary_sizes(settings, tokenizers, where=str(path))
     size = check_fits_memory(settings, where=str(path / MODEL))

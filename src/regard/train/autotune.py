@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from regard.base import cpu_fast_path
 from regard.base.formatting import format_duration
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderOnly, Patches
+from regard.config.model import EncoderOnly, Mel, Patches
 from regard.config.run import Run
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
@@ -282,7 +282,7 @@ def pick_typical_batch(run: Run, run_data: RunData) -> Batch:
 
 
 def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
-    """Return a batch of random tokens, or images, in the shape that the run's task has."""
+    """Return a batch of random tokens, images or sounds in the shape that the run's task has."""
     model, zeros = run.model, torch.zeros(rows, dtype=torch.long)  # (B)
     if isinstance(model, EncoderOnly) and isinstance(model.source, Patches):
         source = model.source
@@ -293,6 +293,12 @@ def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
         labels = torch.zeros(rows, source.count_vectors(height, width) - source.class_token, dtype=torch.long)
         positions = torch.arange(length).expand(rows, -1)  # (B, visible)
         return Batch(0, labels, zeros, zeros, source=images, positions=positions)
+    if isinstance(mel := getattr(model, "source", None), Mel):
+        sounds = torch.rand(rows, length, mel.bins)  # (B, frames, bins)
+        if model.family == "encoder_only":
+            return Batch(0, zeros, zeros, zeros, source=sounds)
+        text = torch.zeros(rows, max(1, mel.count_vectors(length) // 2), dtype=torch.long)  # (B, T)
+        return Batch(0, text, zeros, zeros, source=sounds, target=text)
     tables = [getattr(model, side) for side in ("source", "target", "tokens") if hasattr(model, side)]
     vocabulary_size = min(table.vocabulary for table in tables if table.kind == "tokens")
     tokens = torch.randint(0, vocabulary_size, (rows, length))  # (B, T)
@@ -324,6 +330,8 @@ def count_flops(run: Run, length: int) -> float:
     passes = 2 if run.train.r_drop or run.model.task == "embed" else 1
     rows = max(1, run.data.batch_tokens // length) * passes
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
+    if isinstance(mel := getattr(run.model, "source", None), Mel):
+        source = target = mel.count_vectors(length)
     return float(cost(run.model, batch_size=rows, source=source, target=target).training.total())
 
 

@@ -22,13 +22,14 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, write_atomic
 from regard.base.formatting import pluralize
-from regard.config.model import Patches
-from regard.config.run import AnyTokenizer, Augmentation, Codebook, NoTokenizer, ParentTokenizer, Run
+from regard.config.model import Mel, Patches
+from regard.config.run import AnyTokenizer, Augmentation, Codebook, NoTokenizer, ParentTokenizer, Run, SpecAugment
 from regard.config.tuning import Tuning
 from regard.data.batches.images import ClassifyImages, MaskedPatches, check_shape
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.batches.prompt_response import PromptResponse
+from regard.data.batches.sounds import ClassifySounds, Transcribe, check_rate
 from regard.data.batches.tasks import Task, build_task
 from regard.data.batches.word2vec import Cbow, SkipGram
 from regard.data.corpus import Corpus
@@ -58,7 +59,7 @@ MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes ta
 class RunData:
     """Everything that training reads."""
 
-    tokenizer_pair: TokenizerPair | None  # None: the model reads images
+    tokenizer_pair: TokenizerPair | None  # None: the model labels images or sounds
     train: Shards
     validation: Shards | None
     examples: tuple[ValidationExample, ...]  # raw text of the first validation examples
@@ -66,8 +67,8 @@ class RunData:
 
     @property
     def tokenizers(self) -> TokenizerPair:
-        """The tokenizers of a model that reads text."""
-        assert self.tokenizer_pair is not None  # noqa: S101 - the caller knows that the model reads text
+        """The tokenizers of a model that reads or writes text."""
+        assert self.tokenizer_pair is not None  # noqa: S101 - the caller knows that there are some
         return self.tokenizer_pair
 
 
@@ -96,7 +97,7 @@ def prepare_data(
         device, max_length = run.device.name, run.data.max_length
         distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
     training = TrainingCorpus(run, distilled)
-    tokenizers = None if run.reads_images else _make_tokenizers(run, training, folder, emit)
+    tokenizers = None if not run.has_tokenizer else _make_tokenizers(run, training, folder, emit)
     shards = _make_shards(run, training, tokenizers, folder, emit)
     examples = read_examples(folder.examples)
     return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
@@ -164,6 +165,8 @@ def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus
                 if (text := side(example)) and sampler.should_keep(text):
                     yield text
 
+    if run.reads_sounds:
+        return TokenizerPair.joint(learn(iter_texts(_get_target), settings))
     if run.model.task == "embed":  # one encoder reads both sides
         return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
     if run.model.family != "encoder_decoder" or run.model.task != "translate":
@@ -256,7 +259,8 @@ def _write_parts(
         def report(done: ShardDone) -> None:
             name = done.folder.name
             samples[name] += done.samples
-            work = "tokenizing" if tokenizers is not None else "storing the images of"
+            kinds = {"images": "storing the images of", "sounds": "storing the sounds of"}
+            work = kinds.get(corpus.sources[0].kind, "tokenizing")
             emit(Stage(f"{work} the {name} corpus", pluralize(samples[name], "sample")))
 
         prepare_parts(
@@ -295,7 +299,7 @@ class _ExampleFile:
     def collect(self, parts: PartExamples) -> PartExamples:
         """Pass examples through, and keep the first of the validation part."""
         for name, index, example in parts:
-            if name == "validation" and not self.is_full and example.image is None:
+            if name == "validation" and not self.is_full and isinstance(example.content, str):
                 source = example.source if example.target is not None else example.source[:MAX_TEXT_CHARACTERS]
                 fields = [source, example.target, example.label, example.languages]
                 self._lines.append(json.dumps(fields, ensure_ascii=False) + "\n")
@@ -317,17 +321,20 @@ def _open_part(path: Path, tokenizers: TokenizerPair | None, weights: Mapping[st
 
 
 def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, where: str) -> None:
-    """Raise unless the shards were made with these tokenizers and hold only their tokens; images have none."""
-    if (tokenizers is None) != (shards.image_shape is not None):
-        what = (
-            "The model reads images, but the corpus holds tokens." if tokenizers is None else "The corpus has images."
-        )
+    """Raise unless the shards were made with these tokenizers and hold only their tokens."""
+    if (tokenizers is None) != (shards.streams in (("image",), ("sound",))):
+        has = " and ".join(shards.streams)
+        what = f"The model labels images or sounds, but the corpus has {has}."
+        what = what if tokenizers is None else f"The model reads or writes text, and the corpus has {has} only."
         raise RegardError(what, where=where, fix="Give a corpus that the model can read.")
     if tokenizers is None:
         return
     size = max(tokenizers.source.size, tokenizers.target.size)
     for shard in shards.shards:
-        if shard.tokens.max(initial=0) >= size:
+        tokens = shard.tokens
+        if shard.sample_rate is not None and tokens.size:
+            tokens = tokens[np.repeat(np.tile([False, True], len(shard)), shard.lengths.T.ravel())]
+        if tokens.max(initial=0) >= size:
             what = f"Shard {shard.name} has token ids beyond the vocabulary of {size:,}."
             raise DamagedError(what, where=where, fix="Prepare it again from the text.")
     made_from = shards.shards[0].made_from
@@ -360,20 +367,20 @@ def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
     tokenizers: TokenizerPair | None = None
     if is_url(location):
         url = location.rstrip("/")
-        tokenizers = None if run.reads_images else download_tokenizers(url, folder.tokenizer)
+        tokenizers = None if not run.has_tokenizer else download_tokenizers(url, folder.tokenizer)
         train = RemoteShards(f"{url}/train", folder.shards / "train", weights=weights)
         if RemoteFolder(f"{url}/validation").has(CORPUS_FILE):
             validation = RemoteShards(f"{url}/validation", folder.shards / "validation")
     else:
         prepared = Path(location)
-        tokenizers = None if run.reads_images else TokenizerPair.load(prepared)
+        tokenizers = None if not run.has_tokenizer else TokenizerPair.load(prepared)
         train = open_corpus(prepared / "train", weights)
         if (prepared / "validation").is_dir():
             validation = open_corpus(prepared / "validation")
     for shards in (train, *(() if validation is None else (validation,))):
         _check_tokenizers(shards, tokenizers, location)
-    if tokenizers is None:
-        return RunData(None, train, validation, ())
+    if tokenizers is None or train.sample_rate is not None:
+        return RunData(tokenizers, train, validation, ())
     if run.tuning is not None and not folder.checkpoints.is_dir():
         parent = load_parent_tokenizers(run.tuning)
         if parent.fingerprint != tokenizers.fingerprint:
@@ -401,7 +408,7 @@ def make_loader(
     run: Run,
     shards: Shards,
     tokenizers: TokenizerPair | None,
-    augmentation: Augmentation | None = None,
+    augmentation: Augmentation | SpecAugment | None = None,
     /,
     **options: Any,
 ) -> Loader:
@@ -410,8 +417,8 @@ def make_loader(
     Args:
         run: The settings.
         shards: The part.
-        tokenizers: Tokenizers of source and target; None if the model reads images.
-        augmentation: Random changes of images; validation has none.
+        tokenizers: Tokenizers of source and target; None if the model labels images or sounds.
+        augmentation: Random changes of images or sounds; validation has none.
         options: Passed to `Loader`.
     """
     data = run.data
@@ -427,7 +434,10 @@ def make_loader(
 
 
 def make_task(
-    run: Run, shards: Shards, tokenizers: TokenizerPair | None, augmentation: Augmentation | None = None
+    run: Run,
+    shards: Shards,
+    tokenizers: TokenizerPair | None,
+    augmentation: Augmentation | SpecAugment | None = None,
 ) -> tuple[Shards, Task]:
     """Make the run's task and its shards: for "fill" and "restore", long texts are split into several samples.
 
@@ -435,17 +445,25 @@ def make_task(
         RegardError: If the model's task cannot be trained on this corpus.
     """
     kind = run.model.task
-    if kind == "transcribe" or kind == "caption":  # mypy narrows by ==, not by `in`
+    if kind == "caption":
         raise AssertionError("the settings of a run refuse this task")  # pragma: no cover
     if kind in ("classify", "tag"):
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
-    if tokenizers is None:
-        patches = run.model.source  # type: ignore[union-attr]
-        assert isinstance(patches, Patches)  # noqa: S101 - only models of images have no tokenizers
-        size, seed = check_shape(shards, patches), run.data.seed
+    media = getattr(run.model, "source", None)
+    if isinstance(media, Patches):
+        assert not isinstance(augmentation, SpecAugment)  # noqa: S101 - the settings refuse it
+        size, seed = check_shape(shards, media), run.data.seed
         if kind == "fill":
-            return shards, MaskedPatches(patches, size, augmentation, seed, run.masking.probability)
-        return shards, ClassifyImages(patches, size, augmentation, seed)
+            return shards, MaskedPatches(media, size, augmentation, seed, run.masking.probability)
+        return shards, ClassifyImages(media, size, augmentation, seed)
+    if isinstance(media, Mel):
+        assert not isinstance(augmentation, Augmentation)  # noqa: S101 - the settings refuse it
+        media = media.model_copy(update={"rate": check_rate(shards, media)})
+        if tokenizers is None:
+            return shards, ClassifySounds(media, augmentation, run.data.seed)
+        return shards, Transcribe(media, augmentation, run.data.seed, tokenizers.target.specials)
+    assert tokenizers is not None  # noqa: S101 - only models of images and sounds have none
+    assert kind != "transcribe"  # noqa: S101 - the settings refuse it without sounds
     max_length = min(run.data.max_length, run.data.batch_tokens)
     if kind in ("fill", "restore") and shards.streams == ("source",):
         shards = shards.split_long(max_length - 2)  # 2 special tokens are added

@@ -24,10 +24,11 @@ from regard.base.errors import DamagedError, RegardError, RetryError
 from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder, Patches
+from regard.config.model import EncoderDecoder, Mel, Patches
 from regard.config.run import Run
 from regard.config.toml_file import TomlTable, to_dict, with_changes
 from regard.data.batches.images import check_shape, measure_channels
+from regard.data.batches.sounds import check_rate, measure_bins
 from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
 from regard.data.shards.shard import Shards
@@ -337,9 +338,11 @@ def resolve_run(run: Run, run_data: RunData) -> Run:
     model = table["model"]
     changes: dict[str, Any] = {"train.accumulate": run.accumulate}
     sizes = dict[str, int]()
-    if run_data.tokenizer_pair is None:
+    if run.reads_images:
         changes |= _describe_images(run, run_data.train)
-    else:
+    if run.reads_sounds:
+        changes |= _describe_sounds(run, run_data.train)
+    if run_data.tokenizer_pair is not None:
         sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
     for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
         if model.get(name, {}).get("kind") == "tokens":
@@ -348,8 +351,11 @@ def resolve_run(run: Run, run_data: RunData) -> Run:
         # A rare label may occur only in the validation part.
         validation_labels = () if run_data.validation is None else run_data.validation.labels
         changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
-    if isinstance(run.model, EncoderDecoder) and run.model.task == "translate":
-        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, compute_max_length_ratio(run_data.train))
+    if isinstance(run.model, EncoderDecoder) and run.model.task in ("translate", "transcribe"):
+        rate, source = {"rate": run_data.train.sample_rate}, run.model.source
+        mel = source.model_copy(update=rate) if isinstance(source, Mel) else None
+        ratio = compute_max_length_ratio(run_data.train, mel)
+        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, ratio)
     if not run.model.languages and len(run_data.train.languages) == 1:
         changes["model.languages"] = list(run_data.train.languages[0])
     return RUN_FILES.parse(with_changes(table, changes), where=RUN)
@@ -365,6 +371,18 @@ def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
     changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
     if not patches.mean and not patches.deviation:
         mean, deviation = measure_channels(shards)
+        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+    return changes
+
+
+def _describe_sounds(run: Run, shards: Shards) -> dict[str, Any]:
+    """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set."""
+    mel = run.model.source  # type: ignore[union-attr]
+    assert isinstance(mel, Mel)  # noqa: S101 - the caller knows
+    rate = check_rate(shards, mel)
+    changes: dict[str, Any] = {"model.source.rate": rate}
+    if not mel.mean and not mel.deviation:
+        mean, deviation = measure_bins(shards, mel.model_copy(update={"rate": rate}))
         changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
     return changes
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.config.model import Mel
+from regard.data.mel import count_frames
 from regard.data.shards.shard import Shards
 
 LIMIT = 1000.0  # as in the settings
@@ -20,9 +22,14 @@ QUANTILE = 0.999
 MAX_FACTORS = {0.99: 1.5, 0.5: 4.0}
 
 
-def compute_max_length_ratio(pairs: Shards) -> float:
-    """Return the number of target tokens per source token, eos included, that hardly any pair exceeds."""
-    return estimate_max_length_ratio((shard.lengths[1] + 1.0) / (shard.lengths[0] + 1.0) for shard in pairs.shards)
+def compute_max_length_ratio(pairs: Shards, mel: Mel | None = None) -> float:
+    """Return the number of target tokens per source token, eos included, that hardly any pair exceeds.
+
+    Of sounds, `mel` says how many frames there are; they count as source tokens.
+    """
+    sources = (shard.lengths[0] + 1 if mel is None else count_frames(shard.lengths[0], mel) for shard in pairs.shards)
+    targets = (shard.lengths[1] + 1.0 for shard in pairs.shards)
+    return estimate_max_length_ratio(target / source for target, source in zip(targets, sources, strict=True))
 
 
 def estimate_max_length_ratio(ratios: Iterable[NDArray[np.float64]]) -> float:

@@ -19,7 +19,7 @@ from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import BagHead, LMHead, MLMHead, PixelHead, pool_states
-from regard.models.inputs import PatchInput, cut_patches
+from regard.models.inputs import EmbeddedInput, PatchInput, cut_patches
 from regard.train.contrastive import contrastive_loss, find_duplicates
 from regard.train.loss import LossSums, class_loss, pixel_loss, token_loss
 from regard.train.r_drop import r_drop_class_loss, r_drop_token_loss
@@ -71,35 +71,37 @@ class Objective(nn.Module):
         if self.contrastive is not None:
             return self._contrastive_loss(batch.to(device), self.contrastive, hidden_states)
         batch = _drop_trivial_masks(batch)
-        x = hidden_states(batch.to(device))
+        x, valid = hidden_states(batch.to(device))
         if isinstance(self.model.head, PixelHead):
             return self._pixel_loss(x, batch.to(device), self.model.head)
-        return self._loss(x, batch.labels, batch.source_valid)
+        return self._loss(x, batch.labels, valid)
 
     if TYPE_CHECKING:
         __call__ = forward
 
     def _contrastive_loss(
-        self, batch: Batch, settings: Contrastive, hidden_states: Callable[[Batch], Tensor]
+        self, batch: Batch, settings: Contrastive, hidden_states: Callable[[Batch], EmbeddedInput]
     ) -> LossSums:
         tokens = _require(batch.source), _require(batch.target)
         vectors = []
         for source, valid in zip(tokens, (batch.source_valid, batch.target_valid), strict=True):
-            x = hidden_states(_drop_trivial_masks(replace(batch, source=source, source_valid=valid)))
+            x, _ = hidden_states(_drop_trivial_masks(replace(batch, source=source, source_valid=valid)))
             vectors.append(pool_states(x, valid, settings.pool))  # (B, D)
         duplicates = find_duplicates(*tokens)
         loss_sums = contrastive_loss(vectors[0], vectors[1], batch.labels, settings.temperature, duplicates)
         return loss_sums if self.training else loss_sums._replace(predictions=torch.stack(vectors))
 
-    def _compute_hidden_states(self, batch: Batch) -> Tensor:
+    def _compute_hidden_states(self, batch: Batch) -> EmbeddedInput:
+        """Return the states that the head reads, (B, T, D), and of an encoder which of them are no padding (B, T)."""
         model = self.model
         if isinstance(model, EncoderDecoder):
-            return model.hidden_states(_require(batch.source), _require(batch.target), batch.source_valid)  # (B, T, D)
+            return model.hidden_states(_require(batch.source), _require(batch.target), batch.source_valid), None
         if isinstance(model, DecoderOnly):
-            return model.hidden_states(_require(batch.target), positions=batch.positions, documents=batch.documents)
+            states = model.hidden_states(_require(batch.target), positions=batch.positions, documents=batch.documents)
+            return states, None
         return model.hidden_states(
             _require(batch.source), batch.source_valid, types=batch.types, positions=batch.positions
-        )[0]
+        )
 
     def _pixel_loss(self, x: Tensor, batch: Batch, head: PixelHead) -> LossSums:
         images = _require(batch.source)
@@ -112,9 +114,9 @@ class Objective(nn.Module):
         head: nn.Module = self.model.head
         label_smoothing, r_drop = (self.label_smoothing, self.r_drop) if self.training else (0.0, 0.0)
         if isinstance(head, BagHead):
-            x, head = head.average(x, None if valid is None else valid.to(x.device)), head.lm_head
+            x, head = head.average(x, valid), head.lm_head
         if not isinstance(head, LMHead | MLMHead):  # few classes: chunking saves nothing
-            logits = head(x, None if valid is None else valid.to(x.device))  # (B, classes) or (B, T, classes)
+            logits = head(x, valid)  # (B, classes) or (B, T, classes)
             labels = labels.flatten().to(x.device)  # (N)
             if r_drop:
                 return r_drop_class_loss(logits.flatten(0, -2), labels, label_smoothing, r_drop)

@@ -39,6 +39,7 @@ class TrainOptions:
     data: StringList = None
     images: StringList = None
     image_size: int | None = None  # pixels of each side
+    sounds: StringList = None
     out: Path | None = None
     languages: tuple[str, str] | None = None
     validation: StringList = None
@@ -96,9 +97,9 @@ class TrainOptions:
 
     def _check_resume(self, folder: Path) -> None:
         given_options = self._list_given(
-            "run", "source", "target", "text", "data", "images", "image_size", "out", "languages", "preset", "minutes"
+            "run", "source", "target", "text", "data", "images", "image_size", "sounds", "out", "languages", "preset"
         )
-        given_options += self._list_given("seed")
+        given_options += self._list_given("minutes", "seed")
         given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
         given_options += self._list_given("dry_run", "force", "deploy")
         if given_options:
@@ -130,7 +131,7 @@ class TrainOptions:
             updates, resume = self.spell(updates="N"), self.spell(resume="FOLDER")
             fix = f"Use {updates} for a new run." if self.more is not None else f"Add {resume}."
             raise UsageError(f"{self.spell(resume_only[0])} needs {self.spell('resume')}.", fix=fix)
-        corpus_options = self._list_given("source", "target", "text", "data", "images")
+        corpus_options = self._list_given("source", "target", "text", "data", "images", "sounds")
         automatic_options = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
         automatic_options += ("image_size",)
         if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
@@ -163,19 +164,20 @@ class TrainOptions:
     def _check_corpus(self, given_options: list[str]) -> None:
         if not given_options:
             translation = self.spell(source="a.en", target="a.de")
-            text, data, images = self.spell(text="book.txt"), self.spell(data="FILE"), self.spell(images="FOLDER")
-            fix = f"Give {translation} to translate, {text} for a language model, {images} for images, or {data}."
+            text, data = self.spell(text="book.txt"), self.spell(data="FILE")
+            media = f"{self.spell(images='FOLDER')} for images, {self.spell(sounds='FOLDER')} for sounds"
+            fix = f"Give {translation} to translate, {text} for a language model, {media}, or {data}."
             raise UsageError("There is no training corpus.", fix=fix)
         for name in ("source", "target", "validation_source", "validation_target"):
             files = getattr(self, name) or ()
             if len(files) > 1:
                 fix = f"Give each side once; for several corpora repeat {self.spell('data')}, or write a run file."
                 raise UsageError(f"{self.spell(name)} was given {len(files)} times.", fix=fix)
-        for corpus_option in ("text", "data", "images"):
+        for corpus_option in ("text", "data", "images", "sounds"):
             if corpus_option in given_options and len(given_options) > 1:
                 conflicting = next(option for option in given_options if option != corpus_option)
                 sides = f"{self.spell('source')} and {self.spell('target')}"
-                alone = f"{self.spell('text')}, {self.spell('data')} or {self.spell('images')} alone"
+                alone = f"{self.spell('text', 'data', 'images')} or {self.spell('sounds')} alone"
                 fix = f"Give {sides} for translation, or {alone}."
                 raise UsageError(
                     f"{self.spell(corpus_option)} cannot be combined with {self.spell(conflicting)}.", fix=fix
@@ -253,24 +255,33 @@ class TrainOptions:
     @property
     def sources(self) -> list[AnySource]:
         """The training corpus."""
-        return self._make_sources(self.source, self.target, self.text, self.data, self.images)
+        return self._make_sources(self.source, self.target, self.text, self.data, self.images, self.sounds)
 
     @property
     def validation_sources(self) -> list[AnySource]:
         """The validation corpus; empty if none was given."""
         texts = self.validation if self.text else None
         images = self.validation if self.images else None
-        data = None if texts or images else self.validation
-        return self._make_sources(self.validation_source, self.validation_target, texts, data, images)
+        sounds = self.validation if self.sounds else None
+        data = None if texts or images or sounds else self.validation
+        return self._make_sources(self.validation_source, self.validation_target, texts, data, images, sounds)
 
     def _make_sources(
-        self, source: StringList, target: StringList, text: StringList, data: StringList, images: StringList
+        self,
+        source: StringList,
+        target: StringList,
+        text: StringList,
+        data: StringList,
+        images: StringList,
+        sounds: StringList,
     ) -> list[AnySource]:
-        from regard.data.readers.detect import detect_source, make_image_source  # only when needed
+        from regard.data.readers.detect import detect_source, make_image_source, make_sound_source  # only when needed
 
         sources: list[AnySource] = [Documents(path=path) for path in text or ()]
         size = None if self.image_size is None else (self.image_size, self.image_size)
         sources += [make_image_source(path).model_copy(update={"size": size}) for path in images or ()]
+        task = self.changes.get("model.task")
+        sources += [make_sound_source(path, task) for path in sounds or ()]
         sources += [detect_source([path]) for path in data or ()]
         if source and target:
             sources.append(detect_source([source[0], target[0]]))

@@ -110,13 +110,17 @@ class ModelWriter:
 def _name_labels(run: Run) -> str:
     if run.reads_images:
         return "labelled images seen" if run.model.task == "classify" else "masked patches"
+    if run.reads_sounds and run.model.task == "classify":
+        return "labelled sounds seen"
     return _LABEL_UNITS.get(run.model.task, "target tokens")
 
 
 def _describe_input(run: Run, run_data: RunData) -> str:
     """Return the line of a model card about what the model reads."""
-    if run_data.tokenizer_pair is None:
+    if run.reads_images:
         return f"input: images of {describe_shape(run_data.train.image_shape)}"
+    if run.reads_sounds:
+        return f"input: sounds of {run_data.train.sample_rate:,} samples per second"
     kind, size = run.tokenizer.kind, run_data.tokenizers.source.size
     if (raster := run.raster) is not None:
         shape = describe_shape((raster.channels, *raster.size))

@@ -34,6 +34,7 @@ def train(
     data: Paths = None,
     images: Paths = None,
     image_size: int | None = None,
+    sounds: Paths = None,
     out: AnyPath,
     languages: tuple[str, str] | None = None,
     validation: Paths = None,
@@ -53,7 +54,7 @@ def train(
     force: bool = False,
     ranks: int = 1,
 ) -> Finished:
-    """Train a model from text or images. Settings that are not given are chosen from the corpus.
+    """Train a model from text, images or sounds. Settings that are not given are chosen from the corpus.
 
     It prints nothing; the run folder holds the choices, their reasons and all scores in log.txt. Ctrl-C saves a
     checkpoint and returns; `resume` continues the run exactly.
@@ -65,9 +66,10 @@ def train(
         data: Corpora of other formats: .tsv, .jsonl, .tmx, .conllu, ...
         images: Images: folders with one folder per label, idx files (MNIST) or Parquet files.
         image_size: Scale images to squares with sides of this many pixels.
+        sounds: Sounds: folders with one folder per label, or tables of files and their labels or texts.
         out: New folder for checkpoints, log and the best model.
         languages: Source and target language, e.g. ("en", "de").
-        validation: Validation corpora, in the format of `data` or `text`.
+        validation: Validation corpora, in the format of `data`, `text`, `images` or `sounds`.
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         preset: Model preset; by default chosen from the size of the corpus.
@@ -100,6 +102,7 @@ def train(
         data=_as_list(data),
         images=_as_list(images),
         image_size=image_size,
+        sounds=_as_list(sounds),
         out=Path(out),
         languages=languages,
         validation=_as_list(validation),
@@ -127,6 +130,7 @@ def tune(
     text: Paths = None,
     data: Paths = None,
     images: Paths = None,
+    sounds: Paths = None,
     out: AnyPath,
     lora: int | None = None,
     layers: int | None = None,
@@ -160,6 +164,7 @@ def tune(
         text: Text for a language model or an encoder: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .conllu, ...
         images: Images, as for `train`.
+        sounds: Sounds, as for `train`.
         out: New folder for checkpoints, log and the best model.
         lora: Train adapters of this rank, and keep the model's own weights as they are.
         layers: Train the last layers of each stack only, this many.
@@ -168,7 +173,7 @@ def tune(
         add_tokens: File of texts that become tokens of their own, one per line.
         chat_template: Jinja file that puts the words of a conversation around prompts. Default: that of the model.
         languages: Source and target language, e.g. ("en", "de").
-        validation: Validation corpora, in the format of `data` or `text`.
+        validation: Validation corpora, in the format of `data`, `text`, `images` or `sounds`.
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         minutes: Time from the call to its end.
@@ -194,6 +199,7 @@ def tune(
         text=_as_list(text),
         data=_as_list(data),
         images=_as_list(images),
+        sounds=_as_list(sounds),
         out=Path(out),
         lora=lora,
         layers=layers,

@@ -113,7 +113,7 @@ class Trainer:
             run,
             run_data.train,
             run_data.tokenizer_pair,
-            run.data.augmentation,
+            run.data.augmentation or run.data.spec_augment,
             accumulate=run.accumulate,
             resegment=resegment,
             **self._share,

@@ -41,6 +41,7 @@ class BatchArrays:
     labels: IntArray  # (B, T) or (B,)
     source: IntArray | None = None  # (B, S) encoder input
     images: FloatArray | None = None  # (B, channels, height, width) encoder input in the place of `source`
+    sounds: FloatArray | None = None  # (B, frames, bins) encoder input in the place of `source`
     source_valid: BoolArray | None = None  # (B, S) False for padding
     types: IntArray | None = None  # (B, S) token types: 1 in the second text of a pair
     target: IntArray | None = None  # (B, T) decoder input

@@ -25,8 +25,8 @@ class Batch:
     labels: Tensor  # (B, T) or (B): expected outputs; IGNORE_INDEX where there is no loss
     samples: Tensor  # (N) sample numbers: one per row, or packed, one per document; -1 if empty
     languages: Tensor  # (N) of each sample, an index into the corpus' `languages`
-    source: Tensor | None = None  # (B, S), or images (B, channels, height, width)
-    source_valid: Tensor | None = None  # (B, S) False for padding; of images, (B, patches)
+    source: Tensor | None = None  # (B, S), images (B, channels, height, width), or spectrograms (B, frames, bins)
+    source_valid: Tensor | None = None  # (B, S) False for padding; of images (B, patches), of sounds (B, frames)
     types: Tensor | None = None  # (B, S) token types of pairs; None: all 0
     target: Tensor | None = None  # (B, T)
     target_valid: Tensor | None = None  # (B, T) if the encoder reads the target, too: False for padding
@@ -40,7 +40,7 @@ class Batch:
 
     @property
     def input_count(self) -> int:
-        """Number of tokens that the model reads, source and target together, without padding."""
+        """Number of tokens, patches or frames that the model reads, source and target together, without padding."""
         count = 0
         if self.source is not None and self.source.dim() == 4 and self.positions is not None:
             return self.positions.numel()  # the visible patches of images
@@ -69,7 +69,8 @@ class Batch:
 
 def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) -> Batch:
     """Convert a task's arrays to tensors."""
-    source = arrays.source if arrays.images is None else arrays.images
+    inputs = (arrays.source, arrays.images, arrays.sounds)
+    source = next((array for array in inputs if array is not None), None)
     return Batch(
         number=number,
         labels=_to_tensor(arrays.labels),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.formatting import pluralize
-from regard.config.run import AnySource, Documents, Images
+from regard.config.run import AnySource, Documents
 from regard.data.doctor.corpus_findings import (
     CorpusFinding,
     compare_held_out,
@@ -122,10 +122,10 @@ class _SourceCheck:
         self._characters = 0
 
     def add(self, example: Example) -> None:
-        """Add the next example; of images only the equality of pixels is checked."""
-        if example.image is not None:
+        """Add the next example; of images and sounds only their equality is checked."""
+        if isinstance(content := example.content, bytes):
             if self._has_validation:
-                self._add_hash(hash(example.image.pixels), len(example.image.pixels), example.where)
+                self._add_hash(hash(content), len(content), example.where)
             return
         if self._has_documents:
             self._add_document(example)
@@ -161,7 +161,8 @@ class _SourceCheck:
     @property
     def unit(self) -> str:
         """What a hash stands for, in the singular."""
-        return "validation image" if isinstance(self.source, Images) else "validation text"
+        names = {"images": "validation image", "sounds": "validation sound"}
+        return names.get(self.source.kind, "validation text")
 
     @property
     def hashes(self) -> NDArray[np.int64]:

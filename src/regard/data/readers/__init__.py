@@ -19,7 +19,7 @@ format of a path.
 from collections.abc import Iterator
 from typing import assert_never
 
-from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Table, Tmx
+from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Sounds, Table, Tmx
 from regard.data.example import Defects, Example
 from regard.data.readers.conll import read_conll
 from regard.data.readers.documents import read_documents
@@ -28,6 +28,7 @@ from regard.data.readers.images import read_images
 from regard.data.readers.jsonl import read_jsonl
 from regard.data.readers.lines import read_lines
 from regard.data.readers.parquet import read_parquet
+from regard.data.readers.sounds import read_sounds
 from regard.data.readers.table import read_table
 from regard.data.readers.tmx import read_tmx
 
@@ -65,5 +66,7 @@ def read(source: AnySource, defects: Defects) -> Iterator[Example]:
             return read_documents(source, defects)
         case Images():
             return read_images(source, defects)
+        case Sounds():
+            return read_sounds(source, defects)
         case _:
             assert_never(source)

@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Table, Tmx
+from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Sounds, Table, Tmx
 from regard.data.example import CorpusError, Defects
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file
 from regard.data.readers.parquet import PARQUET_FIX
+from regard.data.readers.sounds import is_sound_file, is_sound_table
 from regard.data.readers.table import read_rows
 from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
 from regard.data.readers.tmx import read_units
@@ -25,6 +26,8 @@ _NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc",
 _SOURCE_NAMES = ("source", "src", "text", "sentence")
 _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
+_FILE_NAMES = ("file", "path", "sound", "audio")
+_SPOKEN_NAMES = ("text", "sentence", "transcript", "transcription")
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
@@ -69,6 +72,8 @@ def detect_source(paths: Sequence[str]) -> AnySource:
             return detect_conll(path)
     if is_image_file(first_path) or is_idx(first_path):
         return make_image_source(path)
+    if is_sound_file(first_path):
+        return make_sound_source(path)
     if first_path != path:
         return Documents(path=path)
     language = detect_language(path)
@@ -78,6 +83,26 @@ def detect_source(paths: Sequence[str]) -> AnySource:
 def make_image_source(path: str) -> Images:
     """Return the source of a folder of images, of an idx file or of a Parquet file of images."""
     return Images(path=path, labels=find_idx_labels(path) if is_idx(path) else None)
+
+
+def make_sound_source(path: str, task: str | None = None) -> Sounds:
+    """Return the source of a folder of sounds, or of a table of sounds with their labels or texts.
+
+    The task or the first line of a table (`file`, `label` or `text`) decide what its second column holds; else few
+    different short values are labels.
+    """
+    if not is_sound_table(path):
+        return Sounds(path=path)
+    rows = [row.fields for row in islice(read_rows(path, "tab", Defects()), _MAX_ROWS)]
+    rows = [fields for fields in rows if len(fields) == 2]  # the reader reports the others
+    names = [fields.lower() for fields in rows[0]] if rows else []
+    header = bool(names) and names[0] in _FILE_NAMES
+    is_text = not rows or not _are_labels([second for _, second in rows])
+    if header and names[1] in (*_LABEL_NAMES, *_SPOKEN_NAMES):
+        is_text = names[1] in _SPOKEN_NAMES
+    if task in ("classify", "transcribe"):
+        is_text = task == "transcribe"
+    return Sounds(path=path, second="text" if is_text else "label", header=header)
 
 
 def detect_conll(path: str) -> Conll:

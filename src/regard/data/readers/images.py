@@ -16,6 +16,7 @@ from regard.base.limits import PIXELS
 from regard.config.sources import Images
 from regard.data.example import CorpusError, Defects, Example, Image, Location
 from regard.data.readers.jsonl import format_label
+from regard.data.readers.media_files import find_label, read_whole
 from regard.data.readers.parquet import BATCH_ROWS, open_parquet
 from regard.data.readers.text_files import (
     TruncatedError,
@@ -123,24 +124,13 @@ def _read_files(files: list[str], source: Images, defects: Defects) -> Iterator[
             defects.add("file that is no image left out", Location(file, 1))
             continue
         content = read_image_file(file, defects)
-        label = None if is_url(source.path) else _find_label(file, source.path)
-        yield Example(Location(file, 1), "", label=label, image=decode_image(content, source, file, defects))
+        image = decode_image(content, source, file, defects)
+        yield Example(Location(file, 1), "", label=find_label(file, source.path), image=image)
 
 
 def read_image_file(path: str, defects: Defects | None = None) -> bytes:
     """Read the bytes of an image file; one that is far too large is refused."""
-    content = bytearray()
-    for chunk in read_decompressed(path, defects):
-        content += chunk
-        if len(content) > MAX_FILE_BYTES:
-            raise CorpusError(f"The file has more than {MAX_FILE_BYTES >> 20} MiB.", where=path, fix="Scale it down.")
-    return bytes(content)
-
-
-def _find_label(file: str, folder: str) -> str | None:
-    """Return the name of the folder below `folder` that holds the file; None if `folder` itself does."""
-    parts = Path(file).relative_to(folder).parts if Path(folder).is_dir() else ()
-    return parts[0] if len(parts) > 1 else None
+    return read_whole(path, MAX_FILE_BYTES, "Scale it down.", defects)
 
 
 def find_idx_labels(path: str) -> str | None:

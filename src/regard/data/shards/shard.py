@@ -42,7 +42,7 @@ class _ShardInfo:
 
     format: int
     source: str
-    streams: tuple[Literal["source", "target", "tags", "image"], ...]
+    streams: tuple[Literal["source", "target", "tags", "image", "sound"], ...]
     samples: Annotated[int, Field(ge=0, le=limits.SIZE)]
     tokens: dict[str, Annotated[int, Field(ge=0, le=limits.SIZE)]]
     width: Literal[1, 2, 4]
@@ -52,6 +52,7 @@ class _ShardInfo:
     made_from: dict[str, str]
     sha256: dict[Literal["bin", "idx"], str]
     image_shape: tuple[_Side, _Side, _Side] | None = None
+    sample_rate: Annotated[int, Field(ge=1, le=limits.SAMPLE_RATE)] | None = None
 
 
 _SHARD_INFO = TypeAdapter(_ShardInfo)
@@ -63,7 +64,7 @@ class Shard:
 
     name: str
     source: str  # the corpus source that the samples came from
-    streams: tuple[str, ...]  # ("source",), ("source", "target"), ("source", "tags") or ("image",)
+    streams: tuple[str, ...]  # "source", "image" or "sound"; "target" or "tags" may follow
     tokens: Tokens
     table: NDArray[np.uint32]  # (columns, samples): lengths of the streams, file, line, languages, label
     files: tuple[str, ...]
@@ -72,6 +73,7 @@ class Shard:
     made_from: dict[str, str] = field(default_factory=dict)  # sha256 of the tokenizers and of the text
     sha256: str = ""  # of `.json`, which holds the sha256 of the other two files
     image_shape: tuple[int, int, int] | None = None  # channels, height and width of every image
+    sample_rate: int | None = None  # of every sound, whose 16-bit samples are stored as if they had no sign
 
     def __len__(self) -> int:
         return self.table.shape[1]
@@ -115,6 +117,7 @@ def save_shard(shard: Shard, folder: Path) -> str:
         "made_from": shard.made_from,
         "sha256": {suffix: hashlib.sha256(content).hexdigest() for suffix, content in parts.items()},
         **({} if shard.image_shape is None else {"image_shape": shard.image_shape}),
+        **({} if shard.sample_rate is None else {"sample_rate": shard.sample_rate}),
     }
     content = (json.dumps(info, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     write_atomic(folder / f"{shard.name}.json", content)
@@ -177,6 +180,7 @@ def load_shard(
         made_from=info.made_from,
         sha256=digest,
         image_shape=info.image_shape,
+        sample_rate=info.sample_rate,
     )
     _check_table(shard, count, folder / f"{name}.idx")
     return shard
@@ -191,6 +195,8 @@ def _check_table(shard: Shard, count: int, path: Path) -> None:
     has_images, shape = shard.streams == ("image",), shard.image_shape
     if has_images != (shape is not None) or (shape is not None and bool((shard.lengths != prod(shape)).any())):
         raise DamagedError("The table does not belong to images of one shape.", where=str(path), fix=_PREPARE_AGAIN)
+    if (shard.streams[0] == "sound") != (shard.sample_rate is not None):
+        raise DamagedError("The table does not belong to sounds of one rate.", where=str(path), fix=_PREPARE_AGAIN)
 
 
 _PREPARE_AGAIN = "Run `regard prepare` again: it reuses good shards and rewrites the rest."
@@ -242,6 +248,12 @@ class Shards:
                     f"{describe_shape(shard.image_shape)}.",
                     fix="Give all sources the same size and channels: size = [28, 28], channels = 1.",
                 )
+            if shard.sample_rate != shards[0].sample_rate:
+                raise RegardError(
+                    f"{shards[0].source} has sounds of {shards[0].sample_rate:,} samples per second, but "
+                    f"{shard.source} of {shard.sample_rate:,}.",
+                    fix=f"Convert one of them: `ffmpeg -i IN -ar {shards[0].sample_rate} OUT.wav`.",
+                )
             if _tokenizer_fingerprints(shard) != _tokenizer_fingerprints(shards[0]):
                 raise RegardError(
                     f"{shards[0].source} and {shard.source} were made with different tokenizers.",
@@ -250,6 +262,7 @@ class Shards:
         self.shards = tuple(shards)
         self.streams = shards[0].streams
         self.image_shape = shards[0].image_shape
+        self.sample_rate = shards[0].sample_rate
         self.weights = tuple((weights or {}).get(shard.source, 1.0) for shard in shards)
         self.counts = [len(shard) for shard in shards]
         self.sample_offsets = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
@@ -319,8 +332,10 @@ def _content_fingerprint(shard: Shard) -> str:
     """Return the sha256 of a shard; a shard in memory is hashed now."""
     if shard.sha256:
         return shard.sha256
-    description = [shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]
-    digest = hashlib.sha256(json.dumps(description + ([shard.image_shape] if shard.image_shape else [])).encode())
+    media = (shard.image_shape, shard.sample_rate)
+    description: list[Any] = [shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]
+    description += [value for value in media if value is not None]
+    digest = hashlib.sha256(json.dumps(description).encode())
     digest.update(np.ascontiguousarray(shard.table).data)
     digest.update(np.ascontiguousarray(shard.tokens).data)
     return digest.hexdigest()

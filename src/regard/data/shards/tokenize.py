@@ -1,4 +1,4 @@
-"""Make a shard of examples: texts become token ids, images their pixels or the tokens of a codebook."""
+"""Make a shard of examples: texts become token ids, images their pixels or the tokens of a codebook, sounds samples."""
 
 import json
 from base64 import b64decode, b64encode
@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.data.example import CorpusError, Example, Image, Location
+from regard.data.example import CorpusError, Example, Image, Location, Sound
 from regard.data.shards.shard import Shard, Tokens, describe_shape
 from regard.text.codebook import Codebook
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 BATCH_CHARACTERS = 1 << 18  # characters encoded at a time: encodings take 100 times the memory of their text
-EMPTY_IMAGE = Image(0, 0, 0, b"")
+EMPTY_IMAGE, EMPTY_SOUND = Image(0, 0, 0, b""), Sound(0, b"")
 TokenStream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
 
 
@@ -33,7 +33,8 @@ def store_examples(
 
     Args:
         examples: Examples of one source of the corpus.
-        tokenizers: Tokenizers of source and target; for images a codebook, or None to store their pixels.
+        tokenizers: Tokenizers of source and target; for images a codebook, or None to store their pixels. Sounds with
+            labels need none.
         name: The shard's name.
         origin: The name of the corpus source; stored with the shard.
         text_sha256: The sha256 of the serialized examples; stored with the shard.
@@ -42,13 +43,16 @@ def store_examples(
         CorpusError: If examples of different kinds are mixed, tags do not fit the words, or images differ in shape.
     """
     labels: tuple[str, ...] = ()
-    image_shape, fingerprints = None, dict[str, str]()
+    image_shape, sample_rate, fingerprints = None, None, dict[str, str]()
     if _check_all_or_none(examples, "image", lambda example: example.image is not None):
         image_shape = (examples[0].image or EMPTY_IMAGE).shape
         streams = {"image": _join_images(examples)}
         if tokenizers is not None:
             streams = {"source": _encode_images(examples, streams["image"][0].reshape(-1, *image_shape), tokenizers)}
             image_shape, fingerprints = None, {"source": tokenizers.source.fingerprint}
+    elif _check_all_or_none(examples, "sound", lambda example: example.sound is not None):
+        streams, sample_rate = _store_sounds(examples, tokenizers), (examples[0].sound or EMPTY_SOUND).rate
+        fingerprints = {} if tokenizers is None else {"target": tokenizers.target.fingerprint}
     elif tokenizers is None:
         what = "These examples are text, and there is no tokenizer."
         raise CorpusError(what, where=str(examples[0].where), fix="Give images, or a model that reads tokens.")
@@ -80,6 +84,7 @@ def store_examples(
             "text": text_sha256,
         },
         image_shape=image_shape,
+        sample_rate=sample_rate,
     )
 
 
@@ -126,6 +131,26 @@ def _encode_images(examples: Sequence[Example], pixels: NDArray[np.uint8], token
     return rows.astype("<u2").ravel(), np.full(len(rows), rows.shape[1], np.uint32)
 
 
+def _store_sounds(examples: Sequence[Example], tokenizers: TokenizerPair | None) -> dict[str, TokenStream]:
+    """Return the samples of all sounds, and the tokens of the texts that are spoken."""
+    sounds = [example.sound or EMPTY_SOUND for example in examples]
+    for example, sound in zip(examples, sounds, strict=True):
+        if sound.rate != sounds[0].rate:
+            what = f"This sound has {sound.rate:,} samples per second; those before it have {sounds[0].rate:,}."
+            fix = f"Give all sounds one rate: `ffmpeg -i IN -ar {sounds[0].rate} OUT.wav`."
+            raise CorpusError(what, where=str(example.where), fix=fix)
+    lengths = np.array([len(sound) for sound in sounds], np.uint32)
+    samples = np.frombuffer(b"".join(sound.samples for sound in sounds), "<u2")
+    if not _check_all_or_none(examples, "text", lambda example: example.target is not None):
+        return {"sound": (samples, lengths)}
+    if tokenizers is None:
+        what = "This sound has a text, and there is no tokenizer."
+        raise CorpusError(what, where=str(examples[0].where), fix="Give labels, or a model that writes text.")
+    dtype = np.dtype("<u4" if tokenizers.target.size > 1 << 16 else "<u2")
+    target = _encode(tokenizers.target, [example.target or "" for example in examples], dtype)
+    return {"sound": (samples.astype(dtype), lengths), "target": target}
+
+
 def serialize_examples(examples: Iterable[Example]) -> bytes:
     """Serialize examples; the same examples always give the same bytes."""
     rows = [
@@ -138,6 +163,7 @@ def serialize_examples(examples: Iterable[Example]) -> bytes:
             example.tags,
             example.languages,
             *(() if example.image is None else (_serialize_image(example.image),)),
+            *(() if example.sound is None else ((example.sound.rate, b64encode(example.sound.samples).decode()),)),
         )
         for example in examples
     ]
@@ -154,9 +180,10 @@ def deserialize_examples(content: bytes) -> list[Example]:
             label,
             None if tags is None else tuple(tags),
             tuple(languages),
-            _deserialize_image(*image[0]) if image else None,
+            _deserialize_image(*media[0]) if media and len(media[0]) == 4 else None,
+            Sound(media[0][0], b64decode(media[0][1])) if media and len(media[0]) == 2 else None,
         )
-        for file, line, source, target, label, tags, languages, *image in json.loads(
+        for file, line, source, target, label, tags, languages, *media in json.loads(
             content.decode("utf-8", "surrogatepass")
         )
     ]

@@ -26,6 +26,7 @@ from regard.train.auto.image_gpt_plan import ImageGptPlan
 from regard.train.auto.image_plan import ImagePlan
 from regard.train.auto.image_tuning_plan import ImageTuningPlan
 from regard.train.auto.minutes import UpdateTimer, configure_for_minutes
+from regard.train.auto.sound_plan import SoundPlan
 from regard.train.auto.tuning_plan import PARENT, TuningPlan, read_parent
 
 PREPARATION_PASSES = 3  # learning the vocabulary and writing shards take about as long as reading the corpus so often
@@ -78,11 +79,17 @@ def configure(
     check = None if review is None else TrainingCheck(sources, validation)
     stats = collect_stats(sources, None if check is None else check.add)
     reading_seconds = time.perf_counter() - reading_started
-    plan_class = _choose_image_plan(preset, changes or {}) if stats.content == "images" else CorpusPlan
+    plan_class: type[CorpusPlan] = {"images": ImagePlan, "sounds": SoundPlan}.get(stats.content, CorpusPlan)
+    if stats.content == "images":
+        plan_class = _choose_image_plan(preset, changes or {})
     corpus_plan = plan_class(sources, tuple(validation), stats, dict(changes or {}), preset, check)
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
         settings = read_parent(parent)
+        if stats.content == "sounds" or getattr(getattr(settings, "source", None), "kind", "") == "mel":
+            raise RegardError(
+                "Models of sounds cannot be tuned yet.", fix="Train one: `regard train --sounds FOLDER --out NEW`."
+            )
         if stats.content != "images" and settings.family == "encoder_only" and settings.source.kind == "patches":
             raise RegardError("The model reads images, and this corpus holds text.", fix="Tune it with --images.")
         tuning_class = ImageTuningPlan if stats.content == "images" else TuningPlan

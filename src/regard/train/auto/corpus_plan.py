@@ -332,9 +332,10 @@ class CorpusPlan:
         if is_running_text(self.stats, self.sources):
             amount, method = f"{format_count(share * self.stats.source.characters)} characters", "the end of the text"
         else:
+            media = self.stats.content
             amount, method = (
                 f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}s",
-                f"chosen at random; equal {'images' if self.stats.content == 'images' else 'sources'} stay in one part",
+                f"chosen at random; equal {media if media in ('images', 'sounds') else 'sources'} stay in one part",
             )
         reasons.append(f"Validation data: about {amount} ({share:.2%}) are held out, {method}.")
         return data.model_copy(update={"held_out": share})
@@ -449,5 +450,5 @@ def _count_examples(stats: CorpusStats) -> str:
 
 def _unit_name(stats: CorpusStats) -> str:
     """Return the name of one example, in the singular."""
-    names = {"pairs": "pair", "labels": "labelled text", "tags": "tagged sentence", "text": "line", "images": "image"}
-    return names[stats.content]
+    names = {"pairs": "pair", "labels": "labelled text", "tags": "tagged sentence", "text": "line"}
+    return names.get(stats.content, stats.content.removesuffix("s"))

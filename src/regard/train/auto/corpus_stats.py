@@ -7,12 +7,12 @@ from itertools import chain
 from typing import Literal
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Documents, Images
+from regard.config.run import AnySource, Documents, Images, Sounds
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed
 
-Content = Literal["pairs", "text", "labels", "tags", "images"]
+Content = Literal["pairs", "text", "labels", "tags", "images", "sounds"]
 MAX_DISTINCT = 1_000_000  # distinct words that are counted per side; more would change no setting
 SNIFF_BYTES = 8192  # bytes at the start of a file that are checked for NUL
 BINARY_KINDS = ("parquet", "gettext", "tmx")  # formats whose files may have NUL bytes
@@ -51,6 +51,9 @@ class CorpusStats:
     labels: Counter[str] = field(default_factory=Counter)  # classes of examples, or tags of words
     languages: tuple[str, ...] = ()
     file_infos: dict[str, FileInfo] = field(default_factory=dict)  # size and sha256 of the files
+    sample_rates: Counter[int] = field(default_factory=Counter)
+    samples: int = 0  # of all sounds
+    max_samples: int = 0  # of the longest sound
     image_shapes: Counter[tuple[int, int, int]] = field(default_factory=Counter)  # channels, height and width
 
     @property
@@ -68,6 +71,10 @@ class CorpusStats:
         self.examples += 1
         if example.image is not None:
             self.image_shapes[example.image.shape] += 1
+        if example.sound is not None:
+            self.sample_rates[example.sound.rate] += 1
+            self.samples += len(example.sound)
+            self.max_samples = max(self.max_samples, len(example.sound))
         self.source.add(example.source)
         if example.target is not None:
             self.target.add(example.target)
@@ -117,12 +124,15 @@ _CONTENT_NAMES = {
     "labels": "labelled text",
     "tags": "tagged words",
     "images": "images",
+    "sounds": "sounds",
 }
 
 
 def _detect_content(example: Example) -> Content:
     if example.image is not None:
         return "images"
+    if example.sound is not None:
+        return "sounds"
     if example.tags is not None:
         return "tags"
     if example.label is not None:
@@ -132,7 +142,7 @@ def _detect_content(example: Example) -> Content:
 
 def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
     sides = {"source": stats.source} | ({"target": stats.target} if stats.content == "pairs" else {})
-    for name, side in sides.items() if stats.content != "images" else ():
+    for name, side in sides.items() if stats.content not in ("images", "sounds") else ():
         if not side.characters:
             paths = _list_paths(sources)
             what = f"Every line of the {name} side is empty."
@@ -142,7 +152,7 @@ def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
 
 def _check_not_binary(source: AnySource) -> None:
     """Reject images, spreadsheets and archives, whose bytes would otherwise be read as sentences."""
-    if isinstance(source, Images):
+    if isinstance(source, Images | Sounds):
         return
     for path in source.paths:
         for file in list_files(path, Defects()):

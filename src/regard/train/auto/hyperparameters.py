@@ -37,7 +37,7 @@ EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
     "Dropout": tuple(f"{stack}.dropout" for stack in STACKS),
     "Norms": tuple(f"{stack}.{name}" for stack in STACKS for name in ("placement", "final_norm")),
     "Masking": ("data.masking",),
-    "Augmentation": ("data.augmentation",),
+    "Augmentation": ("data.augmentation", "data.spec_augment"),
     "Validation data": ("data.held_out", "data.validation"),
     "Learning rate": ("train.schedule",),
     "Checkpoint averaging": ("train.average",),

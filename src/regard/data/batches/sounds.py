@@ -1,0 +1,170 @@
+"""Sounds in batches: the 16-bit samples of the shards become log-mel spectrograms; training ones are masked at random.
+
+Every mask is a function of (seed, draw, sample), like all noise on data: a sound is masked alike on any number of
+ranks, and differently every time it is drawn.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.config.model import Mel
+from regard.config.run import SpecAugment
+from regard.data.batches.arrays import (
+    IGNORE_INDEX,
+    BatchArrays,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    StoredSamples,
+    derive_sample_keys,
+    range_mask,
+    scatter,
+)
+from regard.data.batches.keyed_random import Bits, derive, uniform
+from regard.data.mel import count_frames, log_mel, normalise
+from regard.data.shards.shard import Shards
+from regard.text.specials import SpecialIds
+
+TIME_WIDTH, TIME_START, FREQUENCY_WIDTH, FREQUENCY_START = range(200, 204)  # purposes of random keys
+MAX_MEASURED = 20_000  # sounds whose spectrograms mean and deviation are computed from
+MIN_DEVIATION = 1e-3  # of a bin that is nearly constant
+
+
+def measure_bins(shards: Shards, settings: Mel) -> tuple[list[float], list[float]]:
+    """Return mean and standard deviation of each mel bin over the frames of a corpus, of at most MAX_MEASURED sounds.
+
+    Of a larger corpus, sounds at even distances are measured.
+    """
+    total, squares, count = np.zeros(settings.bins), np.zeros(settings.bins), 0
+    step = -(-len(shards) // MAX_MEASURED)
+    for number, shard in enumerate(shards.shards):
+        tokens, offsets = shards.load_tokens(number), shard.offsets()
+        for sample in range(-int(shards.sample_offsets[number]) % step, len(shard), step):
+            start = int(offsets[sample])
+            values = log_mel(_to_samples(tokens[start : start + int(shard.lengths[0, sample])]), settings)
+            wide = values.astype(np.float64)
+            total, squares, count = total + wide.sum(axis=0), squares + (wide**2).sum(axis=0), count + len(values)
+    means = total / count
+    deviations = np.maximum(np.sqrt(np.maximum(squares / count - means**2, 0)), MIN_DEVIATION)
+    return [round(value, 6) for value in means.tolist()], [round(value, 6) for value in deviations.tolist()]
+
+
+def check_rate(shards: Shards, settings: Mel) -> int:
+    """Return the samples per second of the sounds of a corpus.
+
+    Raises:
+        RegardError: If the corpus has no sounds, or others than the model reads.
+    """
+    rate = shards.sample_rate
+    if rate is None:
+        raise RegardError("The model reads sounds; the corpus has none.", fix="Give sounds, or another model.")
+    if settings.rate not in (None, rate):
+        what = f"The corpus has sounds of {rate:,} samples per second; the model reads {settings.rate:,}."
+        raise RegardError(what, fix=f"Convert them: `ffmpeg -i IN -ar {settings.rate} OUT.wav`.")
+    return rate
+
+
+def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugment, keys: dict[int, Bits]) -> None:
+    """Mask bands of frames and of bins in place: they become 0, the mean of normalised values.
+
+    Args:
+        spectrogram: (frames, bins).
+        settings: Number and size of the masks.
+        keys: A random key (1) for each purpose.
+    """
+    masks = (
+        (0, settings.time_masks, settings.time_share, TIME_WIDTH, TIME_START),
+        (1, settings.frequency_masks, settings.frequency_share, FREQUENCY_WIDTH, FREQUENCY_START),
+    )
+    for axis, count, share, width_purpose, start_purpose in masks:
+        size = spectrogram.shape[axis]
+        widths = (uniform(derive(keys[width_purpose], np.arange(count))) * (int(share * size) + 1)).astype(np.int64)
+        starts = (uniform(derive(keys[start_purpose], np.arange(count))) * (size - widths + 1)).astype(np.int64)
+        for start, width in zip(starts.tolist(), widths.tolist(), strict=True):
+            band = slice(start, start + width)
+            spectrogram[band if axis == 0 else slice(None), slice(None) if axis == 0 else band] = 0
+
+
+@dataclass(frozen=True)
+class SoundTask:
+    """Base of the tasks that read sounds; the length of a row counts the frames of its spectrogram."""
+
+    mel: Mel
+    augmentation: SpecAugment | None = None
+    seed: int = 1
+    packed = False
+
+    def count_frames(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the number of frames of sounds from their numbers of samples."""
+        return count_frames(lengths, self.mel)
+
+    def make_spectrograms(
+        self, samples: NDArray[np.integer], lengths: IntArray, records: StoredSamples
+    ) -> tuple[FloatArray, BoolArray]:
+        """Return spectrograms (B, frames, bins), masked at random and normalised, and which frames are no padding."""
+        n_frames = self.count_frames(lengths).astype(np.int64)
+        width = records.padded_width(int(n_frames.max()))
+        spectrograms = np.zeros((lengths.size, width, self.mel.bins), np.float32)
+        purposes = (TIME_WIDTH, TIME_START, FREQUENCY_WIDTH, FREQUENCY_START)
+        keys = {purpose: derive_sample_keys(self.seed, records, purpose) for purpose in purposes}
+        start = 0
+        for row, length in enumerate(lengths.tolist()):
+            if not length:  # an empty batch, which keeps ranks in step
+                continue
+            values = normalise(log_mel(_to_samples(samples[start : start + length]), self.mel), self.mel)
+            if self.augmentation is not None:
+                mask_spectrogram(values, self.augmentation, {purpose: keys[purpose][row : row + 1] for purpose in keys})
+            spectrograms[row, : len(values)] = values
+            start += length
+        return spectrograms, range_mask(0, n_frames, width)
+
+
+@dataclass(frozen=True)
+class ClassifySounds(SoundTask):
+    """Sound classification: one label per sound."""
+
+    needs = ("sound",)
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Count the frames of each sound."""
+        return self.count_frames(lengths[:1])
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """Make a batch with one label per sound."""
+        sounds, valid = self.make_spectrograms(records.tokens, records.lengths[0], records)
+        labels = np.where(records.labels < 0, IGNORE_INDEX, records.labels)
+        return BatchArrays(labels, sounds=sounds, source_valid=valid)
+
+
+@dataclass(frozen=True)
+class Transcribe(SoundTask):
+    """Transcription by teacher forcing: spectrogram; [bos] + text -> text + [eos]."""
+
+    specials: SpecialIds | None = None
+    needs = ("sound", "target")
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Count the frames of each sound, and the tokens of each text with eos."""
+        return np.stack((self.count_frames(lengths[0]), lengths[1] + 1))
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """Make a batch of sounds and their texts."""
+        assert self.specials is not None  # noqa: S101 - it has a default because those of the base class have one
+        sample_counts, target_lengths = records.lengths
+        is_target = np.repeat(np.tile([False, True], records.samples.size), records.lengths.T.ravel())
+        sounds, valid = self.make_spectrograms(records.tokens[~is_target], sample_counts, records)
+        width = records.padded_width(int(target_lengths.max()) + 1)
+        tokens = records.tokens[is_target].astype(np.int64)
+        labels = scatter(tokens, range_mask(0, target_lengths, width), IGNORE_INDEX)
+        labels[np.arange(target_lengths.size), target_lengths] = self.specials.eos
+        target = scatter(tokens, range_mask(1, target_lengths + 1, width), self.specials.pad)
+        target[:, 0] = self.specials.bos
+        return BatchArrays(labels, sounds=sounds, source_valid=valid, target=target)
+
+
+def _to_samples(tokens: NDArray[np.integer]) -> NDArray[np.int16]:
+    """Return stored values as samples: 16 bits with a sign."""
+    return tokens.astype(np.uint16).view(np.int16)

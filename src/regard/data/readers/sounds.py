@@ -1,0 +1,152 @@
+"""Reader for sounds: a folder of .wav or .flac files per label, or a table of files with their labels or texts.
+
+Sounds have one channel of 16-bit samples. .wav files are read by the standard library, .flac files by the package
+soundfile (extra `sounds`). What a header claims is compared with what the file holds before anything is used.
+"""
+
+import struct
+import wave
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
+from regard.base.extras import import_optional
+from regard.base.formatting import pluralize
+from regard.base.limits import SAMPLE_RATE, SAMPLES
+from regard.config.sources import Sounds
+from regard.data.example import BYTES_PER_SAMPLE, CorpusError, Defects, Example, Location, Sound
+from regard.data.readers.media_files import find_label, read_whole
+from regard.data.readers.table import read_rows
+from regard.data.readers.text_files import list_files
+
+SUFFIXES = (".wav", ".flac")
+MAX_FILE_BYTES = BYTES_PER_SAMPLE * SAMPLES + (1 << 20)
+_CONVERT = "Convert it to one channel of 16 bits: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`."
+_INTACT = "Replace the file with an intact copy, or remove it."
+
+
+def read_sounds(source: Sounds, defects: Defects) -> Iterator[Example]:
+    """Read the sounds of a folder or of a table."""
+    if is_sound_table(source.path):
+        return _read_table(source, defects)
+    return _read_files(list_files(source.path, defects), source, defects)
+
+
+def is_sound_file(path: str) -> bool:
+    """Whether the suffix of a path is that of a sound."""
+    return PurePosixPath(path).suffix.lower() in SUFFIXES
+
+
+def is_sound_table(path: str) -> bool:
+    """Whether a path is a table of sounds, and no sound or folder itself."""
+    return not is_sound_file(path) and not Path(path).is_dir()
+
+
+def list_sound_files(source: Sounds, defects: Defects) -> list[str]:
+    """List every file of a source: the sounds, and the table that names them."""
+    if not is_sound_table(source.path):
+        return list_files(source.path, defects)
+    return [source.path, *dict.fromkeys(file for _, file, _ in _iter_rows(source, defects))]
+
+
+def read_sound(path: str, defects: Defects | None = None) -> Sound:
+    """Read a sound file.
+
+    Raises:
+        CorpusError: The file is missing, damaged, too large, or has other samples than one channel of 16 bits.
+    """
+    if not is_sound_file(path):
+        what = f"This is not a sound file: its name does not end in {' or '.join(SUFFIXES)}."
+        raise CorpusError(what, where=path, fix="Convert it: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`.")
+    content = read_whole(path, MAX_FILE_BYTES, "Cut it into shorter sounds.", defects)
+    decode = _decode_flac if PurePosixPath(path).suffix.lower() == ".flac" else _decode_wav
+    sound = decode(content, path)
+    if not sound.samples:
+        raise CorpusError("The sound has no samples.", where=path, fix="Remove the file.")
+    return sound
+
+
+def _decode_wav(content: bytes, where: str) -> Sound:
+    try:
+        with wave.open(BytesIO(content)) as file:
+            parameters = file.getparams()
+            _check_format(parameters.nchannels, 8 * parameters.sampwidth, parameters.framerate, where)
+            samples = file.readframes(min(parameters.nframes, SAMPLES + 1))
+    except (wave.Error, EOFError, RuntimeError, struct.error, ValueError, OverflowError) as error:
+        what = f"This is not a .wav file that can be read: {str(error) or 'it ends within its header'}."
+        raise CorpusError(what, where=where, fix=f"{_CONVERT} If it is damaged, replace it.") from error
+    n_samples = len(samples) // BYTES_PER_SAMPLE
+    if n_samples < parameters.nframes:
+        what = f"The header announces {parameters.nframes:,} samples, but the file ends after {n_samples:,}."
+        raise CorpusError(what, where=where, fix=_INTACT)
+    return Sound(parameters.framerate, samples)
+
+
+def _decode_flac(content: bytes, where: str) -> Sound:
+    soundfile = import_optional("soundfile", "sounds", "Reading .flac")
+    try:
+        with soundfile.SoundFile(BytesIO(content)) as file:
+            if file.frames > SAMPLES:
+                raise _too_long(file.frames, where)
+            bits = {"PCM_S8": 8, "PCM_16": 16, "PCM_24": 24}.get(file.subtype, 0)
+            _check_format(file.channels, bits, file.samplerate, where)
+            samples = file.read(dtype="int16")
+            announced, rate = file.frames, file.samplerate
+    except soundfile.SoundFileError as error:
+        raise CorpusError(f"This is not a .flac file that can be read: {error}.", where=where, fix=_INTACT) from error
+    if len(samples) < announced:
+        what = f"The header announces {announced:,} samples, but the file ends after {len(samples):,}."
+        raise CorpusError(what, where=where, fix=_INTACT)
+    return Sound(rate, samples.astype("<i2").tobytes())
+
+
+def _check_format(channels: int, bits: int, rate: int, where: str) -> None:
+    if channels != 1:
+        raise CorpusError(f"The sound has {pluralize(channels, 'channel')}, not 1.", where=where, fix=_CONVERT)
+    if bits != 8 * BYTES_PER_SAMPLE:
+        raise CorpusError(f"The sound has {bits} bits per sample, not 16.", where=where, fix=_CONVERT)
+    if not 0 < rate <= SAMPLE_RATE:
+        what = f"The sound has {rate:,} samples per second; 1 to {SAMPLE_RATE:,} are possible."
+        raise CorpusError(what, where=where, fix=_INTACT)
+
+
+def _too_long(samples: int, where: str) -> CorpusError:
+    what = f"The sound has {samples:,} samples; at most {SAMPLES:,} are read."
+    return CorpusError(what, where=where, fix="Cut it into shorter sounds.")
+
+
+def _read_files(files: list[str], source: Sounds, defects: Defects) -> Iterator[Example]:
+    if not any(map(is_sound_file, files)):
+        fix = f"Give a folder with one folder per label, of files that end in {' or '.join(SUFFIXES)}."
+        raise CorpusError("There are no sounds.", where=source.path, fix=fix)
+    for file in files:
+        if not is_sound_file(file):
+            defects.add("file that is no sound left out", Location(file, 1))
+            continue
+        sound = read_sound(file, defects)
+        yield Example(Location(file, 1), "", label=find_label(file, source.path), sound=sound)
+
+
+def _read_table(source: Sounds, defects: Defects) -> Iterator[Example]:
+    for where, file, text in _iter_rows(source, defects):
+        try:
+            sound = read_sound(file, defects)
+        except CorpusError as error:
+            raise CorpusError(f"{error.what} ({where} names it.)", where=error.where, fix=error.fix) from error
+        if source.second == "text":
+            yield Example(where, "", target=text, sound=sound)
+        else:
+            yield Example(where, "", label=text, sound=sound)
+
+
+def _iter_rows(source: Sounds, defects: Defects) -> Iterator[tuple[Location, str, str]]:
+    """Yield where each row is, the path of its file, and its label or text."""
+    folder = PurePosixPath(source.path).parent
+    for number, (where, fields) in enumerate(read_rows(source.path, "tab", defects)):
+        if (number == 0 and source.header) or fields in ([], [""]):
+            continue
+        if len(fields) != 2:
+            what = f"The row has {pluralize(len(fields), 'column')}, not 2."
+            fix = "Write the path of a sound, a tab, and its label or text."
+            raise CorpusError(what, where=str(where), fix=fix)
+        yield where, str(folder / fields[0]), fields[1].strip()

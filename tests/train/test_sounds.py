@@ -1,0 +1,187 @@
+"""Sound classification from end to end: train, resume to the byte, label, evaluate; without a tokenizer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regard
+from regard.base.errors import ConfigError, RegardError
+from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.run import Lines, Run, Sounds
+from regard.data.mel import log_mel
+from regard.models.build import build
+from regard.store.model_folder import read_model
+from regard.store.run_folder import RunFolder
+from regard.train.auto.configure import configure
+from regard.train.autotune import seconds_per_update, synthetic_batch
+from regard.train.data import make_loader, prepare_data
+from regard.train.fit import fit, resume
+from regard.train.objective import Objective
+from tests.commands import run_command
+from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_sounds, write_wav
+
+SMALL = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
+
+
+def make_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "sounds") -> Run:
+    return make_small_run(task, write_corpus(folder, 60), changes)
+
+
+def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert finished.best_scores["accuracy"] > 0.9, "low and high tones are easy to tell"
+    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
+    assert model.family == "encoder_only"
+    assert model.source.kind == "mel"
+    assert (model.source.rate, len(model.source.mean)) == (8000, 8)
+    assert not list((tmp_path / "whole" / "best").glob("tokenizer*"))
+    card = (tmp_path / "whole" / "best" / "README.md").read_text()
+    assert "input: sounds of 8,000 samples per second" in card
+    with pytest.raises(RegardError, match="reads sounds: it has no tokenizer"):
+        _ = read_model(tmp_path / "whole").tokenizers
+
+
+def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
+    fit(make_run(tmp_path / "corpus", {"train.updates": 1}), tmp_path / "run")
+    resolved = RUN_FILES.load(tmp_path / "run" / "run.toml")
+    data = prepare_data(resolved, RunFolder(tmp_path / "run"), lambda _: None)
+    mel: Any = resolved.model.source  # type: ignore[union-attr]
+    (shard,) = data.train.shards
+    parts = np.split(np.asarray(shard.tokens), shard.offsets()[1:-1])
+    frames = np.concatenate([log_mel(part.view(np.int16), mel) for part in parts])
+    assert len(shard) < 60, "held-out sounds do not count"
+    assert mel.mean == pytest.approx(frames.mean(axis=0), abs=1e-5)
+    assert mel.deviation == pytest.approx(frames.std(axis=0), abs=1e-5)
+
+
+def test_padding_does_not_matter(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    batches: list[Any] = list(make_loader(run, data.train, None).iter_epoch(0))
+    batch = next(batch for batch in batches if not batch.source_valid.all())
+    plain, masked = (
+        next(make_loader(run, data.train, None, masks).iter_epoch(0)) for masks in (None, run.data.spec_augment)
+    )
+    assert plain.source is not None
+    assert masked.source is not None
+    assert not plain.source.equal(masked.source), "training sounds are masked, validation sounds are not"
+    assert batch.input_count == int(batch.source_valid.sum()), "frames are counted"
+    model: Any = build(run.model, seed=1).eval()
+    objective = Objective(model, label_smoothing=0.0, logit_rows=0).eval()
+    loss = objective(batch).total.item()
+    alone = [
+        model(source[None, : int(valid.sum())]).log_softmax(-1)[0, label].item()
+        for source, valid, label in zip(batch.source, batch.source_valid, batch.labels, strict=True)
+    ]
+    assert loss == pytest.approx(-sum(alone), abs=1e-3)
+
+
+def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
+    write_sounds(tmp_path, 60)
+    sounds, out = tmp_path / "sounds", tmp_path / "run"
+    small = [argument for name, value in SMALL.items() for argument in ("--set", f"model.{name}={value}")]
+    result = run_command("train", "--sounds", str(sounds), "--out", str(out), "--updates", "30", *small)
+    assert result.code == 0, result.errors
+    assert "60 sounds with 2 labels: preset sound-encoder" in result.output
+    assert "Sounds: 8,000 samples per second" in result.output
+    assert f'regard label {out} "SOUND.wav"' in result.output
+    files = sorted(map(str, sounds.rglob("*.wav")))
+    result = run_command("label", str(out), files[0], files[-1], "--json")
+    records = [json.loads(line) for line in result.output.splitlines()]
+    assert [record["source"] for record in records] == [files[0], files[-1]]
+    assert set(records[0]["probabilities"]) == {"low", "high"}
+    predictions = tmp_path / "labels"
+    result = run_command("evaluate", str(out), "--sounds", str(sounds), "--json", "--output", str(predictions))
+    evaluation = json.loads(result.output)
+    assert evaluation["sounds"] == 60
+    classifier = regard.load_sound_classifier(out)
+    predicted = [label.label for label in classifier.classify(files)]
+    assert predictions.read_text().splitlines() == predicted
+    right = sum(Path(file).parent.name == label for file, label in zip(files, predicted, strict=True))
+    assert evaluation["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 60)
+    assert repr(classifier).startswith("SoundClassifier(encoder_only, ")
+    recorded = classifier.record(files[0])
+    assert recorded.source_tokens[:2] == ("0.00", "0.02")
+    assert recorded["encoder.0.self"].shape[1] == len(recorded.source_tokens)
+    slow = write_wav(tmp_path / "slow.wav", bytes(3200), rate=16000)
+    errors = run_command("label", str(out), str(slow)).errors
+    assert "16,000 samples per second; the model reads 8,000" in errors
+    assert "-ar 8000" in errors
+    assert "classification model for sounds, not a translation" in run_command("translate", str(out), "text").errors
+    assert "These are sounds" in run_command("check", str(sounds)).errors
+    assert "this model reads sounds" in run_command("look", str(out), "text").errors
+
+
+def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
+    write_sounds(tmp_path, 60)
+    source = Sounds(path=str(tmp_path / "sounds"))
+    auto_run = configure(source)
+    run = auto_run.run
+    assert run.data.train == (source,)
+    assert run.data.max_length == 11
+    assert run.data.spec_augment is not None
+    assert seconds_per_update(run, 8, should_tune=False) > 0, "a synthetic batch has sounds"
+    assert synthetic_batch(run, 3, 8).source.shape == (3, 8, 40)  # type: ignore[union-attr]
+    with pytest.raises(RegardError, match="Preset 'tiny' labels no sounds"):
+        configure(source, preset="tiny")
+    write_wav(tmp_path / "sounds" / "low" / "fast.wav", bytes(2000), rate=16000)
+    with pytest.raises(RegardError, match="different rates: 8,000, 16,000"):
+        configure(source)
+    (tmp_path / "sounds" / "low" / "fast.wav").unlink()
+    write_wav(tmp_path / "sounds" / "no label.wav", bytes(2000))
+    with pytest.raises(RegardError, match="1 of 61 sounds has no label"):
+        configure(source)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokenizer": {"kind": "byte"}}, "tokenizer.kind: is 'byte', but the model reads sounds"),
+        ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines', but the model reads s"),
+        ({"data.augmentation": {"shift": 1}}, "the model reads no images"),
+        ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 8 bins"),
+        ({"model.source.rate": 10}, "a hop of 0 samples"),
+        ({"model.task": "embed", "model.head": {"kind": "none"}}, "'embed', which this model cannot learn from sounds"),
+        ({"model.encoder.position": {"kind": "learned", "length": 15}}, "the encoder learns 15 positions"),
+    ],
+)
+def test_settings_that_do_not_fit_sounds_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_run(tmp_path, changes)
+    make_run(tmp_path / "16", {"model.encoder.position": {"kind": "learned", "length": 16}})  # 32 frames
+
+
+def test_text_settings_refuse_masks_on_sounds(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the model reads no sounds"):
+        make_small_run("fill", write_corpus(tmp_path, 10), {"data.spec_augment": {}})
+
+
+def test_prepared_sounds_train_the_same_model(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus", {"train.updates": 6})
+    fit(run, tmp_path / "whole")
+    RUN_FILES.save(run, tmp_path / "run.toml")
+    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"))
+    assert result.code == 0, result.errors
+    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
+    fit(prepared, tmp_path / "prepared")
+    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in ("whole", "prepared")]
+    assert weights[0] == weights[1]
+
+
+def test_leaked_sounds_are_found_and_tuning_is_refused(tmp_path: Path) -> None:
+    files, out = write_corpus(tmp_path, 60), tmp_path / "run"
+    sounds = files["sounds"]
+    result = run_command("train", "--sounds", sounds, "--validation", sounds, "--out", str(out))
+    assert result.code == 1
+    assert "Leakage: 60 of the 60 validation sounds are also in the training data" in " ".join(result.errors.split())
+    fit(make_small_run("sounds", files, {"train.updates": 1}), out)
+    for source in (Sounds(path=sounds), Lines(source=files["all.en"])):
+        with pytest.raises(RegardError, match="Models of sounds cannot be tuned yet"):
+            configure(source, parent=out)
