@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from transformers import AutoTokenizer
 
 import regard
 from regard.base.errors import ConfigError, RegardError
@@ -16,10 +17,14 @@ from regard.config.toml_file import to_dict
 from regard.data.shards.prepare import open_corpus
 from regard.exchange.export import export_model
 from regard.exchange.imported import import_model
+from regard.serve.metrics import Metrics
+from regard.serve.model import ServedModel
+from regard.serve.settings import ServeSettings
 from regard.store.adapter_folder import load_adapters, read_adapter
 from regard.store.examples import read_examples
 from regard.store.model_folder import read_model
 from regard.store.weights import get_weights, load_tensors
+from regard.text.special_marks import MARK
 from regard.train.events import Event, Validated
 from regard.train.fit import fit, resume
 from regard.train.tune import compute_rate_scales
@@ -240,21 +245,31 @@ def test_pairs_teach_a_language_model_to_answer(parents: dict[str, Path], tmp_pa
 
 def test_the_chat_template_is_stored_with_the_model(parents: dict[str, Path], tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
-    template = "{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %} [answer]"
+    template = "{{ bos_token }}{% for message in messages %}[{{ message.role }}] {{ message.content }}{{ eos_token }}"
+    template += "{% endfor %} [answer]"
     (tmp_path / "chat.jinja").write_text(template, encoding="utf-8")
     options: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"], "updates": 2, "force": True}
     regard.tune(parents["continue"], **options, out=tmp_path / "first", chat_template=tmp_path / "chat.jinja")
     regard.tune(tmp_path / "first", **options, out=tmp_path / "second")  # with the template of its parent
     for name in ("first", "second"):
         assert (tmp_path / name / "best" / "chat_template.jinja").read_text() == template
-        example = read_examples(tmp_path / name / "validation.jsonl")[0]
-        prompt = example.source.removeprefix("[user] ").removesuffix(" [answer]")
-        assert example.source == f"[user] {prompt} [answer]"
-        assert example.target == translate_sentence(prompt)
-    shards = open_corpus(tmp_path / "second" / "shards" / "train")
-    tokens = shards.load_tokens(0)[: int(shards.shards[0].lengths[0, 0])]
-    assert read_model(tmp_path / "first").tokenizers.source.decode(tokens.tolist()).startswith("[user] ")
+    first, example = (read_examples(tmp_path / name / "validation.jsonl")[0] for name in ("first", "second"))
+    prompt = example.source.removeprefix("[user] ").removesuffix(f"{MARK}</s> [answer]")
+    assert first.source == example.source == f"[user] {prompt}{MARK}</s> [answer]"  # bos is part of every row
+    assert example.target == translate_sentence(prompt)
+    settings = ServeSettings(models={"second": tmp_path / "second"})
+    served = ServedModel("second", tmp_path / "second", settings, Metrics())
+    rendered = served.chat_template().render([{"role": "user", "content": prompt}])
+    assert rendered == example.source
+    shards = open_corpus(tmp_path / "second" / "shards" / "validation")
+    tokens = shards.load_tokens(0)[: int(shards.shards[0].lengths[0, 0])].tolist()
+    bos, eos = (getattr(served.generator.tokenizers.source.specials, name) for name in ("bos", "eos"))
+    assert served.generator.encode_prompts([rendered], 1) == [[bos, *tokens]]
+    assert tokens.count(eos) == 1
     export_model(tmp_path / "second", "huggingface", tmp_path / "theirs")
+    messages = [{"role": "user", "content": prompt}]
+    theirs = AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    assert theirs.apply_chat_template(messages, add_generation_prompt=True, return_dict=False) == [bos, *tokens]
     assert (tmp_path / "theirs" / "chat_template.jinja").read_text() == template
     import_model(tmp_path / "theirs", tmp_path / "back")
     assert (tmp_path / "back" / "chat_template.jinja").read_text() == template

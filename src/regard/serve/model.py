@@ -87,9 +87,7 @@ class ServedModel:
         self.name, self.folder, self.settings, self.metrics = name, folder, settings, metrics
         self.adapters = adapters
         self._loaded = load_model(folder, settings.engine, adapters)
-        folders = {name: find_model(folder), **{name: find_adapter(path) for name, path in adapters.items()}}
-        templates = {name: _read_template(settings.chat_templates.get(name), path) for name, path in folders.items()}
-        self._chat_templates = {name: template for name, template in templates.items() if template is not None}
+        self._chat_templates = self._read_templates(self._loaded)
         queue = settings.queue
         self.batcher: Batcher[_EncodedRequest, GeneratedText] = Batcher(
             self._run,
@@ -107,14 +105,29 @@ class ServedModel:
             RegardError: The folder cannot be loaded, or its model has another task.
         """
         loaded = await asyncio.to_thread(load_model, self.folder, self.settings.engine, self.adapters)
+        templates = self._read_templates(loaded)
         if loaded.pipeline.kind != self.kind:
             what = f"The folder has a {loaded.pipeline.kind} now; this model is a {self.kind}."
             raise RegardError(what, fix="Start the server again.")
 
         def replace() -> None:
-            self._loaded = loaded
+            self._loaded, self._chat_templates = loaded, templates
 
         await self.batcher.call(replace)
+
+    def _read_templates(self, loaded: LoadedModel) -> dict[str, ChatTemplate]:
+        """Return the chat templates of the model and its adapters: those of the settings, or of their folders."""
+        pipeline, templates = loaded.pipeline, dict[str, ChatTemplate]()
+        if not isinstance(pipeline, TextGenerator):
+            return templates
+        adapter_folders = {name: find_adapter(path) for name, path in self.adapters.items()}
+        for name, folder in {self.name: find_model(self.folder), **adapter_folders}.items():
+            path = self.settings.chat_templates.get(name)
+            text = find_chat_template(folder) if path is None else read_chat_template(path)
+            if text is not None:
+                bos = pipeline.settings.starts_with_bos
+                templates[name] = ChatTemplate(text, pipeline.tokenizers.source, starts_with_bos=bos)
+        return templates
 
     @property
     def pipeline(self) -> AnyPipeline:
@@ -326,12 +339,6 @@ def _make_constraints(options: Options, requests: Sequence[TextRequest]) -> Cons
 def split_text(text: str) -> list[tuple[str, str]]:
     """Split a text into sentences, each with the white space after it; joined, they are the text."""
     return split_sentences(text) or [("", text)]
-
-
-def _read_template(path: Path | None, folder: Path) -> ChatTemplate | None:
-    """Return the template of a file that the settings name, else that of a folder, if it has one."""
-    text = find_chat_template(folder) if path is None else read_chat_template(path)
-    return None if text is None else ChatTemplate(text)
 
 
 def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:

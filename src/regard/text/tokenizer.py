@@ -27,6 +27,7 @@ from regard.base.files import read_regular_file, write_atomic
 from regard.base.parsing import parse_json
 from regard.text import pretokenize, sentencepiece, specials, tokenizer_check
 from regard.text.detokenize import StreamingDecoder, TokenBytes
+from regard.text.special_marks import MARK, SpecialMarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,37 @@ class Tokenizer:
         return Encoding(ids, encoding.offsets, self.word_ids(ids))
 
     def encode_ids(self, texts: list[str]) -> list[list[int]]:
-        """Encode many texts to ids only (faster than `encode`); adds no special tokens."""
+        """Encode many texts to ids only (faster than `encode`); adds no special tokens.
+
+        The name of a special token is ordinary text unless a chat template has marked it (`special_marks`).
+        """
         with _translate_errors(texts, self._where):
+            if any(MARK in text for text in texts):
+                return [self._encode_marked(text) for text in texts]
             return [encoding.ids for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def _encode_marked(self, text: str) -> list[int]:
+        parts = self.special_marks.split(text)  # names at odd indices
+        if any(map(self.special_marks.find, parts[::2])):  # a user wrote a name: only marked ones are tokens
+            ids_by_text = self.backend.get_vocab(with_added_tokens=True)
+            encoded = [encoding.ids for encoding in self.backend.encode_batch_fast(parts, add_special_tokens=False)]
+            return [
+                token
+                for index, (part, ids) in enumerate(zip(parts, encoded, strict=True))
+                for token in ([ids_by_text[part]] if index % 2 else ids)
+            ]
+        backend = self._special_backend if len(parts) > 1 else self.backend
+        return backend.encode("".join(parts), add_special_tokens=False).ids
+
+    @cached_property
+    def special_marks(self) -> SpecialMarks:
+        """Finds the names of special tokens."""
+        return SpecialMarks(self.vocabulary[token] for token in self.specials.control)
+
+    @cached_property
+    def _special_backend(self) -> tokenizers.Tokenizer:
+        """Finds special tokens in texts, with the same spaces beside them as in `transformers`."""
+        return tokenizers.Tokenizer.from_buffer(to_json(self._document))
 
     def encode_with_offsets(self, texts: list[str]) -> list[tokenizers.Encoding]:
         """Return the encodings of `tokenizers`; their `word_ids` number pre-tokens, which are finer than words."""

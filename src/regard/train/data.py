@@ -224,12 +224,12 @@ def _make_shards(
 ) -> dict[str, Shards]:
     """Open the shards of every part; write those that are missing, in one pass over each corpus."""
     examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
-    parts = render_prompts(run, training.examples(defects))
+    parts = render_prompts(run, tokenizers, training.examples(defects))
     _write_parts(training.corpus, parts, names, examples, tokenizers, folder, defects, emit)
     if run.data.validation:
         corpus, defects = Corpus(run.data.validation), Defects()
         validation = (("validation", index, example) for index, example in corpus.examples(defects))
-        parts = render_prompts(run, validation)
+        parts = render_prompts(run, tokenizers, validation)
         _write_parts(corpus, parts, ["validation"], examples, tokenizers, folder, defects, emit)
         names = [*names, "validation"]
     weights = {"validation": training.validation_weights} if "validation" in training.names else {}

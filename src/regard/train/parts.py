@@ -9,6 +9,7 @@ from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.held_out import split_examples, train_validation_split
 from regard.text.chat_template import ChatTemplate
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.distill import Distilled
 
 PartExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
@@ -72,10 +73,12 @@ class TrainingCorpus:
                 yield "validation" if is_held_out else "train", index, example
 
 
-def render_prompts(run: Run, parts: PartExamples) -> PartExamples:
+def render_prompts(run: Run, tokenizers: TokenizerPair | None, parts: PartExamples) -> PartExamples:
     """Put the words of the chat template around the prompts, if the run has one and the examples have responses."""
     text = "" if run.tuning is None else run.tuning.chat_template
-    template = ChatTemplate(text) if text else None
+    template = None
+    if text and tokenizers is not None and run.model.family == "decoder_only":
+        template = ChatTemplate(text, tokenizers.source, starts_with_bos=run.model.starts_with_bos)
     for name, index, example in parts:
         if template is not None and example.target is not None:
             example = replace(example, source=template.render_prompt(example.source))

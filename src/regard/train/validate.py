@@ -29,6 +29,7 @@ from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.examples import ValidationExample
 from regard.store.weights import get_weights
+from regard.text.special_marks import remove_marks
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import SampleOutput
 from regard.train.objective import Objective
@@ -300,5 +301,5 @@ class Validator:
             prompt_length = 1 + len(self._tokenizers.source.encode_ids([prompt])[0])
             tokens = CONTINUATION_TOKENS if limit is None else min(CONTINUATION_TOKENS, limit - prompt_length)
             text = "".join(text_generator.stream(prompt, max_new_tokens=tokens, seed=self._seed)) if tokens > 0 else ""
-            samples.append(SampleOutput(prompt, text, rest[: len(text)]))
+            samples.append(SampleOutput(remove_marks(prompt), text, rest[: len(text)]))
         return Scores({}, tuple(samples))

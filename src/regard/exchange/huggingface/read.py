@@ -26,7 +26,6 @@ from regard.store.size_check import check_fits_memory
 from regard.store.weights import describe_mismatch, load_tensors
 from regard.text.chat_template import find_chat_template
 from regard.text.specials import ROLES
-from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 INDEX = "model.safetensors.index.json"
@@ -75,15 +74,14 @@ def read_folder(path: Path) -> ImportedModel:
     settings, tokenizers = _read_tokenizers(folder, settings)
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
     origin = Origin("huggingface", architecture.name, dtype, max_positions)
-    template = _read_chat_template(path, tokenizers.source)
+    template = _read_chat_template(folder)
     return ImportedModel(settings, tokenizers, weights, origin, _read_card(path), _read_pooling(path), template)
 
 
-def _read_chat_template(path: Path, tokenizer: Tokenizer) -> str | None:
-    """Read the chat template; None for one with special tokens, which the prompts of Regard do not have."""
-    text = find_chat_template(path)
-    names = [tokenizer.vocabulary[token] for token in tokenizer.specials.control]
-    return None if text is None or any(name in text for name in (*names, "bos_token", "eos_token")) else text
+def _read_chat_template(folder: _Folder) -> str | None:
+    """Read the chat template: a file, or in older folders a text in the tokenizer's config."""
+    text = folder.tokenizer_config.get("chat_template")
+    return find_chat_template(folder.path) or (text if isinstance(text, str) and text else None)
 
 
 def read_settings(config: ConfigReader, architecture: AnyArchitecture, tensors: Mapping[str, Tensor]) -> AnyModel:

@@ -4,7 +4,8 @@ Our `tokenizer.json` inserts no special tokens, because Regard adds them itself.
 inserts what the model reads: eos after a source, bos before a prompt, cls and sep around the text of an encoder.
 
 In `transformers`, "<pad>" inside a text would become the special token. `split_special_tokens` switches that off, so
-texts give the same ids as in Regard. Language tags must remain readable there, because the user writes them before
+texts give the same ids as in Regard; with a chat template it stays on, because the template writes special tokens by
+their names. Language tags must remain readable there, because the user writes them before
 the source: they are exported as ordinary added tokens.
 """
 
@@ -66,7 +67,9 @@ def _fill_template(post_processor: Document, settings: AnyModel) -> None:
     post_processor["special_tokens"] = table
 
 
-def make_tokenizer_config(tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> Document:
+def make_tokenizer_config(
+    tokenizer: Tokenizer, settings: AnyModel, max_positions: int, *, has_chat_template: bool = False
+) -> Document:
     """Return `tokenizer_config.json`: the class, the special tokens by role, and the maximum length."""
     names = tokenizer.vocabulary
     is_esm = (
@@ -81,7 +84,7 @@ def make_tokenizer_config(tokenizer: Tokenizer, settings: AnyModel, max_position
         "model_input_names": ["input_ids", *(["token_type_ids"] if reads_types else []), "attention_mask"],
         "padding_side": "left" if isinstance(settings, DecoderOnly) else "right",
         "clean_up_tokenization_spaces": False,
-        "split_special_tokens": True,
+        "split_special_tokens": not has_chat_template,
         # transformers.js continues a text without the template, unless the file says that it inserts bos.
         **({"add_bos_token": True} if isinstance(settings, DecoderOnly) and settings.starts_with_bos else {}),
     }

@@ -188,7 +188,9 @@ def _list_special_ids(settings: AnyModel, tokenizer: Tokenizer) -> dict[str, Any
 
 def _write_tokenizer(folder: Path, tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> None:
     (folder / TOKENIZER_FILE).write_bytes(make_tokenizer_json(tokenizer, settings))
-    _write_json(folder / TOKENIZER_CONFIG, make_tokenizer_config(tokenizer, settings, max_positions))
+    has_chat_template = (folder / CHAT_TEMPLATE_FILE).is_file()
+    document = make_tokenizer_config(tokenizer, settings, max_positions, has_chat_template=has_chat_template)
+    _write_json(folder / TOKENIZER_CONFIG, document)
 
 
 def _write_json(path: Path, document: dict[str, Any]) -> None:
