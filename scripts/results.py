@@ -44,7 +44,7 @@ class Result(BaseModel):
     """A file of the repository, or `data:` and a file of the corpora."""
     date: str
     commit: str
-    """The first commit with this figure."""
+    """A commit that has the code of the run."""
     command: str
     page: str
     """The page that says how the figure was made."""

@@ -144,15 +144,15 @@ class TuningPlan(CorpusPlan):
         tuning = self.tuning
         if tuning.lora is not None:
             reasons.append(
-                f"Tuning: LoRA of rank {tuning.lora.rank}: the parent stays as it is, and the learning rate is "
+                f"Tuning: LoRA of rank {tuning.lora.rank}: the parent stays as it is, and the default learning rate is "
                 f"{LORA_FACTOR} times that of full tuning, because adapters start at zero."
             )
         elif tuning.layers is not None:
             reasons.append(f"Tuning: the last {tuning.layers} layers of each stack; the others stay as they are.")
         else:
             reasons.append(
-                "Tuning: all parameters, at about a tenth of the learning rate of training from scratch, so that the "
-                "model keeps what it has learned."
+                "Tuning: all parameters, by default at about a tenth of the learning rate of training from scratch, so "
+                "that the model keeps what it has learned."
             )
         if tuning.chat_template and self.stats.content == "pairs":
             reasons.append("Prompts: in the words of the chat template, which the model keeps for the server.")
