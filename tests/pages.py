@@ -16,15 +16,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES, preset
+from regard.config.run import Codebook
 from regard.models.build import build
 from regard.serve.settings import SERVE_FILES
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from regard.text.codebook import learn_codebook
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.event_lines import LineLogger
 from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
 from tests.cli.mistakes import make_folder
@@ -96,7 +100,17 @@ def make_fixtures(folder: Path) -> None:
     settings = preset("vit", changes)
     weights = get_weights(build(settings, seed=1))
     write_model(folder / "my-vit", settings, None, weights, "# A model for pages\n")
+    write_image_gpt(folder / "my-image-gpt")
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
+
+
+def write_image_gpt(folder: Path) -> None:
+    """Write an untrained model that generates images of the labels of `write_photos`."""
+    tokenizer = learn_codebook(np.repeat([[0], [99], [200]], 3, axis=1), ("left", "right"), Codebook())
+    changes = {"width": 16, "decoder.layers": 1, "raster.size": [4, 4], "tokens.vocabulary": tokenizer.size}
+    settings = preset("image-gpt", changes)
+    weights = get_weights(build(settings, seed=1))
+    write_model(folder, settings, TokenizerPair.joint(tokenizer), weights, "# A model for pages\n")
 
 
 def write_photos(folder: Path) -> None:

@@ -148,6 +148,9 @@ def check_completions(model: Path, images: Path, folder: Path) -> None:
     assert picture[2:].mean() < picture[:2].mean() - 50
     opposite = np.zeros((4, 4), np.uint8)
     assert generator.complete([opposite], ["class 1"], rows=2, seed=1)[0][2:].mean() > 100
+    assert generator.find_labels([str(bright_above), opposite + np.uint8([[0], [0], [200], [200]])]) == list(
+        generator.labels
+    )
     with pytest.raises(RegardError, match="cannot be kept"):
         generator.complete([opposite], rows=4)
     with pytest.raises(RegardError, match="2 labels for 1 image"):
@@ -163,12 +166,14 @@ def check_errors(model: Path, folder: Path) -> None:
         (["generate", str(model), "text", "--out", "x"], "A prompt is for models that generate text"),
         (["generate", str(model), "--label", "class 0", "--rows", "2", "--out", "x"], "--rows needs --complete"),
         (["translate", str(model), "text"], "This is a model that generates images, not a translation model"),
-        (["evaluate", str(model), "--text", str(folder / "none.txt")], "There is no such file"),
+        (["evaluate", str(model), "--text", __file__], "The tokens of this model are pixels, not text"),
         (["look", str(model), "text", "--save", str(folder / "page.html")], "this model's tokens are pixels"),
     ):
         result = run_command(*arguments)
         assert result.code != 0, arguments
         assert message in " ".join(result.errors.split()), arguments
+    with pytest.raises(RegardError, match="cannot be tuned yet"):
+        configure(Images(path=str(folder / "png")), parent=model)
     with pytest.raises(RegardError, match="The server has no route for models of images"):
         load_model(model, "torch", {})
 
@@ -228,5 +233,7 @@ def test_coloured_images_without_labels(tmp_path: Path) -> None:
     assert image.shape == (2, 3, 3)
     assert generator.complete([image], rows=1, seed=1)[0][0].tolist() == image[0].tolist()
     assert len(generator.bits_per_pixel([image, image])) == 2
+    with pytest.raises(RegardError, match="had no labels"):
+        generator.find_labels([image])
     with pytest.raises(RegardError, match="generates no images"):
         configure(Images(path=str(folder)), preset="vit", changes={"model.task": "continue"})

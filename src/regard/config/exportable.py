@@ -188,13 +188,15 @@ def find_target_obstacles(model: AnyModel, target: ExportTarget) -> tuple[str, .
 
 
 def find_layer_obstacles(model: AnyModel) -> Iterator[str]:
-    """Yield the parts that no export target can hold: all of them run attention layers, and have none of word2vec.
+    """Yield what no export target can hold: all of them run attention layers, on text, and have none of word2vec.
 
     >>> from regard.config.codec import preset
     >>> list(find_layer_obstacles(preset("lstm")))
     ['decoder.kind is recurrent (it runs attention layers only)']
     """
     stacks = {name: getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)}
+    if isinstance(model, DecoderOnly) and model.raster is not None:
+        yield "raster is set: the tokens are pixels (its tokens are text)"
     if isinstance(model.head, BagHead):
         yield "head.kind is bag (it runs attention layers only)"
     for name, stack in stacks.items():

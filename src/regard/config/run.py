@@ -462,7 +462,11 @@ class Run(Consistent):
                     and (source.size, source.channels) != (raster.size, raster.channels)
                 ):
                     shape = f"size = [{raster.size[0]}, {raster.size[1]}], channels = {raster.channels}"
-                    yield Fault(path, "has no size and channels, or others than model.raster.", f"Set {shape}.")
+                    yield Fault(
+                        path,
+                        "has no size and channels, or others than model.raster.",
+                        f"Set {shape}; on the command line use --image-size.",
+                    )
 
     def _find_tuning_faults(self) -> Iterator[Fault]:
         is_kept = isinstance(self.tokenizer, ParentTokenizer)

@@ -106,8 +106,23 @@ class ImageGenerator(Pipeline):
             what = f"{pluralize(rows, 'row')} cannot be kept: the images have {height} rows."
             raise RegardError(what, fix=f"Keep 1 to {height - 1}.")
         visible = self._encode(images)[:, : rows * width]
-        first_tokens = self._find_first_tokens(visible, labels)
+        if labels is None:
+            labels = self._find_labels(visible)
+        if len(labels) != len(visible):
+            what = f"{pluralize(len(labels), 'label')} for {pluralize(len(visible), 'image')}."
+            raise RegardError(what, fix="Give one label for each image.")
+        first_tokens = np.array([self.codebook.find_label(label) for label in labels])
         return self._sample(np.concatenate((first_tokens[:, None], visible), axis=1), filters, seed, report)
+
+    def find_labels(self, images: Sequence[AnyImage], rows: int | None = None) -> list[str]:
+        """Return for each image the label under which its upper rows (default: all of it) are most probable.
+
+        With equally frequent labels this is Bayes' rule: a model that generates images also labels them.
+        """
+        if not self.labels:
+            raise RegardError("The training images had no labels.", fix="Train on images with labels.")
+        pixels = self._encode(images)[:, : (rows or self.raster.size[0]) * self.raster.size[1]]
+        return [label for label in self._find_labels(pixels) if label is not None]
 
     def bits_per_pixel(
         self,
@@ -140,21 +155,12 @@ class ImageGenerator(Pipeline):
         raster = self.raster
         return self.codebook.encode(np.stack([load_pixels(image, raster.size, raster.channels) for image in images]))
 
-    def _find_first_tokens(self, visible: Tokens, labels: Sequence[str | None] | None) -> Tokens:
-        """Return the token of each label; of those that are not given, the one that makes the pixels most probable."""
-        if labels is not None and len(labels) != len(visible):
-            what = f"{pluralize(len(labels), 'label')} for {pluralize(len(visible), 'image')}."
-            raise RegardError(what, fix="Give one label for each image.")
-        own = [None] * len(visible) if labels is None else labels
+    def _find_labels(self, pixels: Tokens) -> list[str | None]:
+        """Return the label under which the pixels (B, n) are most probable; None if there are no labels."""
         if not self.labels:
-            return np.array([self.codebook.find_label(label) for label in own])
-        tokens = np.array([-1 if label is None else self.codebook.find_label(label) for label in own])
-        unknown = np.flatnonzero(tokens < 0)
-        if unknown.size:
-            candidates = list(self.codebook.labels.values())
-            scores = [self._score(visible[unknown], np.full(unknown.size, token)) for token in candidates]
-            tokens[unknown] = np.array(candidates)[np.argmax(scores, axis=0)]
-        return tokens
+            return [None] * len(pixels)
+        scores = [self._score(pixels, np.full(len(pixels), token)) for token in self.codebook.labels.values()]
+        return [self.labels[number] for number in np.argmax(scores, axis=0)]
 
     def _score(self, pixels: Tokens, first_tokens: Tokens) -> list[float]:
         """Return the log-probability of the pixels (B, n) that follow a first token (B)."""

@@ -132,6 +132,9 @@ class Scorer:
         check_device(device)
         stored = read_model(Path(folder))
         model, settings = stored.model.to(device), stored.settings
+        if getattr(settings, "raster", None) is not None:
+            fix = f"Measure it on images: `regard evaluate {folder} --images FOLDER`."
+            raise RegardError("The tokens of this model are pixels, not text.", where=str(stored.path), fix=fix)
         if isinstance(model, EncoderDecoder | DecoderOnly) and not isinstance(settings, settings_of.EncoderOnly):
             return cls(model, stored.tokenizers, settings, read_temperature(stored.path))
         raise RegardError(

@@ -92,6 +92,9 @@ def configure(
             )
         if stats.content != "images" and settings.family == "encoder_only" and settings.source.kind == "patches":
             raise RegardError("The model reads images, and this corpus holds text.", fix="Tune it with --images.")
+        if settings.family == "decoder_only" and settings.raster is not None:
+            fix = "Train a new one: `regard train --images FOLDER --preset image-gpt`."
+            raise RegardError("A model that generates images cannot be tuned yet.", fix=fix)
         tuning_class = ImageTuningPlan if stats.content == "images" else TuningPlan
         corpus_plan = tuning_class(sources, tuple(validation), stats, changes, PARENT, check, parent=settings)
     if check is not None and review is not None:

@@ -12,12 +12,12 @@ from regard.config.training import Training
 from regard.train.auto.corpus_plan import BATCH_TOKENS, SPECIAL_TOKENS, CorpusPlan
 from regard.train.auto.hyperparameters import Budget
 from regard.train.auto.image_plan import ImagePlan, check_labelled
-from regard.train.auto.recipes import Recipe, TaskKind
+from regard.train.auto.recipes import Recipe, TaskKind, recipe_for_preset
 
 GREYS, COLOURS = 16, 64
 RECIPES = (
     Recipe(100_000, "image-gpt", 0, 0.0, 10, 3e-3, 200, 8192,
-        "a row of text as long as an image costs much time, and a model of this size sees a few thousand images often"),
+        "an image is a long row of tokens, and in the same time a small model sees more images"),
     Recipe(inf, "image-gpt", 0, 0.0, 3, 3e-3, 500, 16384,
         "it is the only preset that generates images; more of them need fewer epochs"),
 )  # fmt: skip
@@ -48,7 +48,10 @@ class ImageGptPlan(ImagePlan):
         preset = self.preset or recipe.preset
         if codec.preset(preset).family != "decoder_only":
             raise RegardError(f"Preset '{preset}' generates no images.", fix=f"Use {recipe.preset}.")
-        return replace(recipe, preset=preset)
+        if preset == recipe.preset:
+            return recipe
+        text_recipe = recipe_for_preset("continue", preset, self.stats.examples * self.n_vectors)
+        return replace(recipe, preset=preset, peak=text_recipe.peak, warmup=text_recipe.warmup)
 
     @property
     def patch(self) -> int:
