@@ -2,12 +2,14 @@
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from examples.image_gpt import blur, counts
 
 from regard.config.codec import RUN_FILES
+from regard.config.run import Images
 from regard.train.auto.configure import configure
 from regard.train.fit import fit
 
@@ -23,7 +25,7 @@ def test_a_squared_error_gives_a_grey_that_no_image_has(tmp_path: Path) -> None:
     images[::2, 1], images[1::2, 1] = 0, 255
     path = write_idx(tmp_path / "images-idx3-ubyte", images)
     sizes = {"width": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.hidden": 16}
-    changes = {f"model.{name}": value for name, value in sizes.items()} | {"model.task": "continue"}
+    changes: dict[str, Any] = {f"model.{name}": value for name, value in sizes.items()} | {"model.task": "continue"}
     changes |= {
         "train.updates": 60,
         "train.update_tokens": 64,
@@ -31,7 +33,7 @@ def test_a_squared_error_gives_a_grey_that_no_image_has(tmp_path: Path) -> None:
         "train.schedule.peak": 0.02,
         "device.threads": 1,
     }
-    run = configure(counts.make_image_source(path), changes=changes, preset="image-gpt").run
+    run = configure(Images(path=path), changes=changes, preset="image-gpt").run
     fit(RUN_FILES.change(run, {"data.batch_tokens": 64}), tmp_path / "run")
     sampled, blurred = blur.compare(tmp_path / "run", np.full((12, 2, 2), 120, np.uint8), updates=80)
     lower = sampled[:, 1]

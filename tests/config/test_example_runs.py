@@ -15,7 +15,9 @@ from regard.train.fit import differences
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.toml")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", sorted(EXAMPLES.glob("*/**/*.toml")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_the_run_file_of_an_example_is_valid(path: Path) -> None:
     assert RUN_FILES.load(path).data.train
 

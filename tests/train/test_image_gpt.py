@@ -148,9 +148,9 @@ def check_completions(model: Path, images: Path, folder: Path) -> None:
     assert picture[2:].mean() < picture[:2].mean() - 50
     opposite = np.zeros((4, 4), np.uint8)
     assert generator.complete([opposite], ["class 1"], rows=2, seed=1)[0][2:].mean() > 100
-    assert generator.find_labels([str(bright_above), opposite + np.uint8([[0], [0], [200], [200]])]) == list(
-        generator.labels
-    )
+    bright_below = opposite.copy()
+    bright_below[2:] = 200
+    assert generator.find_labels([str(bright_above), bright_below]) == list(generator.labels)
     with pytest.raises(RegardError, match="cannot be kept"):
         generator.complete([opposite], rows=4)
     with pytest.raises(RegardError, match="2 labels for 1 image"):
@@ -201,8 +201,8 @@ def test_a_label_that_no_training_image_had_is_located(tmp_path: Path) -> None:
     write_images(tmp_path / "test-images-idx3-ubyte", 4)
     labels = tmp_path / "test-labels-idx1-ubyte"
     labels.write_bytes(labels.read_bytes()[:-1] + bytes([7]))
-    source = {"kind": "images", "path": str(tmp_path / "test-images-idx3-ubyte"), "labels": str(labels)}
-    source |= {"size": [4, 4], "channels": 1}
+    source: dict[str, Any] = {"kind": "images", "path": str(tmp_path / "test-images-idx3-ubyte")}
+    source |= {"labels": str(labels), "size": [4, 4], "channels": 1}
     run = RUN_FILES.change(run, {"data.held_out": 0.0, "data.validation": [source]})
     with pytest.raises(RegardError, match="No training image had the label '7'") as caught:
         prepare_data(run, RunFolder(tmp_path), lambda _: None)

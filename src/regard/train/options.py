@@ -132,7 +132,14 @@ class TrainOptions:
             fix = f"Use {updates} for a new run." if self.more is not None else f"Add {resume}."
             raise UsageError(f"{self.spell(resume_only[0])} needs {self.spell('resume')}.", fix=fix)
         corpus_options = self._list_given("source", "target", "text", "data", "images", "sounds")
-        automatic_options = ("preset", "minutes", "languages", "validation", "validation_source", "validation_target")
+        automatic_options: tuple[str, ...] = (
+            "preset",
+            "minutes",
+            "languages",
+            "validation",
+            "validation_source",
+            "validation_target",
+        )
         automatic_options += ("image_size",)
         if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
             fix = "Put the setting into the run file, or leave out the run file."

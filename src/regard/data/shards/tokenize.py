@@ -48,7 +48,7 @@ def store_examples(
         image_shape = (examples[0].image or EMPTY_IMAGE).shape
         streams = {"image": _join_images(examples)}
         if tokenizers is not None:
-            streams = {"source": _encode_images(examples, streams["image"][0].reshape(-1, *image_shape), tokenizers)}
+            streams = {"source": _encode_images(examples, streams["image"][0], tokenizers)}
             image_shape, fingerprints = None, {"source": tokenizers.source.fingerprint}
     elif _check_all_or_none(examples, "sound", lambda example: example.sound is not None):
         streams, sample_rate = _store_sounds(examples, tokenizers), (examples[0].sound or EMPTY_SOUND).rate
@@ -118,8 +118,9 @@ def _join_images(examples: Sequence[Example]) -> TokenStream:
     return pixels, np.full(len(images), len(images[0].pixels), np.uint32)
 
 
-def _encode_images(examples: Sequence[Example], pixels: NDArray[np.uint8], tokenizers: TokenizerPair) -> TokenStream:
+def _encode_images(examples: Sequence[Example], pixels: Tokens, tokenizers: TokenizerPair) -> TokenStream:
     """Return the tokens of images: the label, then the pixels row after row."""
+    shape = (examples[0].image or EMPTY_IMAGE).shape
     codebook = Codebook(tokenizers.source)
     first_tokens = []
     for example in examples:
@@ -127,7 +128,9 @@ def _encode_images(examples: Sequence[Example], pixels: NDArray[np.uint8], token
             first_tokens.append(codebook.find_label(example.label))
         except RegardError as error:
             raise CorpusError(error.what, where=str(example.where), fix=error.fix) from None
-    rows = np.concatenate((np.array(first_tokens)[:, None], codebook.encode(pixels)), axis=1)
+    rows = np.concatenate(
+        (np.array(first_tokens)[:, None], codebook.encode(pixels.astype(np.uint8).reshape(-1, *shape))), axis=1
+    )
     return rows.astype("<u2").ravel(), np.full(len(rows), rows.shape[1], np.uint32)
 
 
