@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.measure.bleu_chrf import bleu
+from regard.measure.error_rate import cer
 from regard.measure.label_scores import score_labels
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,7 @@ class Result(BaseModel):
     figure: str
     value: float
     """The mean, if there are several files of predictions."""
-    metric: Literal["accuracy", "entity_f1", "bleu_13a", "bleu_none"] | None = None
+    metric: Literal["accuracy", "entity_f1", "bleu_13a", "bleu_none", "cer"] | None = None
     """What is computed from the predictions; None: the figure cannot be scored again."""
     predictions: Paths = ()
     gold: str = ""
@@ -73,6 +74,8 @@ def score_file(metric: str, predicted: Sequence[str], expected: Sequence[str]) -
     """Score one file of predictions."""
     if metric.startswith("bleu"):
         return bleu(predicted, expected, "13a" if metric == "bleu_13a" else "none").value
+    if metric == "cer":
+        return cer(predicted, expected).value
     report = score_labels([line.split() for line in predicted], [line.split() for line in expected], samples=0)
     return report.scores[metric].value
 

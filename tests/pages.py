@@ -22,17 +22,26 @@ from PIL import Image
 
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES, preset
+<<<<<<< HEAD
 from regard.config.run import Codebook
+=======
+from regard.config.run import CharacterLevel
+>>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
 from regard.models.build import build
 from regard.serve.settings import SERVE_FILES
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+<<<<<<< HEAD
 from regard.text.codebook import learn_codebook
+=======
+from regard.text.learn import learn
+>>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.event_lines import LineLogger
 from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
 from tests.cli.mistakes import make_folder
 from tests.commands import parse_command_line, run_command
+from tests.train.runs import write_wav
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -100,7 +109,11 @@ def make_fixtures(folder: Path) -> None:
     settings = preset("vit", changes)
     weights = get_weights(build(settings, seed=1))
     write_model(folder / "my-vit", settings, None, weights, "# A model for pages\n")
+<<<<<<< HEAD
     write_image_gpt(folder / "my-image-gpt")
+=======
+    write_tones(folder)
+>>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
 
 
@@ -119,6 +132,25 @@ def write_photos(folder: Path) -> None:
         (folder / side).mkdir(parents=True)
         for number in range(2):
             Image.new("L", (8, 8), 60 * number).save(folder / side / f"{2 * number + (side == 'right')}.png")
+
+
+def write_tones(folder: Path) -> None:
+    """Write the sounds of docs/sound.md, their table, and a model for each of its tasks."""
+    names = [f"tones/{('low', 'high')[number % 2]}/{number}.wav" for number in range(4)]
+    for number, name in enumerate(names):
+        write_wav(folder / name, bytes([number, 0]) * 800)
+    lines = [f"{name}\t{Path(name).parent.name}" for name in names]
+    (folder / "tones.tsv").write_text("\n".join(["file\ttext", *lines]) + "\n")
+    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevel()))
+    small: dict[str, Any] = {"width": 16, "encoder.layers": 1, "source.rate": 8000}
+    models: dict[str, tuple[str, dict[str, Any], TokenizerPair | None]] = {
+        "my-tones": ("sound-encoder", {"head.labels": ["high", "low"]}, None),
+        "my-speech": ("speech-to-text", {"decoder.layers": 1, "target.vocabulary": tokenizers.target.size}, tokenizers),
+    }
+    for name, (preset_name, changes, model_tokenizers) in models.items():
+        settings = preset(preset_name, small | changes)
+        weights = get_weights(build(settings, seed=1))
+        write_model(folder / name, settings, model_tokenizers, weights, "# A model for pages\n")
 
 
 def check_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

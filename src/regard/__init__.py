@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
         load_image_classifier,
         load_image_generator,
         load_sound_classifier,
+        load_transcriber,
         load_translator,
     )
     from regard.pipeline.prompt_classifier import PromptClassifier
@@ -62,6 +63,7 @@ __all__ = [
     "load_image_generator",
     "load_sound_classifier",
     "load_token_vectors",
+    "load_transcriber",
     "load_translator",
     "look_into",
     "preset",
@@ -89,6 +91,7 @@ _MODULES = {
     "load_image_classifier": "pipeline.load",
     "load_image_generator": "pipeline.load",
     "load_sound_classifier": "pipeline.load",
+    "load_transcriber": "pipeline.load",
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",
     "load_translator": "pipeline.load",

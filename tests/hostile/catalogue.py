@@ -8,6 +8,7 @@ from tests.hostile import (
     manifests,
     pickles,
     settings,
+    sounds,
     states,
     tensors,
     tokenizer_files,
@@ -24,6 +25,7 @@ KINDS = (
     tokenizer_files,
     corpora,
     images,
+    sounds,
     imports,
 )  # in the order of the page
 

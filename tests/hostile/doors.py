@@ -17,7 +17,7 @@ import pytest
 
 import regard
 from regard.base.files import seal
-from regard.config.run import AnySource, Images, Jsonl, Lines, Tmx
+from regard.config.run import AnySource, Images, Jsonl, Lines, Sounds, Tmx
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.readers.images import is_idx
@@ -153,6 +153,7 @@ def _read(path: Path) -> int:
         ".jsonl": Jsonl(path=str(path)),
         ".tmx": Tmx(path=str(path), languages=("en", "de")),
         ".png": Images(path=str(path)),
+        ".wav": Sounds(path=str(path)),
     }
     source = kinds.get(path.suffix, Images(path=str(path)) if is_idx(str(path)) else Lines(source=str(path)))
     corpus_reader = Corpus([source])

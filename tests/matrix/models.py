@@ -79,6 +79,14 @@ def make_model(choice: Choice, **changes: Any) -> AnyModel:
     return model.eval()
 
 
+def make_sound_model(choice: Choice) -> AnyModel:
+    """Build an encoder or encoder-decoder that reads mel frames, two for a vector."""
+    table = make_settings(choice) | {"source": {"kind": "mel", "bins": 5}}
+    if choice["family"] == "encoder_only":
+        table |= {"task": "embed", "head": {"kind": "none"}}
+    return build(MODEL_FILES.parse(table), seed=1).eval()
+
+
 def make_settings(choice: Choice, **changes: Any) -> TomlTable:
     tokens = {"kind": "tokens", "vocabulary": VOCABULARY, "scale": True}
     common = {"family": choice["family"], "width": WIDTH}

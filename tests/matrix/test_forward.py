@@ -10,7 +10,15 @@ from regard.nn import attention
 from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.record import Record
 from regard.nn.scores import Score
-from tests.matrix.models import Choice, choice_name, count_records, make_model, random_tokens, sample_choices
+from tests.matrix.models import (
+    Choice,
+    choice_name,
+    count_records,
+    make_model,
+    make_sound_model,
+    random_tokens,
+    sample_choices,
+)
 
 TOLERANCE = 3e-5
 ROWS, SOURCE, TARGET = 3, 8, 6
@@ -39,6 +47,22 @@ def test_row_in_a_padded_batch_equals_the_row_alone(choice: Choice) -> None:
     batched = run(choice, source, VALID, target)
     for row, length in enumerate(LENGTHS):
         alone = run(choice, source[row : row + 1, :length], None, target[row : row + 1])[0]
+        torch.testing.assert_close(batched[row, : alone.size(0)], alone, atol=TOLERANCE, rtol=0)
+
+
+@encoder_choices
+@torch.no_grad()
+def test_a_sound_in_a_padded_batch_equals_the_sound_alone(choice: Choice) -> None:
+    model = make_sound_model(choice)
+    sounds = torch.randn(ROWS, SOURCE, 5, generator=torch.Generator().manual_seed(3))
+    target = random_tokens(ROWS, TARGET, seed=4)
+
+    def read(sounds: Tensor, valid: Tensor | None, target: Tensor) -> Tensor:
+        return model(sounds, target, valid) if isinstance(model, EncoderDecoder) else model(sounds, valid)
+
+    batched = read(sounds, VALID, target)
+    for row, length in enumerate(LENGTHS):
+        alone = read(sounds[row : row + 1, :length], None, target[row : row + 1])[0]
         torch.testing.assert_close(batched[row, : alone.size(0)], alone, atol=TOLERANCE, rtol=0)
 
 

@@ -12,7 +12,9 @@ from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import MODEL_FILES, RUN_FILES
 from regard.config.run import Lines, Run, Sounds
 from regard.data.mel import log_mel
+from regard.measure.error_rate import cer
 from regard.models.build import build
+from regard.pipeline.search import Beam
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.train.auto.configure import configure
@@ -175,13 +177,89 @@ def test_prepared_sounds_train_the_same_model(tmp_path: Path) -> None:
     assert weights[0] == weights[1]
 
 
-def test_leaked_sounds_are_found_and_tuning_is_refused(tmp_path: Path) -> None:
-    files, out = write_corpus(tmp_path, 60), tmp_path / "run"
-    sounds = files["sounds"]
-    result = run_command("train", "--sounds", sounds, "--validation", sounds, "--out", str(out))
+def test_leaked_sounds_are_found(tmp_path: Path) -> None:
+    sounds = write_corpus(tmp_path, 60)["sounds"]
+    result = run_command("train", "--sounds", sounds, "--validation", sounds, "--out", str(tmp_path / "run"))
     assert result.code == 1
     assert "Leakage: 60 of the 60 validation sounds are also in the training data" in " ".join(result.errors.split())
-    fit(make_small_run("sounds", files, {"train.updates": 1}), out)
-    for source in (Sounds(path=sounds), Lines(source=files["all.en"])):
-        with pytest.raises(RegardError, match="Models of sounds cannot be tuned yet"):
-            configure(source, parent=out)
+
+
+def test_a_model_of_sounds_is_tuned_to_other_labels(tmp_path: Path) -> None:
+    files, parent, out = write_corpus(tmp_path, 60), tmp_path / "parent", tmp_path / "tuned"
+    fit(make_small_run("sounds", files, {"train.updates": 1}), parent)
+    table = tmp_path / "other.tsv"
+    rows = [line.split("\t") for line in Path(files["speech.tsv"]).read_text().splitlines()]
+    table.write_text("file\tlabel\n" + "".join(f"{file}\t{text[0]}\n" for file, text in rows))
+    result = run_command("tune", str(parent), "--sounds", str(table), "--out", str(out), "--updates", "2")
+    assert result.code == 0, result.errors
+    assert "Head: a new one for the 2 labels" in result.output
+    tuned, before = (read_model(folder).settings for folder in (out, parent))
+    assert tuned.head.labels == ("h", "l")  # type: ignore[union-attr]
+    assert tuned.source == before.source, "mean and deviation of the parent"  # type: ignore[union-attr]
+    with pytest.raises(RegardError, match=r"The model reads sounds, and this corpus holds text.*"):
+        configure(Lines(source=files["all.en"]), parent=parent)
+    with pytest.raises(RegardError, match="these sounds are for the task 'transcribe'"):
+        configure(Sounds(path=files["speech.tsv"], second="text"), parent=parent)
+
+
+def test_speech_becomes_text(tmp_path: Path) -> None:
+    """A transcription run resumes to the byte; the commands write and score texts."""
+    changes = {"train.updates": 80, "train.update_tokens": 128, "validation.every": 20, "train.average": 1}
+    run = make_run(tmp_path / "corpus", changes, "transcribe")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert finished.best_scores["accuracy"] > 0.9
+    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
+    assert model.family == "encoder_decoder"
+    assert 0.4 < model.max_length_ratio < 1.5, "4 or 5 tokens for 4 to 12 frames"
+    table, out = tmp_path / "corpus" / "speech.tsv", str(tmp_path / "whole")
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    files = [str(table.parent / file) for file, _ in rows]
+    result = run_command("transcribe", out, *files[:8])
+    assert result.code == 0, result.errors
+    texts = result.output.splitlines()
+    assert texts == [text for _, text in rows[:8]]
+    transcriber = regard.load_transcriber(out)
+    assert [result.text for result in transcriber.transcribe(files[:8], Beam(1))] == texts
+    one = transcriber.transcribe(files[0], n_best=2)
+    assert (one.text, len(one.alternatives)) == (texts[0], 1)
+    assert transcriber.transcribe(files[0], max_length=1).ended is False
+    with pytest.raises(RegardError, match="max_length cannot be 0"):
+        transcriber.transcribe(files[0], max_length=0)
+    assert "sounds of 8000 samples per second" in repr(transcriber)
+    predictions = tmp_path / "texts"
+    evaluated = run_command("evaluate", out, "--sounds", str(table), "--json", "--output", str(predictions))
+    scores = json.loads(evaluated.output)
+    assert scores["sounds"] == 60
+    written = predictions.read_text().splitlines()
+    expected = cer(written, [text for _, text in rows]).value
+    assert scores["scores"]["cer"]["value"] == expected < 10
+    named = table.with_name("named.tsv")
+    named.write_text("file\ttext\n" + table.read_text())
+    again = run_command("evaluate", "--sounds", str(named), "--hypotheses", str(predictions), "--json")
+    assert json.loads(again.output)["scores"] == scores["scores"]
+    record = json.loads(run_command("transcribe", out, files[0], "--json").output)
+    assert (record["source"], record["text"]) == (files[0], texts[0])
+    assert f"{files[0]}\t" in run_command("transcribe", out, files[0], "--n-best", "2").output
+    errors = run_command("translate", out, "text").errors
+    assert "This is a transcription model, not a translation model" in errors
+    assert "regard transcribe" in errors
+    errors = run_command("evaluate", out, "--sounds", str(table.parent / "sounds")).errors
+    assert "labelled sounds" in errors
+    assert "this model reads sounds" in run_command("look", out, "text").errors
+
+
+def test_settings_are_chosen_from_speech(tmp_path: Path) -> None:
+    write_sounds(tmp_path, 60)
+    source = Sounds(path=str(tmp_path / "speech.tsv"), second="text")
+    run = configure(source).run
+    assert run.model.task == "transcribe"
+    assert run.tokenizer.kind == "character"
+    assert run.model.target.vocabulary == len(set("lowhigh")) + 7  # type: ignore[union-attr]
+    assert seconds_per_update(run, 8, should_tune=False) > 0
+    with pytest.raises(RegardError, match="Preset 'sound-encoder' transcribes no sounds"):
+        configure(source, preset="sound-encoder")
+    with pytest.raises(ConfigError, match=r"tokenizer\.kind: is 'none', but the model writes tokens"):
+        make_run(tmp_path / "none", {"tokenizer": {"kind": "none"}}, "transcribe")

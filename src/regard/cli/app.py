@@ -29,6 +29,7 @@ from regard.cli import (
     settings,
     tokenizer,
     train,
+    transcribe,
     translate,
     tune,
 )
@@ -66,6 +67,7 @@ _add("Train", plan, plan.plan)
 _add("Train", settings, settings.settings)
 app.add_typer(model.app, name="model", rich_help_panel="Train")
 _add("Use", translate, translate.translate)
+_add("Use", transcribe, transcribe.transcribe)
 _add("Use", generate, generate.generate)
 _add("Use", fill, fill.fill)
 _add("Use", label, label.label)

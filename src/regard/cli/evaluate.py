@@ -43,8 +43,9 @@ def evaluate(options: EvaluateOptions) -> None:
 
     Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification of texts,
     images and sounds: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and
-    entity F1. Language models: perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models
-    that generate images: bits per pixel. With --other or --other-output a paired bootstrap test.
+    entity F1. Transcription: character and word error rate. Language models: perplexity; masked ones:
+    pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models that generate images: bits per pixel. With --other or
+    --other-output a paired bootstrap test.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)
@@ -58,6 +59,8 @@ def evaluate(options: EvaluateOptions) -> None:
         _evaluate_embeddings(options, data, evaluation)
     elif data.texts is not None:
         _evaluate_text(options, data, None if settings is None else settings.task, evaluation)
+    elif data.sounds is not None:
+        _evaluate_transcripts(options, data, evaluation)
     else:
         _evaluate_system(options, data, evaluation)
     if options.as_json:
@@ -162,6 +165,25 @@ def _label(
         return predict_labels(
             classifier, sources, data.second_sources, constrained=not options.unconstrained, report=advance
         )
+
+
+def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
+    """Score the transcripts of a model or of a file."""
+    from regard.pipeline.evaluate import score_transcripts  # imports torch: only when needed
+    from regard.pipeline.search import Beam
+    from regard.pipeline.transcriber import Transcriber
+
+    options.check_transcripts()
+    sounds, texts = data.sounds or [], data.hypotheses or []
+    if options.folder is not None:
+        transcriber = load_as(options.folder, Transcriber)
+        with show_progress("transcribing", len(sounds), is_hidden=False) as advance:
+            search = Beam(options.beam, options.length_penalty)
+            texts = [result.text for result in transcriber.transcribe(sounds, search, report=advance)]
+    _write_lines(options.output, texts)
+    evaluation["sounds"] = len(sounds)
+    scores = score_transcripts(texts, [references[0] for references in data.references or []])
+    evaluation["scores"] = {name: asdict(score) for name, score in scores.items()}
 
 
 def _evaluate_embeddings(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:

@@ -133,6 +133,13 @@ class EvaluateOptions:
             raise RegardError(f"{name} is not for embeddings.", fix=f"Leave out {name}.")
         self.check_labels("embeddings")
 
+    def check_transcripts(self) -> None:
+        """Raise an error for options that a transcription model does not have."""
+        for name, is_given in (("--other", self._has_other), ("--unconstrained", self.unconstrained)):
+            if is_given:
+                raise RegardError(f"{name} is not for transcripts.", fix=f"Leave out {name}.")
+        self.check_labels("transcripts")
+
     def check_pixels(self) -> None:
         """Raise an error for options that a model of pixels does not have."""
         options = {

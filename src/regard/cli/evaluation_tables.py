@@ -21,6 +21,7 @@ METRIC_NAMES = {
     "ter": "TER (lower is better)",
     "exact_match": "exact match",
     "wer": "word error rate (lower is better)",
+    "cer": "character error rate (lower is better)",
     "accuracy": "accuracy",
     "macro_f1": "macro F1",
     "matthews": "Matthews correlation",

@@ -28,6 +28,7 @@ COMMANDS = {
     "ImageClassifier": "label",
     "ImageGenerator": "generate",
     "SoundClassifier": "label",
+    "Transcriber": "transcribe",
 }
 
 

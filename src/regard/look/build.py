@@ -44,6 +44,7 @@ from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.search import Beam, Sampling
 from regard.pipeline.sound_classifier import SoundClassifier
+from regard.pipeline.transcriber import Transcriber
 
 MAX_CELLS = 2048 * 2048  # cells of all maps in a document: one map of 2,048 tokens, or 24 heads of 418 tokens
 MAX_FLOPS = 2e11  # of ablation and leak test, about five seconds of one core; beyond that they are left out
@@ -89,6 +90,8 @@ def look_into(
         name = Path(model).absolute().name if name is None else name
     else:
         pipeline = model
+    if isinstance(pipeline, Transcriber):
+        raise RegardError("The page shows tokens of text, and this model reads sounds.", fix="See docs/sound.md.")
     if isinstance(pipeline, ImageClassifier | SoundClassifier):
         media = "image" if isinstance(pipeline, ImageClassifier) else "sound"
         fix = f"Record its attention in Python: regard.load_{media}_classifier(FOLDER).record(FILE)."

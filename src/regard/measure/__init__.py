@@ -8,7 +8,7 @@ from regard.measure.calibration import calibration_error, fit_temperature
 from regard.measure.classification import make_confusion_matrix
 from regard.measure.diversity import distinct, self_bleu
 from regard.measure.entities import count_entities, find_entities
-from regard.measure.error_rate import ter, wer
+from regard.measure.error_rate import cer, ter, wer
 from regard.measure.label_scores import compare_labels, score_labels
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.metric import Score
@@ -19,6 +19,7 @@ __all__ = [
     "bits_per_byte",
     "bleu",
     "calibration_error",
+    "cer",
     "chrf",
     "compare_labels",
     "count_entities",

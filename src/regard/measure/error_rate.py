@@ -1,4 +1,4 @@
-"""Word error rate and translation edit rate; lower is better, and values above 100 are possible."""
+"""Error rates of words and characters, translation edit rate; lower is better, and values above 100 are possible."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -47,6 +47,19 @@ def wer(hypotheses: Sequence[str], references: References) -> Score:
     if not words:
         raise RegardError("The references have no words.", fix="Give references with text.")
     return Score(100.0 * edits / words, f"wer|case:mixed|tok:space|n:{len(references)}")
+
+
+def cer(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Compute the character error rate: edits per 100 characters of the references.
+
+    >>> cer(["seven", "to"], ["seven", "two"]).value
+    12.5
+    """
+    edits = sum(levenshtein(text, reference) for text, reference in zip(hypotheses, references, strict=True))
+    characters = sum(map(len, references))
+    if not characters:
+        raise RegardError("The references have no characters.", fix="Give references with text.")
+    return Score(100.0 * edits / characters, f"cer|case:mixed|n:{len(references)}")
 
 
 def ter(hypotheses: Sequence[str], references: References) -> Score:

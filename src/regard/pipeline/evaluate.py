@@ -8,7 +8,7 @@ from regard.measure.bleu_chrf import bleu, chrf, exact_match
 from regard.measure.bootstrap import METRICS, Comparison, paired_bootstrap
 from regard.measure.breakdown import FrequencyBucket, LengthBucket, count_words, score_by_frequency, score_by_length
 from regard.measure.calibration import calibration_error, fit_temperature
-from regard.measure.error_rate import ter, wer
+from regard.measure.error_rate import cer, ter, wer
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.metric import References, Score
 from regard.pipeline.classifier import Classifier
@@ -75,6 +75,16 @@ def score_translations(
         [] if sources is None else score_by_length(hypotheses, references, sources),
         [] if training is None else score_by_frequency(hypotheses, references, count_words(training)),
     )
+
+
+def score_transcripts(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Score]:
+    """Score transcripts by character and word error rate and exact match.
+
+    >>> score_transcripts(["seven"], ["eleven"])["cer"].value.__round__(1)
+    33.3
+    """
+    measures = {"cer": cer, "wer": wer, "exact_match": exact_match}
+    return {name: measure(hypotheses, references) for name, measure in measures.items()}
 
 
 def compare(

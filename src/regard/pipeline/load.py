@@ -25,6 +25,7 @@ from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.sound_classifier import SoundClassifier
+from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.store.adapter_folder import load_adapters
 from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
@@ -33,7 +34,15 @@ from regard.text.tokenizer_pair import TokenizerPair
 
 AnyDevice = str | torch.device
 AnyPipeline = (
-    Translator | TextGenerator | FillMask | Classifier | Embedder | ImageClassifier | ImageGenerator | SoundClassifier
+    Translator
+    | TextGenerator
+    | FillMask
+    | Classifier
+    | Embedder
+    | ImageClassifier
+    | ImageGenerator
+    | SoundClassifier
+    | Transcriber
 )
 Engine = Literal["torch", "ctranslate2", "auto"]
 Requested = TypeVar("Requested", bound=AnyPipeline)
@@ -47,6 +56,7 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "classify_images": ImageClassifier,
     "generate_images": ImageGenerator,
     "classify_sounds": SoundClassifier,
+    "transcribe": Transcriber,
     "cbow": Embedder,
     "skip_gram": Embedder,
 }
@@ -129,6 +139,15 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
+    task: Literal["transcribe"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
+) -> Transcriber: ...
+@overload
+def load(
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
     task: None = None,
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
@@ -158,10 +177,9 @@ def load(
             inside `with pipeline.adapters.active(name):`.
 
     Returns:
-        `Translator` for an encoder-decoder, `TextGenerator` for a decoder-only model; for an encoder-only model
-        `FillMask` (masked language model), `Classifier` (classification, tagging), `Embedder` (no head) or
-        `ImageClassifier` and `SoundClassifier` (classification of images and sounds). `ImageGenerator` for a
-        decoder-only model of pixels.
+        `Translator` for an encoder-decoder, `Transcriber` if it reads sounds; `TextGenerator` for a decoder-only model,
+        `ImageGenerator` if its tokens are pixels; for an encoder-only model `FillMask` (masked language model),
+        `Classifier` (classification, tagging), `Embedder` (no head), `ImageClassifier` or `SoundClassifier`.
 
     Raises:
         DamagedError: A file differs from the manifest.
@@ -230,6 +248,11 @@ def load_sound_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> SoundCl
     return _load_as(SoundClassifier, folder, device)
 
 
+def load_transcriber(folder: AnyPath, device: AnyDevice = "cpu") -> Transcriber:
+    """Load a model that transcribes sounds; as `load`, but another kind of model is an error."""
+    return _load_as(Transcriber, folder, device)
+
+
 def _load_as(
     pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice, engine: Engine = "torch"
 ) -> Requested:
@@ -248,7 +271,8 @@ def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipelin
         return SoundClassifier(model, settings)
     tokenizers = stored.tokenizers
     if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
-        return Translator(model, tokenizers, settings)
+        encoder_decoder = Transcriber if reads_sounds(settings) else Translator
+        return encoder_decoder(model, tokenizers, settings)
     if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
         return (TextGenerator if settings.raster is None else ImageGenerator)(model, tokenizers, settings)
     if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly):
@@ -315,6 +339,7 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         ImageClassifier: load_image_classifier,
         ImageGenerator: load_image_generator,
         SoundClassifier: load_sound_classifier,
+        Transcriber: load_transcriber,
     }
     loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
     return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")

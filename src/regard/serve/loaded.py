@@ -15,6 +15,7 @@ from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, Engine, load
 from regard.pipeline.sound_classifier import SoundClassifier
+from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.serve.settings import ServeSettings
 from regard.store.adapter_folder import read_adapter_settings
@@ -57,10 +58,11 @@ def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> Lo
         engine = "torch"
         logger.info("PyTorch runs %s: CTranslate2 cannot change adapters", folder)
     pipeline = load(folder, engine=engine, adapters=adapters)
-    if isinstance(pipeline, ImageClassifier | ImageGenerator | SoundClassifier):
-        media = "sound" if isinstance(pipeline, SoundClassifier) else "image"
-        command, loader = ("generate", "generator") if isinstance(pipeline, ImageGenerator) else ("label", "classifier")
-        fix = f"Use `regard {command}`, or regard.load_{media}_{loader} in Python."
+    if isinstance(pipeline, ImageClassifier | ImageGenerator | SoundClassifier | Transcriber):
+        media = "sound" if isinstance(pipeline, SoundClassifier | Transcriber) else "image"
+        commands = {ImageGenerator: ("generate", "image_generator"), Transcriber: ("transcribe", "transcriber")}
+        command, loader = commands.get(type(pipeline), ("label", f"{media}_classifier"))
+        fix = f"Use `regard {command}`, or regard.load_{loader} in Python."
         raise RegardError(f"The server has no route for models of {media}s.", where=str(folder), fix=fix)
     if isinstance(pipeline, FillMask | Classifier):
         pipeline = load(folder, task="embed", adapters=adapters)  # an encoder gives vectors here, whatever its task

@@ -17,7 +17,7 @@ from regard.config.sources import Sounds
 from regard.data.example import BYTES_PER_SAMPLE, CorpusError, Defects, Example, Location, Sound
 from regard.data.readers.media_files import find_label, read_whole
 from regard.data.readers.table import read_rows
-from regard.data.readers.text_files import list_files
+from regard.data.readers.text_files import is_url, list_files
 
 SUFFIXES = (".wav", ".flac")
 MAX_FILE_BYTES = BYTES_PER_SAMPLE * SAMPLES + (1 << 20)
@@ -39,7 +39,7 @@ def is_sound_file(path: str) -> bool:
 
 def is_sound_table(path: str) -> bool:
     """Whether a path is a table of sounds, and no sound or folder itself."""
-    return not is_sound_file(path) and not Path(path).is_dir()
+    return not is_sound_file(path) and list_files(path, Defects()) == [path]
 
 
 def list_sound_files(source: Sounds, defects: Defects) -> list[str]:
@@ -141,7 +141,7 @@ def _read_table(source: Sounds, defects: Defects) -> Iterator[Example]:
 
 def _iter_rows(source: Sounds, defects: Defects) -> Iterator[tuple[Location, str, str]]:
     """Yield where each row is, the path of its file, and its label or text."""
-    folder = PurePosixPath(source.path).parent
+    folder = source.path[: len(source.path) - len(PurePosixPath(source.path).name)]
     for number, (where, fields) in enumerate(read_rows(source.path, "tab", defects)):
         if (number == 0 and source.header) or fields in ([], [""]):
             continue
@@ -149,4 +149,5 @@ def _iter_rows(source: Sounds, defects: Defects) -> Iterator[tuple[Location, str
             what = f"The row has {pluralize(len(fields), 'column')}, not 2."
             fix = "Write the path of a sound, a tab, and its label or text."
             raise CorpusError(what, where=str(where), fix=fix)
-        yield where, str(folder / fields[0]), fields[1].strip()
+        name, text = fields
+        yield where, name if is_url(name) or Path(name).is_absolute() else folder + name, text.strip()

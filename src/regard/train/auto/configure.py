@@ -27,6 +27,7 @@ from regard.train.auto.image_plan import ImagePlan
 from regard.train.auto.image_tuning_plan import ImageTuningPlan
 from regard.train.auto.minutes import UpdateTimer, configure_for_minutes
 from regard.train.auto.sound_plan import SoundPlan
+from regard.train.auto.sound_tuning_plan import SoundTuningPlan
 from regard.train.auto.tuning_plan import PARENT, TuningPlan, read_parent
 
 PREPARATION_PASSES = 3  # learning the vocabulary and writing shards take about as long as reading the corpus so often
@@ -86,16 +87,20 @@ def configure(
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
         settings = read_parent(parent)
-        if stats.content == "sounds" or getattr(getattr(settings, "source", None), "kind", "") == "mel":
-            raise RegardError(
-                "Models of sounds cannot be tuned yet.", fix="Train one: `regard train --sounds FOLDER --out NEW`."
-            )
+        if stats.content != "sounds" and getattr(getattr(settings, "source", None), "kind", "") == "mel":
+            what = f"The model reads sounds, and this corpus holds {stats.content}."
+            raise RegardError(what, fix="Tune it with --sounds.")
         if stats.content != "images" and settings.family == "encoder_only" and settings.source.kind == "patches":
             raise RegardError("The model reads images, and this corpus holds text.", fix="Tune it with --images.")
+<<<<<<< HEAD
         if settings.family == "decoder_only" and settings.raster is not None:
             fix = "Train a new one: `regard train --images FOLDER --preset image-gpt`."
             raise RegardError("A model that generates images cannot be tuned yet.", fix=fix)
         tuning_class = ImageTuningPlan if stats.content == "images" else TuningPlan
+=======
+        tuning_classes = {"images": ImageTuningPlan, "sounds": SoundTuningPlan}
+        tuning_class: type[TuningPlan] = tuning_classes.get(stats.content, TuningPlan)
+>>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
         corpus_plan = tuning_class(sources, tuple(validation), stats, changes, PARENT, check, parent=settings)
     if check is not None and review is not None:
         validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares

@@ -48,15 +48,24 @@ class SoundPlan(CorpusPlan):
         return self.stats.examples
 
     @property
-    def recipe(self) -> Recipe:
+    def default_recipe(self) -> Recipe:
         """The recipe for this number of sounds.
 
         Raises:
-            RegardError: If a sound has no label, the sample rates differ, or the preset reads no sounds.
+            RegardError: If a sound has no label, or the sample rates differ.
         """
         self._check_sounds()
         recipes = SPEECH if self.task == "transcribe" else SOUNDS
-        recipe = next(recipe for recipe in recipes if self.size <= recipe.max_size)
+        return next(recipe for recipe in recipes if self.size <= recipe.max_size)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe for this number of sounds, with the preset that the user requested.
+
+        Raises:
+            RegardError: If the preset reads no sounds.
+        """
+        recipe = self.default_recipe
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
         family = codec.preset(recipe.preset).family
@@ -147,8 +156,11 @@ class SoundPlan(CorpusPlan):
         if self.task == "transcribe":
             changes["target.vocabulary"] = vocabulary_size
         else:
-            changes["head"] = {**make_label_head("classify", self.stats), "pool": "mean", "hidden": False}
+            changes["head"] = self._make_head()
         return codec.preset(recipe.preset, changes)
+
+    def _make_head(self) -> dict[str, Any]:
+        return {**make_label_head("classify", self.stats), "pool": "mean", "hidden": False}
 
     def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
         data = super()._choose_data(recipe, model, reasons)

@@ -1,0 +1,55 @@
+"""`regard transcribe`: write the text that is spoken in sound files."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer  # noqa: TID251
+
+from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, InputFile, LengthExponent, ModelArgument, option
+from regard.cli.text_input import check_paths, join_lines, load_as, read_lines
+
+EXAMPLES = """
+regard transcribe my-speech morning.wav
+regard transcribe my-speech *.wav --json
+"""
+
+
+def transcribe(
+    folder: ModelArgument,
+    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="Sound files: .wav or .flac.")] = None,
+    input_file: InputFile = None,
+    beam: Annotated[int, option("Beam size; 1 is greedy.", min=1, panel=SEARCH_PANEL)] = 5,
+    length_penalty: LengthExponent = 1.0,
+    n_best: Annotated[int, option("Texts per sound; above 1 prints file, score, text.", min=1, panel=OUTPUT_PANEL)] = 1,
+    max_length: Annotated[
+        int | None,
+        option("Maximum number of tokens.", min=1, show_default="max_length_ratio * frames + 20", panel=SEARCH_PANEL),
+    ] = None,
+    as_json: Annotated[
+        bool, option("Print one JSON object per sound: text, score, tokens, ...", "--json", panel=OUTPUT_PANEL)
+    ] = False,
+) -> None:
+    """Transcribe sound files; a file that --input names, or standard input, has the path of one on each line.
+
+    Line n of the output is the text of sound n.
+    """
+    from regard.pipeline.encoding import chunks  # imports torch: only when needed
+    from regard.pipeline.search import Beam
+    from regard.pipeline.transcriber import Transcriber
+
+    check_paths(files, input_file, None)
+    transcriber = load_as(folder, Transcriber)
+    lines, _, chunk_size = read_lines(files, input_file)
+    for chunk in chunks(lines, chunk_size):
+        texts = transcriber.transcribe(chunk, Beam(beam, length_penalty), n_best=n_best, max_length=max_length)
+        for file, result in zip(chunk, texts, strict=True):
+            if as_json:
+                sys.stdout.write(json.dumps({"source": file, **asdict(result)}, ensure_ascii=False) + "\n")
+            elif n_best == 1:
+                sys.stdout.write(f"{join_lines(result.text)}\n")
+            else:
+                for candidate in (result, *result.alternatives):
+                    sys.stdout.write(f"{file}\t{candidate.score:.4f}\t{join_lines(candidate.text)}\n")
+        sys.stdout.flush()
