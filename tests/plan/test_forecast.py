@@ -1,11 +1,13 @@
 """Forecasts, the device table and the choice among layouts."""
 
+from typing import Any
+
 import pytest
 
 from regard.base.errors import RegardError
 from regard.plan.compare import make_plan
 from regard.plan.devices import DEVICES, find_device
-from regard.plan.forecast import count_batches, sent_bytes
+from regard.plan.forecast import count_batches, count_start_bytes, sent_bytes
 from regard.plan.layouts import list_candidates, make_candidate
 from regard.plan.probe import probe
 from regard.plan.tracker import Collective
@@ -80,3 +82,16 @@ def test_probe_measures_this_machine() -> None:
     measured = probe(make_run(), rows=2, length=16)
     assert measured.step > 0
     assert 0 < measured.batch < 60
+
+
+def test_the_peak_of_tuning_is_at_least_that_of_its_start() -> None:
+    """A run that trains few parameters of a large model needs most memory when it copies the parent's weights."""
+    tuning: dict[str, Any] = {"tuning__parent": "parent", "tuning__lora": {"rank": 2}, "tokenizer": {"kind": "parent"}}
+    large = make_run(model__width=512, model__tokens__vocabulary=100_000, data__batch_tokens=64, **tuning)
+    plan = make_plan(large, [make_candidate(large, "ddp", 1, 1)], length=64, memory=10**10)
+    (forecast,) = plan.forecasts
+    assert forecast.simulation.peak < forecast.start_bytes == forecast.peak == 2 * 4 * forecast.parameters
+    assert any("The peak is that of the start" in reason for reason in plan.reasons)
+    on_device = make_plan(large, [make_candidate(large, "ddp", 1, 1)], length=64, memory=10**10, device=DEVICES["a100"])
+    assert on_device.forecasts[0].peak == on_device.forecasts[0].simulation.peak  # it starts in main memory
+    assert count_start_bytes(make_run()) == 0

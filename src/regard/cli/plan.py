@@ -195,6 +195,7 @@ def _to_dict(forecast: "Forecast", device: "DeviceSpec | None") -> dict[str, Any
         "parameters": forecast.parameters,
         "peak_bytes": forecast.peak,
         "tensor_bytes": simulation.peak,
+        "start_bytes": forecast.start_bytes,
         "weight_bytes": simulation.weights,
         "optimizer_bytes": simulation.optimizer_state,
         "ema_bytes": simulation.ema,

@@ -138,6 +138,8 @@ def _explain(run: Run, forecasts: Sequence[Forecast], choice: Forecast | None) -
         for forecast in forecasts:
             if forecast is not choice:
                 yield _explain_other(forecast, choice)
+    if any(forecast.is_here and forecast.peak == forecast.start_bytes for forecast in forecasts):
+        yield "The peak is that of the start, which holds the weights of the parent and of the new model."
     idle, ranks = min(forecast.idle_ranks for forecast in forecasts), forecasts[0].layout.world_size
     if idle:
         yield (

@@ -40,6 +40,7 @@ class Forecast:
     has_checkpointed_activations: bool
     parameters: int
     simulation: Simulation
+    start_bytes: int  # that the first rank holds in main memory before the first update of a tuning run
     is_here: bool  # on this machine, with the plain allocator of the CPU
     memory: int  # bytes of the device that tensors may use
     checkpoint_bytes: int
@@ -58,7 +59,8 @@ class Forecast:
         """Peak bytes of a rank: allocated on a device, resident on a CPU (without those of Python and torch)."""
         if not self.is_here:
             return self.simulation.peak
-        return round(CPU_OVERHEAD * self.simulation.peak) + (0 if self.layout.is_sharded else CPU_HOLES)
+        updates = round(CPU_OVERHEAD * self.simulation.peak) + (0 if self.layout.is_sharded else CPU_HOLES)
+        return max(updates, self.start_bytes)  # the start runs no kernels and keeps nothing
 
     @property
     def fits(self) -> bool:
@@ -132,6 +134,7 @@ def make_forecast(
         has_checkpointed_activations=run.train.checkpoint_activations,
         parameters=count_parameters(run.model),
         simulation=simulation,
+        start_bytes=count_start_bytes(run),
         is_here=device is None,
         memory=memory,
         checkpoint_bytes=count_checkpoint_bytes(run, simulation),
@@ -145,6 +148,14 @@ def make_forecast(
         seconds=duration,
         price=price,
     )
+
+
+def count_start_bytes(run: Run) -> int:
+    """Return the bytes of weights that a tuning run holds when it starts: its parent's and their copy, both whole.
+
+    The parent counts as large as the model, of which it may have another head.
+    """
+    return 0 if run.tuning is None else 2 * BYTES_PER_PARAMETER * count_parameters(run.model)
 
 
 def count_batches(run: Run, layout: Layout) -> int:
