@@ -57,6 +57,9 @@ class Tokens(Frozen):
     """Multiply embeddings by sqrt(width), as the 2017 paper does."""
     types: Annotated[int, Field(ge=0)] = 0
     """Token types; 0 means none. With 2 or more, the second text of a pair has type 1 (BERT), all else has type 0."""
+    vectors: str | None = None
+    """Model folder, as of word2vec, whose embedding initialises this one when training starts; tokens are matched by
+    their text. The trained model does not keep the setting."""
 
 
 class Shared(Frozen):

@@ -477,6 +477,10 @@ class Run(Consistent):
         if not is_kept and self.has_tokenizer:
             what = f"is '{self.tokenizer.kind}', but the embeddings of the parent belong to the parent's tokens."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'parent'.")
+        for name in ("source", "target", "tokens"):
+            if getattr(getattr(self.model, name, None), "vectors", None):
+                what = "is set, but the embeddings start from those of the parent."
+                yield Fault(f"model.{name}.vectors", what, "Remove it, or train a new model.")
         if self.tuning.chat_template and self.model.family != "decoder_only":
             what = f"is set, but a model of the family {self.model.family} has no prompts."
             yield Fault("tuning.chat_template", what, "Remove it.")

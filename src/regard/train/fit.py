@@ -41,13 +41,15 @@ from regard.train.checkpoint import Checkpoints
 from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.device import resolve_device
 from regard.train.events import Event, Finished, Listener, Message, Stage
+from regard.train.first_checkpoint import write_start
+from regard.train.initial_vectors import check_vectors
 from regard.train.length_ratio import compute_max_length_ratio
 from regard.train.options import FinishedError
 from regard.train.processes import SingleProcess
 from regard.train.progress import Progress
 from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
-from regard.train.tune import check_parent, write_start
+from regard.train.tune import check_parent
 
 MISSING = "(not set)"
 # Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
@@ -255,6 +257,8 @@ def _run(
     try:
         if run.tuning is not None and not folder.checkpoints.is_dir():
             run = check_parent(run)
+        elif not folder.checkpoints.is_dir():
+            check_vectors(run.model)
         run_data = prepare_data(run, folder, emit, file_infos)
         run = resolve_run(run, run_data)
         check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
@@ -263,7 +267,7 @@ def _run(
         if processes.world_size > 1 and needs_tuning(run):
             processes.decide_patiently({"tuning": to_dict(run)})
         run = autotune(run, run_data, emit)
-        write_start(run, folder, emit)
+        write_start(run, folder, run_data.tokenizer_pair, emit)
     except (_StoppedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not stop_request:
             raise  # unless a stop was requested: the signal also ends the worker processes

@@ -20,6 +20,7 @@ from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, sort_names
 from regard.text.chat_template import CHAT_TEMPLATE_FILE
 from regard.train.data import RunData
+from regard.train.initial_vectors import clear_vectors, find_vectors
 from regard.train.progress import Progress
 from regard.train.validate import Scores
 
@@ -81,13 +82,16 @@ class ModelWriter:
         }
         if run.tuning is not None:
             training |= describe_tuning(run.tuning)
+        elif vectors := find_vectors(run.model):
+            training["embeddings initialised from"] = ", ".join(map(str, dict.fromkeys(vectors.values())))
         note = ""
         if averaged:
             note = f"The weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
         elif run.train.ema:
             note = f"The weights are an exponential moving average with decay {run.train.ema}."
         reads = _describe_input(run, run_data)
-        card = Card(run.model, self._parameters, reads, data, training, scores.values, scores.signatures, note)
+        settings = clear_vectors(run.model)
+        card = Card(settings, self._parameters, reads, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
         files = {}
         if run.contrastive is not None:
@@ -98,13 +102,13 @@ class ModelWriter:
             whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
             if name == BEST:
                 sha256 = run.tuning.parent_sha256
-                settings = AdapterFile(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
-                write_adapter(self._folder.adapter, settings, {key: whole[key] for key in self._trained}, files)
+                adapter = AdapterFile(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
+                write_adapter(self._folder.adapter, adapter, {key: whole[key] for key in self._trained}, files)
             merged = merge_weights(whole, lora.scale)
-            write_model(path, run.model, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
+            write_model(path, settings, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
         else:
             tokenizers = run_data.tokenizer_pair
-            write_model(path, run.model, tokenizers, weights, str(card), replace=True, files=files, fetch=fetch)
+            write_model(path, settings, tokenizers, weights, str(card), replace=True, files=files, fetch=fetch)
 
 
 def _name_labels(run: Run) -> str:

@@ -1,10 +1,9 @@
 """Fine-tuning: start from the weights of a parent, and train all of them, some of them, or adapters.
 
-A run that starts from a parent begins with a checkpoint of update 0, which holds the parent's weights. From there on it
-is an ordinary run: it resumes, changes its number of ranks and survives a kill like any other, without the parent.
+A run that starts from a parent begins with a checkpoint of update 0, which holds the parent's weights
+(`first_checkpoint`).
 """
 
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,24 +12,18 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.base.version import __version__
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.config.toml_file import to_dict
 from regard.config.tuning import Tuning
 from regard.lora import add_adapters, is_adapter
-from regard.models.build import build
 from regard.models.heads import ClassHead, TagHead
 from regard.nn.positions import Position
 from regard.nn.stack import Stack
 from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import WEIGHTS, find_model, read_model
-from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.events import Listener, Message
-from regard.train.progress import Progress
 
 HEAD = "head."
 SOURCE_EMBEDDING = "source.embedding.weight"
@@ -127,18 +120,15 @@ def check_parent(run: Run) -> Run:
     return RUN_FILES.change(run, {"tuning.parent_sha256": sha256})
 
 
-def write_start(run: Run, folder: RunFolder, emit: Listener) -> None:
-    """Write the checkpoint of update 0 with the weights of the parent, if the run has no checkpoint yet.
+def copy_parent(model: nn.Module, run: Run, emit: Listener) -> None:
+    """Copy the weights of the parent into a new model, and prepare it for tuning.
 
     Raises:
         RegardError: If the parent's weights do not fit the run's model.
     """
-    checkpoints = Checkpoints(folder.checkpoints, lambda text: emit(Message(text, "warning")))
     tuning = run.tuning
-    if tuning is None or checkpoints.steps():
-        return
+    assert tuning is not None  # noqa: S101 - the caller checked
     parent = read_model(Path(tuning.parent))
-    model = build(run.model, seed=run.seed)
     fresh = tuple(_list_last_layers(model, tuning.layers)) if tuning.layers and tuning.fresh_layers else ()
     fresh += () if parent.settings.head == run.model.head else (HEAD,)  # other labels, or another kind of head
     if HEAD in fresh and tuning.lora is not None and run.model.task == "fill":
@@ -150,11 +140,6 @@ def write_start(run: Run, folder: RunFolder, emit: Listener) -> None:
     new = _copy_weights(weights, get_weights(model), fresh, where=str(parent.path))
     prepare_model(model, run, should_draw=True)
     emit(Message(_describe(model, run, new)))
-    RUN_FILES.save(run, folder.run)  # first: a kill in between must not look like changed settings
-    versions = {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
-    state = {"progress": Progress().to_dict(), "run": to_dict(run), "versions": versions}
-    folder.checkpoints.mkdir(exist_ok=True)
-    checkpoints.save(0, Checkpoint(weights=get_weights(model), optimizer={}, ema={}, state=state))
 
 
 def _extend_vocabulary(
