@@ -22,6 +22,7 @@ from regard.train.fit import fit, resume
 from regard.train.initial_vectors import copy_vectors
 from tests.train.runs import make_sentences, make_small_run, write_corpus
 
+EMBEDDING = "source.embedding.weight"
 STILL = {
     "train.schedule": {"kind": "constant", "peak": 1e-12},
     "train.updates": 2,
@@ -64,8 +65,8 @@ def test_a_run_starts_from_the_vectors_of_another_model(tmp_path: Path) -> None:
     assert found
     rows = [find_row(tokenizer, f" {word}") for word in found]
     theirs_rows = torch.from_numpy(theirs.vectors)[[find_row(theirs.tokenizer, word) for word in found]]
-    embedding, before = (stored.model.source.embedding.weight for stored in (trained, untouched))
-    torch.testing.assert_close(embedding[rows].detach(), theirs_rows, rtol=0, atol=1e-6)
+    embedding, before = (get_weights(stored.model)[EMBEDDING] for stored in (trained, untouched))
+    torch.testing.assert_close(embedding[rows], theirs_rows, rtol=0, atol=1e-6)
     others = [tokenizer.specials.bos, find_row(tokenizer, "z")]
     torch.testing.assert_close(embedding[others], before[others], rtol=0, atol=1e-6)  # as drawn
     changed = int((embedding - before).abs().amax(dim=1).gt(1e-3).sum())
@@ -87,9 +88,9 @@ def test_words_are_found_whatever_marks_their_spaces(kind: type[ByteBpe | Bpe], 
         update={"source": settings.source.model_copy(update={"vectors": str(folder)})}  # type: ignore[union-attr]
     )
     model, theirs = build(settings, seed=1), load_token_vectors(folder)
-    before = model.source.embedding.weight.detach().clone()  # type: ignore[union-attr]
+    before = get_weights(model)[EMBEDDING].clone()
     copy_vectors(model, settings, TokenizerPair.joint(tokenizer), lambda _: None)
-    embedding = model.source.embedding.weight.detach()  # type: ignore[union-attr]
+    embedding = get_weights(model)[EMBEDDING]
     ids = tokenizer.encode_ids([" ".join(make_sentences(20))])[0]
     known = set(theirs.tokenizer.vocabulary)
     texts = zip(ids[1:], tokenizer.token_texts(ids[1:]), strict=True)
