@@ -22,20 +22,13 @@ from PIL import Image
 
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES, preset
-<<<<<<< HEAD
-from regard.config.run import Codebook
-=======
-from regard.config.run import CharacterLevel
->>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
+from regard.config.run import CharacterLevel, Codebook
 from regard.models.build import build
 from regard.serve.settings import SERVE_FILES
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-<<<<<<< HEAD
 from regard.text.codebook import learn_codebook
-=======
 from regard.text.learn import learn
->>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.event_lines import LineLogger
 from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
@@ -109,11 +102,8 @@ def make_fixtures(folder: Path) -> None:
     settings = preset("vit", changes)
     weights = get_weights(build(settings, seed=1))
     write_model(folder / "my-vit", settings, None, weights, "# A model for pages\n")
-<<<<<<< HEAD
     write_image_gpt(folder / "my-image-gpt")
-=======
     write_tones(folder)
->>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
 
 

@@ -92,15 +92,11 @@ def configure(
             raise RegardError(what, fix="Tune it with --sounds.")
         if stats.content != "images" and settings.family == "encoder_only" and settings.source.kind == "patches":
             raise RegardError("The model reads images, and this corpus holds text.", fix="Tune it with --images.")
-<<<<<<< HEAD
         if settings.family == "decoder_only" and settings.raster is not None:
             fix = "Train a new one: `regard train --images FOLDER --preset image-gpt`."
             raise RegardError("A model that generates images cannot be tuned yet.", fix=fix)
-        tuning_class = ImageTuningPlan if stats.content == "images" else TuningPlan
-=======
         tuning_classes = {"images": ImageTuningPlan, "sounds": SoundTuningPlan}
         tuning_class: type[TuningPlan] = tuning_classes.get(stats.content, TuningPlan)
->>>>>>> 6a69066 (Transcribe sounds; tune models of sounds; attack their readers)
         corpus_plan = tuning_class(sources, tuple(validation), stats, changes, PARENT, check, parent=settings)
     if check is not None and review is not None:
         validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares
