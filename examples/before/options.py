@@ -3,9 +3,9 @@
 import gzip
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 WORDS = ["the", "a", "red", "blue", "old", "new", "dog", "cat", "house", "tree", "sees", "likes", "finds", "under"]
@@ -22,6 +22,8 @@ class Options:
     seeds: int = 1
     models: Path | None = None
     """Folder that keeps trained models: a part that was interrupted continues, one that ended trains nothing again."""
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    """Models that a part compares instead of training them, by name."""
 
     @contextmanager
     def run_folder(self, name: str) -> Iterator[Path]:

@@ -6,7 +6,7 @@
 
 Every part is a module of this folder with a function `run(options) -> Report`. All parts train with Regard's own
 trainer, data order, searches and metrics; only the models differ. `--data` has one folder per corpus, as their
-archives do: `multi30k`, `tatoeba_deen`, `tinyshakespeare`, `wikitext2`, `books_en`.
+archives do: `multi30k`, `tatoeba_deen`, `tinyshakespeare`, `wikitext2`, `books_en`, `align_gold`.
 """
 
 import argparse
@@ -30,6 +30,7 @@ PARTS = {
     "positions": "position encodings that the lectures reject, and longer texts than in training",
     "perplexity": "n-grams, an LSTM and a Transformer as language models",
     "vectors": "word2vec: neighbours and analogies",
+    "alignments": "alignment error rates and attention pictures of a GRU and a Transformer (--model NAME=FOLDER)",
     "ablations": "a Transformer without residual connections, and without norms",
 }
 """A part of this name is the module of the same name; a new part is a module and a line here."""
@@ -50,8 +51,10 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="A few seconds, on generated text: to try the script.")
     parser.add_argument("--seeds", type=int, default=1, help="Random seeds per model, where a part trains several.")
     parser.add_argument("--models", type=Path, help="Folder that keeps the models, where a part trains for long.")
+    parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="A trained model.")
     options = parser.parse_args()
-    chosen = Options(options.data, options.out, options.small, options.seeds, options.models)
+    folders = {name: Path(folder) for name, _, folder in (text.partition("=") for text in options.model)}
+    chosen = Options(options.data, options.out, options.small, options.seeds, options.models, folders)
     report = run_part(options.part, chosen)
     print("\n".join([f"# {report.title}", "", report.text, "", *format_table(report.header, report.rows)]))
 
