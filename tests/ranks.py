@@ -81,6 +81,7 @@ FAMILY_CHANGES: dict[str, dict[str, Any]] = {
     | {"model.encoder.position": {"kind": "learned", "length": 40}, "model.encoder.placement": "post"},
     "images": {f"model.encoder.{name}": value for name, value in _STACK.items()},
     "sounds": {f"model.encoder.{name}": value for name, value in _STACK.items()},
+    "pixels": {f"model.decoder.{name}": value for name, value in _STACK.items()},
 }
 
 

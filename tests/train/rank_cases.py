@@ -24,6 +24,7 @@ CASES: list[Case] = [
     ("tensor2", "continue"),
     ("ddp2", "images"),
     ("ddp2", "sounds"),
+    ("ddp2", "pixels"),
 ]
 CASE_UPDATES = 4
 CHANGING_UPDATES = 6  # two on one rank, two on two, two on one
