@@ -46,7 +46,10 @@ def print_table(title: str, rows: Sequence[str], columns: Sequence[str], numbers
 
 
 def show(model: str, text: str, name: str | None, head: int) -> None:
-    attention = regard.load(model).record(text)
+    pipeline = regard.load(model)
+    if not hasattr(pipeline, "record"):
+        raise SystemExit(f"{model} reads no sentence: choose a model of text.")
+    attention = pipeline.record(text)
     name = name or attention.names[0]
     stack, _, kind = name.split(".")
     source, target = ([repr(token) for token in side] for side in (attention.source_tokens, attention.target_tokens))
