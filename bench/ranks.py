@@ -49,8 +49,8 @@ from regard.store.run_folder import RunFolder
 from regard.train.distributed import ProcessGroup, connect
 from regard.train.engine import seed_batch
 from regard.train.events import Event
-from regard.train.fit import resolve_run
 from regard.train.processes import SingleProcess
+from regard.train.resolve import resolve_run
 from regard.train.trainer import Trainer
 
 MODES = ("ddp", "fsdp")

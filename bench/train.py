@@ -65,7 +65,7 @@ from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
 from regard.config.parts import attention_stack
 from regard.config.run import Run
 from regard.models.build import build
-from regard.train.fit import resolve_run
+from regard.train.resolve import resolve_run
 
 CONTESTS = ("tiny", "accumulate2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 TOLERANCE = 1e-4

@@ -40,8 +40,9 @@ from regard.nn.feedforward import FeedForward
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, load_tensors, save_tensors
 from regard.train.data import prepare_data
-from regard.train.fit import fit, follow, resolve_run, resume
+from regard.train.fit import fit, follow, resume
 from regard.train.processes import SingleProcess, connect_processes
+from regard.train.resolve import resolve_run
 from regard.train.trainer import Trainer
 from tests.train.runs import TASKS, make_small_run, read_metrics, write_corpus
 from tests.train.workers import run_workers

@@ -43,7 +43,7 @@ from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import Shards
 from regard.train.autotune import autotune
-from regard.train.fit import resolve_run
+from regard.train.resolve import resolve_run
 
 AS_NANOGPT: dict[str, Any] = {  # exactly its architecture: no biases, and GELU by the error function
     **{f"model.decoder.attention.bias.{name}": False for name in ("query", "key", "value", "output")},

@@ -33,7 +33,7 @@ from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Updated
-from regard.train.fit import resolve_run
+from regard.train.resolve import resolve_run
 from regard.train.trainer import Trainer
 
 WORDS = {

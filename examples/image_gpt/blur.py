@@ -23,7 +23,8 @@ from regard.config.codec import RUN_FILES
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.images import save_image
 from regard.store.run_folder import RunFolder
-from regard.train.data import make_loader, prepare_data
+from regard.train.batches import make_loader
+from regard.train.data import prepare_data
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 

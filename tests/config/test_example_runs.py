@@ -10,7 +10,7 @@ import pytest
 
 from regard.config.codec import RUN_FILES
 from regard.config.toml_file import to_dict
-from regard.train.fit import differences
+from regard.train.changed_settings import differences
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -7,9 +7,9 @@ from regard.data.batches.batch import Batch
 from regard.store.run_folder import RunFolder
 from regard.train.data import prepare_data
 from regard.train.events import Event
-from regard.train.fit import resolve_run
 from regard.train.loss import LossSums
 from regard.train.objective import Objective
+from regard.train.resolve import resolve_run
 from regard.train.trainer import Trainer
 from tests.train.runs import make_small_run, write_corpus
 

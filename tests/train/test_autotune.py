@@ -22,8 +22,8 @@ from regard.train import autotune as autotune_module
 from regard.train.autotune import StepTimer, autotune, count_flops, pick_typical_batch, seconds_per_update
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Message
-from regard.train.fit import resolve_run
 from regard.train.objective import Objective
+from regard.train.resolve import resolve_run
 from tests.train.runs import make_small_run, write_corpus
 
 UNTUNED = {"device.attention": None, "device.logit_rows": None, "train.precision": "bfloat16"}

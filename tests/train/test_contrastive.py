@@ -17,8 +17,9 @@ from regard.measure.retrieval import retrieval_at_1
 from regard.store.run_folder import RunFolder
 from regard.train.auto.configure import configure
 from regard.train.autotune import synthetic_batch
+from regard.train.batches import make_loader
 from regard.train.contrastive import contrastive_loss, find_duplicates
-from regard.train.data import make_loader, prepare_data
+from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
 from tests.commands import run_command
 from tests.train.factories import make_trainer

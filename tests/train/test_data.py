@@ -21,7 +21,7 @@ from regard.data.readers import text_files
 from regard.data.shards.prepare import prepare
 from regard.data.shards.remote import RemoteShards
 from regard.store.run_folder import RunFolder
-from regard.train import data as module
+from regard.train import tokenizers as module
 from regard.train.auto.corpus_stats import collect_stats
 from regard.train.data import RunData, check_corpus, prepare_data
 from regard.train.events import Event, Message, Stage

@@ -24,8 +24,9 @@ from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
+from regard.train.changed_settings import check_changes, differences
 from regard.train.events import Event, Finished, Message, Stage, Started, Updated, Validated
-from regard.train.fit import _check_changes, differences, fit, is_finished, resume
+from regard.train.fit import fit, is_finished, resume
 from regard.train.schedule import learning_rate
 from tests.train.runs import TASKS, compute_fingerprints, make_small_run, read_metrics, write_corpus
 
@@ -471,10 +472,10 @@ def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Pa
     run = make_small_run("translate", write_corpus(tmp_path))
     before = to_dict(run)
     del before["model"]["max_length_ratio"], before["train"]["clip"]
-    _check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
+    check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
     before["train"]["clip"] = 0.123
     with pytest.raises(RegardError, match=r"train\.clip: was 0\.123"):
-        _check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
+        check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
 
 
 def test_the_max_length_ratio_is_taken_from_the_corpus(tmp_path: Path) -> None:

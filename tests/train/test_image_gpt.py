@@ -22,7 +22,8 @@ from regard.text.codebook import Codebook
 from regard.text.k_means import cluster_levels
 from regard.train.auto.configure import configure
 from regard.train.autotune import seconds_per_update
-from regard.train.data import make_loader, prepare_data
+from regard.train.batches import make_loader
+from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
 from tests.commands import run_command
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_images

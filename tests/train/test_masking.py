@@ -11,7 +11,8 @@ from regard.config.run import Documents, Masking
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.store.run_folder import RunFolder
 from regard.train.auto.configure import configure
-from regard.train.data import RunData, make_loader, prepare_data
+from regard.train.batches import make_loader
+from regard.train.data import RunData, prepare_data
 from regard.train.fit import fit, resume
 from tests.commands import run_command
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus

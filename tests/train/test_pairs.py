@@ -17,7 +17,8 @@ from regard.nn.record import Record
 from regard.pipeline.classifier import Classifier
 from regard.store.run_folder import RunFolder
 from regard.train.autotune import pick_typical_batch
-from regard.train.data import RunData, make_loader, prepare_data
+from regard.train.batches import make_loader
+from regard.train.data import RunData, prepare_data
 from regard.train.engine import cut_rows
 from regard.train.objective import Objective, _duplicate
 from tests.pipeline.factories import perturb

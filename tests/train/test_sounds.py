@@ -19,7 +19,8 @@ from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.train.auto.configure import configure
 from regard.train.autotune import seconds_per_update, synthetic_batch
-from regard.train.data import make_loader, prepare_data
+from regard.train.batches import make_loader
+from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
 from regard.train.objective import Objective
 from tests.commands import run_command

@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from regard.base import limits
 from regard.base.errors import Fault
+from regard.config.inputs import Input, Mel, Patches, Raster, Shared, Tokens
 from regard.config.parts import (
     Activation,
     AnyCrossStack,
@@ -25,7 +26,6 @@ from regard.config.parts import (
     CrossRecurrent,
     CrossStack,
     Frozen,
-    PixelSize,
     Positive,
     Recurrent,
     Sinusoidal2d,
@@ -33,9 +33,8 @@ from regard.config.parts import (
     Stack,
 )
 
-ChannelValues = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(strict=False)]
-BinValues = Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(strict=False)]
-Seconds = Annotated[float, Field(gt=0, le=1)]
+__all__ = ["Input", "Mel", "Patches", "Raster", "Shared", "Tokens"]  # the inputs belong to the settings of a model
+
 TaskHeads = dict[str, type[Frozen]]  # the head that each task needs
 
 
@@ -46,135 +45,6 @@ def _check_unique(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False), AfterValidator(_check_unique)]
-
-
-class Tokens(Frozen):
-    """Token embeddings: one vector per token of the vocabulary."""
-
-    kind: Literal["tokens"] = "tokens"
-    vocabulary: Size
-    scale: bool = False
-    """Multiply embeddings by sqrt(width), as the 2017 paper does."""
-    types: Annotated[int, Field(ge=0)] = 0
-    """Token types; 0 means none. With 2 or more, the second text of a pair has type 1 (BERT), all else has type 0."""
-    vectors: str | None = None
-    """Model folder, as of word2vec, whose embedding initialises this one when training starts; tokens are matched by
-    their text. The trained model does not keep the setting."""
-
-
-class Shared(Frozen):
-    """The target shares the embeddings of the source."""
-
-    kind: Literal["shared"] = "shared"
-
-
-class Patches(Frozen):
-    """An image, split into square patches; each patch becomes one vector (ViT)."""
-
-    kind: Literal["patches"] = "patches"
-    patch: Size
-    """Side of a patch in pixels."""
-    channels: Size = 1
-    """1 for grey images, 3 for coloured ones."""
-    stem: Literal["linear", "convolution"] = "linear"
-    """How a patch becomes a vector: `linear` projects its pixels (ViT). `convolution` halves the image by convolutions
-    of 3 x 3 pixels until one pixel of each patch is left (Xiao et al. 2021): neighbours are known before training, so
-    fewer images suffice. The side of a patch is then a power of 2."""
-    class_token: bool = False
-    """Prepend a learned class token for a classifier."""
-    size: PixelSize | None = None
-    """Height and width of the images in pixels; training fills it in."""
-    mean: ChannelValues = ()
-    """Mean of each channel, of pixels from 0 to 1; training computes it from the training part."""
-    deviation: ChannelValues = ()
-    """Standard deviation of each channel; pixels minus the mean are divided by it."""
-
-    def count_vectors(self, height: int, width: int) -> int:
-        """Return the number of vectors that an image becomes, class token included."""
-        return (height // self.patch) * (width // self.patch) + self.class_token
-
-    def find_faults(self, path: str) -> Iterator[Fault]:
-        """Yield inconsistencies between fields."""
-        if self.stem == "convolution" and (self.patch < 2 or self.patch & (self.patch - 1)):
-            yield Fault(f"{path}.patch", f"is {self.patch}, but convolutions halve the image.", "Use 2, 4, 8 or 16.")
-        for name in ("mean", "deviation"):
-            if (count := len(getattr(self, name))) not in (0, self.channels):
-                yield Fault(f"{path}.{name}", f"has {count} values for {self.channels} channels.", "Give one for each.")
-        if self.size is not None and self.size[0] * self.size[1] > limits.PIXELS:
-            yield Fault(f"{path}.size", f"is more than {limits.PIXELS:,} pixels.", "Use smaller images.")
-        if self.size is not None and any(side % self.patch for side in self.size):
-            height, width = self.size
-            what = f"is {height} x {width}, which does not divide into patches of {self.patch} x {self.patch}."
-            yield Fault(f"{path}.size", what, "Change the size of the images, or of the patches.")
-
-
-class Mel(Frozen):
-    """A sound as its log-mel spectrogram; each group of frames becomes one vector."""
-
-    kind: Literal["mel"] = "mel"
-    bins: Annotated[int, Field(gt=0, le=limits.MEL_BINS)]
-    """Mel bins per frame."""
-    frames: Size = 2
-    """Frames per vector."""
-    window: Seconds = 0.025
-    """Seconds that a frame is computed from."""
-    hop: Seconds = 0.01
-    """Seconds from a frame to the next."""
-    rate: Annotated[int, Field(gt=0, le=limits.SAMPLE_RATE)] | None = None
-    """Samples per second of the sounds; training fills it in."""
-    mean: BinValues = ()
-    """Mean of each bin, in the logarithmic scale of Whisper; training computes it from the training part."""
-    deviation: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
-    """Standard deviation of each bin; values minus the mean are divided by it."""
-
-    @property
-    def window_samples(self) -> int:
-        """Samples that a frame is computed from."""
-        return round(self.window * (self.rate or 0))
-
-    @property
-    def hop_samples(self) -> int:
-        """Samples from a frame to the next."""
-        return round(self.hop * (self.rate or 0))
-
-    def count_vectors(self, frames: int) -> int:
-        """Return the number of vectors that this number of frames becomes."""
-        return -(-frames // self.frames)
-
-    def find_faults(self, path: str) -> Iterator[Fault]:
-        """Yield inconsistencies between fields."""
-        for name in ("mean", "deviation"):
-            if (count := len(getattr(self, name))) not in (0, self.bins):
-                yield Fault(f"{path}.{name}", f"has {count} values for {self.bins} bins.", "Give one for each.")
-        if self.rate is not None and (self.window_samples < 2 or self.hop_samples < 1):
-            what = f"gives a window of {self.window_samples} and a hop of {self.hop_samples} samples."
-            yield Fault(f"{path}.rate", what, "Use a longer window and hop, or more samples per second.")
-
-
-class Raster(Frozen):
-    """The tokens are the pixels of an image, row after row (ImageGPT, Chen et al. 2020).
-
-    Each pixel is the nearest colour of a small codebook, and a colour is a token. The first token of an image is its
-    label, so that a model generates images of a class.
-    """
-
-    size: PixelSize
-    """Height and width of the images in pixels."""
-    channels: Literal[1, 3] = 1
-    """1 for grey images, 3 for coloured ones."""
-
-    @property
-    def pixels(self) -> int:
-        """The number of pixels of an image."""
-        return self.size[0] * self.size[1]
-
-    @property
-    def row_length(self) -> int:
-        """The length of a training row that holds one image: bos, the label and the pixels."""
-        return self.pixels + 2
-
-
-Input = Annotated[Tokens | Patches | Mel, Field(discriminator="kind")]
 
 
 class LMHead(Frozen):

@@ -34,7 +34,8 @@ from regard.models.heads import BagHead, LMHead, MLMHead
 from regard.nn.autocast_attention import set_attention_float32
 from regard.nn.stack import Stack
 from regard.store.size_check import check_fits_memory
-from regard.train.data import RunData, make_loader
+from regard.train.batches import make_loader
+from regard.train.data import RunData
 from regard.train.device import resolve_device, synchronize
 from regard.train.engine import cut_rows, is_out_of_memory
 from regard.train.events import Listener, Message, Stage

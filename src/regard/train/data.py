@@ -1,4 +1,4 @@
-"""Prepare the data of a run: tokenizers, token shards, validation examples, batches.
+"""Prepare the data of a run: tokenizers, token shards, validation examples.
 
 `prepare_data` writes them into the run's folder. Every step can be killed and repeated: files that an earlier start
 finished from the same text are reused, so a resumed run opens its shards and reads no text.
@@ -11,47 +11,33 @@ reads it twice more, to count the sources and to translate them (`regard.train.d
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import create_folder, read_json, write_atomic
+from regard.base.files import read_json, write_atomic
 from regard.base.formatting import pluralize
-from regard.config.model import Mel, Patches
-from regard.config.run import AnyTokenizer, Augmentation, Codebook, NoTokenizer, ParentTokenizer, Run, SpecAugment
-from regard.config.tuning import Tuning
-from regard.data.batches.images import ClassifyImages, MaskedPatches, check_shape
-from regard.data.batches.loader import Loader
-from regard.data.batches.order import OrderSettings
-from regard.data.batches.prompt_response import PromptResponse
-from regard.data.batches.sounds import ClassifySounds, Transcribe, check_rate
-from regard.data.batches.tasks import Task, build_task
-from regard.data.batches.word2vec import Cbow, SkipGram
+from regard.config.run import Run
 from regard.data.corpus import Corpus
-from regard.data.example import Defects, Example, FileInfo
+from regard.data.example import Defects, FileInfo
 from regard.data.readers.text_files import is_url
 from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare_parts
 from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
 from regard.data.shards.shard import Shards
 from regard.store.examples import ValidationExample, read_examples
-from regard.store.model_folder import find_model
 from regard.store.run_folder import RunFolder
-from regard.text.codebook import ColourCounter, learn_codebook
-from regard.text.learn import learn
-from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.distill import Distilled, distill
 from regard.train.events import Listener, Message, Stage
 from regard.train.parts import PartExamples, TrainingCorpus, original_training_part, render_prompts
+from regard.train.tokenizers import load_parent_tokenizers, make_tokenizers
 
 MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
 MAX_TEXT_CHARACTERS = 10_000  # characters of a validation example of running text that are kept
-SAMPLE_CHARACTERS = 100_000_000  # characters per side; more text changes a vocabulary little
 MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes take longer to start than they save
 
 
@@ -97,7 +83,7 @@ def prepare_data(
         device, max_length = run.device.name, run.data.max_length
         distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
     training = TrainingCorpus(run, distilled)
-    tokenizers = None if not run.has_tokenizer else _make_tokenizers(run, training, folder, emit)
+    tokenizers = None if not run.has_tokenizer else make_tokenizers(run, training, folder, emit)
     shards = _make_shards(run, training, tokenizers, folder, emit)
     examples = read_examples(folder.examples)
     return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
@@ -131,92 +117,6 @@ def _read_file_infos(path: Path) -> dict[str, Sequence[int | str]]:
 
 def _make_full_corpus(run: Run) -> Corpus:
     return Corpus((*run.data.train, *run.data.validation))
-
-
-def _make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
-    if folder.tokenizer.is_dir():
-        return TokenizerPair.load(folder.tokenizer)
-    settings = run.tokenizer
-    assert not isinstance(settings, NoTokenizer)  # noqa: S101 - the settings refuse it
-    if isinstance(settings, ParentTokenizer):
-        assert run.tuning is not None  # noqa: S101 - the settings refuse it otherwise
-        tokenizers = load_parent_tokenizers(run.tuning)
-    elif isinstance(settings, Codebook):
-        tokenizers = TokenizerPair.joint(_learn_codebook(settings, training, emit))
-    else:
-        tokenizers = _learn_tokenizers(run, settings, training, emit)
-    with create_folder(folder.tokenizer) as path:
-        tokenizers.save(path)
-    return tokenizers
-
-
-def load_parent_tokenizers(tuning: Tuning) -> TokenizerPair:
-    """Load the tokenizers of the parent, with the tokens that the run adds."""
-    return TokenizerPair.load(find_model(Path(tuning.parent))).add_tokens(tuning.add_tokens)
-
-
-def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus, emit: Listener) -> TokenizerPair:
-    emit(Stage("learning the vocabulary"))
-
-    def iter_texts(*sides: Callable[[Example], str | None]) -> Iterator[str]:
-        samplers = [(side, _Subsampler(emit)) for side in sides]
-        for name, _, example in training.examples(Defects()):
-            for side, sampler in samplers if name == "train" else ():
-                if (text := side(example)) and sampler.should_keep(text):
-                    yield text
-
-    if run.reads_sounds:
-        return TokenizerPair.joint(learn(iter_texts(_get_target), settings))
-    if run.model.task == "embed":  # one encoder reads both sides
-        return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
-    if run.model.family != "encoder_decoder" or run.model.task != "translate":
-        return TokenizerPair.joint(learn(iter_texts(_get_source), settings))
-    if settings.joint:
-        return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
-    return TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
-
-
-def _learn_codebook(settings: Codebook, training: TrainingCorpus, emit: Listener) -> Tokenizer:
-    """Learn the colours of the training images; labels may also be those of held-out images."""
-    emit(Stage("learning the colours"))
-    counter, labels = ColourCounter(), set[str]()
-    for name, _, example in training.examples(Defects()):
-        if example.image is not None and name == "train":
-            counter.add(np.frombuffer(example.image.pixels, np.uint8).reshape(example.image.shape))
-        if example.label is not None:
-            labels.add(example.label)
-    return learn_codebook(counter.find_colours(settings.colours), labels, settings)
-
-
-def _get_source(example: Example) -> str:
-    return example.source
-
-
-def _get_target(example: Example) -> str | None:
-    return example.target
-
-
-class _Subsampler:
-    """Keeps all texts up to SAMPLE_CHARACTERS, then every second text for as many characters, then every fourth..."""
-
-    def __init__(self, emit: Listener) -> None:
-        self._emit = emit
-        self._index, self._step, self._remaining = -1, 1, SAMPLE_CHARACTERS
-
-    def should_keep(self, text: str) -> bool:
-        """Return whether the next text belongs to the sample."""
-        self._index += 1
-        if self._index % self._step:
-            return False
-        self._remaining -= len(text)
-        if self._remaining <= 0:
-            if self._step == 1:
-                message = (
-                    f"More than {SAMPLE_CHARACTERS:,} characters: the vocabulary is learned from a sample of the rest."
-                )
-                self._emit(Message(message))
-            self._step, self._remaining = 2 * self._step, SAMPLE_CHARACTERS
-        return True
 
 
 def _make_shards(
@@ -402,96 +302,3 @@ def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[Vali
         target = tokenizers.target.decode(tokens[source_length:]) if shard.streams[1:] == ("target",) else None
         languages = shard.languages[shard.column("languages")[sample]]
         yield ValidationExample(tokenizers.source.decode(tokens[:source_length]), target, languages=languages)
-
-
-def make_loader(
-    run: Run,
-    shards: Shards,
-    tokenizers: TokenizerPair | None,
-    augmentation: Augmentation | SpecAugment | None = None,
-    /,
-    **options: Any,
-) -> Loader:
-    """Make the loader of a part of the corpus for the run's task and token budget.
-
-    Args:
-        run: The settings.
-        shards: The part.
-        tokenizers: Tokenizers of source and target; None if the model labels images or sounds.
-        augmentation: Random changes of images or sounds; validation has none.
-        options: Passed to `Loader`.
-    """
-    data = run.data
-    shards, task = make_task(run, shards, tokenizers, augmentation)
-    order_settings = OrderSettings(
-        seed=data.seed,
-        max_tokens=data.batch_tokens,
-        max_length=data.max_length,
-        packed=task.packed,
-        few_shapes=run.device.cpu_fast_path,
-    )
-    return Loader(shards, task, order_settings, **options)
-
-
-def make_task(
-    run: Run,
-    shards: Shards,
-    tokenizers: TokenizerPair | None,
-    augmentation: Augmentation | SpecAugment | None = None,
-) -> tuple[Shards, Task]:
-    """Make the run's task and its shards: for "fill" and "restore", long texts are split into several samples.
-
-    Raises:
-        RegardError: If the model's task cannot be trained on this corpus.
-    """
-    kind = run.model.task
-    if kind == "caption":
-        raise AssertionError("the settings of a run refuse this task")  # pragma: no cover
-    if kind in ("classify", "tag"):
-        shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
-    media = getattr(run.model, "source", None)
-    if isinstance(media, Patches):
-        assert not isinstance(augmentation, SpecAugment)  # noqa: S101 - the settings refuse it
-        size, seed = check_shape(shards, media), run.data.seed
-        if kind == "fill":
-            return shards, MaskedPatches(media, size, augmentation, seed, run.masking.probability)
-        return shards, ClassifyImages(media, size, augmentation, seed)
-    if isinstance(media, Mel):
-        assert not isinstance(augmentation, Augmentation)  # noqa: S101 - the settings refuse it
-        media = media.model_copy(update={"rate": check_rate(shards, media)})
-        if tokenizers is None:
-            return shards, ClassifySounds(media, augmentation, run.data.seed)
-        return shards, Transcribe(media, augmentation, run.data.seed, tokenizers.target.specials)
-    assert tokenizers is not None  # noqa: S101 - only models of images and sounds have none
-    assert kind != "transcribe"  # noqa: S101 - the settings refuse it without sounds
-    max_length = min(run.data.max_length, run.data.batch_tokens)
-    if kind in ("fill", "restore") and shards.streams == ("source",):
-        shards = shards.split_long(max_length - 2)  # 2 special tokens are added
-    if kind == "cbow":
-        return shards.split_long(max_length), Cbow(tokenizers.source.specials)
-    if kind == "skip_gram":
-        window = run.model.head.window  # type: ignore[union-attr]
-        return shards.split_long(max_length), SkipGram(tokenizers.source.specials, run.data.seed, window)
-    has_language_tags = kind == "translate" and bool(tokenizers.source.specials.languages)
-    if has_language_tags and not all(shards.languages):
-        raise RegardError(
-            "The tokenizer has language tags, but a source does not declare its languages.",
-            fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
-        )
-    starts_with_bos = run.model.family != "decoder_only" or run.model.starts_with_bos
-    if kind == "continue" and shards.streams == ("source", "target"):
-        return shards, PromptResponse(tokenizers.source.specials, starts_with_bos)
-    task = build_task(
-        kind,
-        tokenizers,
-        seed=run.data.seed,
-        languages=shards.languages if has_language_tags else None,
-        mask_probability=run.masking.probability,
-        masking=run.masking.replacement,
-        whole_words=run.masking.whole_words,
-        pairs=shards.streams == ("source", "target"),
-        types=run.model.family == "encoder_only" and run.model.has_pair_types,
-        max_length=max_length,
-        starts_with_bos=starts_with_bos,
-    )
-    return shards, task

@@ -19,45 +19,33 @@ from typing import Any
 
 import torch
 
-from regard.base import cpu_fast_path, limits
+from regard.base import cpu_fast_path
 from regard.base.errors import DamagedError, RegardError, RetryError
 from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder, Mel, Patches
 from regard.config.run import Run
 from regard.config.toml_file import TomlTable, to_dict, with_changes
-from regard.data.batches.images import check_shape, measure_channels
-from regard.data.batches.sounds import check_rate, measure_bins
 from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
-from regard.data.shards.shard import Shards
-from regard.models.build import build
 from regard.store.model_folder import RUN
 from regard.store.run_folder import RunFolder
 from regard.store.size_check import check_fits_memory
 from regard.train.autotune import autotune, make_load, needs_tuning, use_defaults
+from regard.train.changed_settings import DERIVED_SETTING, check_changes, differences
 from regard.train.checkpoint import Checkpoints
-from regard.train.data import RunData, check_corpus, prepare_data
+from regard.train.data import check_corpus, prepare_data
 from regard.train.device import resolve_device
 from regard.train.events import Event, Finished, Listener, Message, Stage
 from regard.train.first_checkpoint import write_start
 from regard.train.initial_vectors import check_vectors
-from regard.train.length_ratio import compute_max_length_ratio
 from regard.train.options import FinishedError
 from regard.train.processes import SingleProcess
 from regard.train.progress import Progress
+from regard.train.resolve import resolve_run
 from regard.train.signals import StopRequest, handle_signals
 from regard.train.trainer import Trainer
 from regard.train.tune import check_parent
-
-MISSING = "(not set)"
-# Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
-TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillation", "tokenizer.")
-CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
-LENGTH_SETTINGS = ("train.updates", "train.minutes", "train.max_updates")  # --updates and --more change them
-PROCESS_SETTINGS = "parallel."  # a run continues with any number of processes
-DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
 
 
 def fit(
@@ -152,7 +140,7 @@ def resume(
         # Settings that were accepted before a kill need not be accepted again; else the newest checkpoint's count.
         before = to_dict(run) if state is None or _is_accepted(run, run_folder) else state["run"]
         is_extended = updates is not None or more is not None
-        _check_changes(before, new_run, "config" in accept, is_extended=is_extended, where=str(run_folder.run))
+        check_changes(before, new_run, "config" in accept, is_extended=is_extended, where=str(run_folder.run))
         _check_data(run, run_folder, accept, listeners)
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
@@ -216,20 +204,6 @@ def is_finished(folder: Path) -> bool:
                 raise
             continue  # the checkpoint was replaced while it was read: read it again
         return state is not None and Progress.from_state(state, where=str(checkpoints.folder)).finished
-
-
-def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:
-    """List every setting that differs: its path, the old and the new value.
-
-    >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 3, "c": 2}}))
-    [('a.b', 1, 3)]
-    """
-    for key in sorted(before.keys() | now.keys()):
-        old, new = before.get(key, MISSING), now.get(key, MISSING)
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from ((f"{key}.{path}", old_value, new_value) for path, old_value, new_value in differences(old, new))
-        elif old != new:
-            yield key, old, new
 
 
 def _run(
@@ -336,61 +310,6 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
     return should_stop
 
 
-def resolve_run(run: Run, run_data: RunData) -> Run:
-    """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
-    table = to_dict(run)
-    model = table["model"]
-    changes: dict[str, Any] = {"train.accumulate": run.accumulate}
-    sizes = dict[str, int]()
-    if run.reads_images:
-        changes |= _describe_images(run, run_data.train)
-    if run.reads_sounds:
-        changes |= _describe_sounds(run, run_data.train)
-    if run_data.tokenizer_pair is not None:
-        sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
-    for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
-        if model.get(name, {}).get("kind") == "tokens":
-            changes[f"model.{name}.vocabulary"] = sizes[side]
-    if model["head"]["kind"] in ("classes", "tags"):
-        # A rare label may occur only in the validation part.
-        validation_labels = () if run_data.validation is None else run_data.validation.labels
-        changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
-    if isinstance(run.model, EncoderDecoder) and run.model.task in ("translate", "transcribe"):
-        rate, source = {"rate": run_data.train.sample_rate}, run.model.source
-        mel = source.model_copy(update=rate) if isinstance(source, Mel) else None
-        ratio = compute_max_length_ratio(run_data.train, mel)
-        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, ratio)
-    if not run.model.languages and len(run_data.train.languages) == 1:
-        changes["model.languages"] = list(run_data.train.languages[0])
-    return RUN_FILES.parse(with_changes(table, changes), where=RUN)
-
-
-def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
-    """Return the size of the images, and mean and deviation of the channels of the training part unless they are set.
-
-    A tuned model keeps those of its parent: its weights belong to them.
-    """
-    patches = run.model.source  # type: ignore[union-attr]
-    assert isinstance(patches, Patches)  # noqa: S101 - only models of images have no tokenizers
-    changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
-    if not patches.mean and not patches.deviation:
-        mean, deviation = measure_channels(shards)
-        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
-    return changes
-
-
-def _describe_sounds(run: Run, shards: Shards) -> dict[str, Any]:
-    """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set."""
-    mel = run.model.source  # type: ignore[union-attr]
-    assert isinstance(mel, Mel)  # noqa: S101 - the caller knows
-    rate = check_rate(shards, mel)
-    changes: dict[str, Any] = {"model.source.rate": rate}
-    if not mel.mean and not mel.deviation:
-        mean, deviation = measure_bins(shards, mel.model_copy(update={"rate": rate}))
-        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
-    return changes
-
-
 def _planned_updates(run: Run, state: TomlTable | None) -> int:
     """Return the total number of updates: that of the newest plan, or that of the settings."""
     plans = [] if state is None else state["progress"]["plans"]
@@ -416,64 +335,6 @@ def _load_newest_state(folder: RunFolder, run: Run, ranks: int = 1) -> TomlTable
     if state is not None:
         Progress.from_state(state, where=str(folder.checkpoints))
     return state
-
-
-def _check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
-    before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
-    ignored = {DERIVED_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
-    changed = [
-        difference
-        for difference in differences(before, to_dict(new_run))
-        if difference[0] not in ignored and not difference[0].startswith(PROCESS_SETTINGS)
-    ]
-    token_changes = [
-        difference
-        for difference in changed
-        if difference[0].startswith(TOKEN_SETTINGS) and difference[0] not in CHANGEABLE_TOKEN_SETTINGS
-    ]
-    if token_changes:
-        listing = _format_changes(token_changes)
-        raise RegardError(
-            f"The tokens of this run were made with other settings:\n{listing}",
-            where=where,
-            fix="Undo the changes, or start a new run.",
-        )
-    if tuning_changes := [difference for difference in changed if difference[0].startswith("tuning")]:
-        raise RegardError(
-            f"The run started from another model, or trains other parameters:\n{_format_changes(tuning_changes)}",
-            where=where,
-            fix="Undo the changes, or start a new run.",
-        )
-    model_changes = [difference for difference in changed if difference[0].startswith("model.")]
-    if model_changes and _weight_shapes(RUN_FILES.parse(before, where=where)) != _weight_shapes(new_run):
-        raise RegardError(
-            f"The weights of this run belong to another model:\n{_format_changes(model_changes)}",
-            where=where,
-            fix="Undo the changes, or start a new run.",
-        )
-    if changed and not is_accepted:
-        raise RegardError(
-            f"The settings differ from those of the run:\n{_format_changes(changed)}",
-            where=where,
-            fix="Undo the changes, or accept them with --accept config.",
-        )
-
-
-def _weight_shapes(run: Run) -> dict[str, torch.Size]:
-    with torch.device("meta"):
-        return {name: tensor.shape for name, tensor in build(run.model).state_dict().items()}
-
-
-def _format_changes(changed: Sequence[tuple[str, Any, Any]]) -> str:
-    lines = [
-        f"  - {path}: was {_shorten(old)}, is {_shorten(new)}" for path, old, new in changed[: limits.MAX_REPORTED]
-    ]
-    return "\n".join([*lines, *([f"  - and {len(changed) - len(lines):,} more"] if len(changed) > len(lines) else [])])
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:

@@ -24,8 +24,9 @@ from regard.store.size_check import check_fits_memory
 from regard.store.weights import get_weights, load_into, sort_names
 from regard.train.autotune import apply_device_settings
 from regard.train.average import Ema, average_checkpoints
+from regard.train.batches import make_loader
 from regard.train.checkpoint import Checkpoint, Checkpoints
-from regard.train.data import RunData, make_loader
+from regard.train.data import RunData
 from regard.train.engine import OutOfMemoryError, Updater, UpdateStats
 from regard.train.events import (
     Finished,

@@ -97,7 +97,7 @@ class TuningPlan(CorpusPlan):
         """The sizes of the vocabularies, by the name of the setting."""
         sizes, tuning = _list_vocabulary_sizes(self.parent), self.tuning
         if tuning.add_tokens:
-            from regard.train.data import load_parent_tokenizers  # imports torch: only when needed
+            from regard.train.tokenizers import load_parent_tokenizers  # imports torch: only when needed
 
             tokenizers = load_parent_tokenizers(tuning)
             sizes = {name: (tokenizers.target if name == "target" else tokenizers.source).size for name in sizes}

@@ -1,0 +1,94 @@
+"""Which settings of a run may change when it is resumed, and how changes are reported."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from regard.base import limits
+from regard.base.errors import RegardError
+from regard.config.codec import RUN_FILES
+from regard.config.run import Run
+from regard.config.toml_file import TomlTable, to_dict
+from regard.models.build import build
+
+MISSING = "(not set)"
+# Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
+TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillation", "tokenizer.")
+CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
+LENGTH_SETTINGS = ("train.updates", "train.minutes", "train.max_updates")  # --updates and --more change them
+PROCESS_SETTINGS = "parallel."  # a run continues with any number of processes
+DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
+
+
+def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:
+    """List every setting that differs: its path, the old and the new value.
+
+    >>> list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 3, "c": 2}}))
+    [('a.b', 1, 3)]
+    """
+    for key in sorted(before.keys() | now.keys()):
+        old, new = before.get(key, MISSING), now.get(key, MISSING)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from ((f"{key}.{path}", old_value, new_value) for path, old_value, new_value in differences(old, new))
+        elif old != new:
+            yield key, old, new
+
+
+def check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
+    """Raise RegardError if settings changed that cannot change, or that the user has not accepted."""
+    before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
+    ignored = {DERIVED_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
+    changed = [
+        difference
+        for difference in differences(before, to_dict(new_run))
+        if difference[0] not in ignored and not difference[0].startswith(PROCESS_SETTINGS)
+    ]
+    token_changes = [
+        difference
+        for difference in changed
+        if difference[0].startswith(TOKEN_SETTINGS) and difference[0] not in CHANGEABLE_TOKEN_SETTINGS
+    ]
+    if token_changes:
+        listing = _format_changes(token_changes)
+        raise RegardError(
+            f"The tokens of this run were made with other settings:\n{listing}",
+            where=where,
+            fix="Undo the changes, or start a new run.",
+        )
+    if tuning_changes := [difference for difference in changed if difference[0].startswith("tuning")]:
+        raise RegardError(
+            f"The run started from another model, or trains other parameters:\n{_format_changes(tuning_changes)}",
+            where=where,
+            fix="Undo the changes, or start a new run.",
+        )
+    model_changes = [difference for difference in changed if difference[0].startswith("model.")]
+    if model_changes and _weight_shapes(RUN_FILES.parse(before, where=where)) != _weight_shapes(new_run):
+        raise RegardError(
+            f"The weights of this run belong to another model:\n{_format_changes(model_changes)}",
+            where=where,
+            fix="Undo the changes, or start a new run.",
+        )
+    if changed and not is_accepted:
+        raise RegardError(
+            f"The settings differ from those of the run:\n{_format_changes(changed)}",
+            where=where,
+            fix="Undo the changes, or accept them with --accept config.",
+        )
+
+
+def _weight_shapes(run: Run) -> dict[str, torch.Size]:
+    with torch.device("meta"):
+        return {name: tensor.shape for name, tensor in build(run.model).state_dict().items()}
+
+
+def _format_changes(changed: Sequence[tuple[str, Any, Any]]) -> str:
+    lines = [
+        f"  - {path}: was {_shorten(old)}, is {_shorten(new)}" for path, old, new in changed[: limits.MAX_REPORTED]
+    ]
+    return "\n".join([*lines, *([f"  - and {len(changed) - len(lines):,} more"] if len(changed) > len(lines) else [])])
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,69 @@
+"""Settings that follow from the data of a run: vocabulary sizes, labels, sizes of images, bins of sounds."""
+
+from typing import Any
+
+from regard.config.codec import RUN_FILES
+from regard.config.model import EncoderDecoder, Mel, Patches
+from regard.config.run import Run
+from regard.config.toml_file import to_dict, with_changes
+from regard.data.batches.images import check_shape, measure_channels
+from regard.data.batches.sounds import check_rate, measure_bins
+from regard.data.shards.shard import Shards
+from regard.store.model_folder import RUN
+from regard.train.data import RunData
+from regard.train.length_ratio import compute_max_length_ratio
+
+
+def resolve_run(run: Run, run_data: RunData) -> Run:
+    """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
+    table = to_dict(run)
+    model = table["model"]
+    changes: dict[str, Any] = {"train.accumulate": run.accumulate}
+    sizes = dict[str, int]()
+    if run.reads_images:
+        changes |= _describe_images(run, run_data.train)
+    if run.reads_sounds:
+        changes |= _describe_sounds(run, run_data.train)
+    if run_data.tokenizer_pair is not None:
+        sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
+    for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
+        if model.get(name, {}).get("kind") == "tokens":
+            changes[f"model.{name}.vocabulary"] = sizes[side]
+    if model["head"]["kind"] in ("classes", "tags"):
+        # A rare label may occur only in the validation part.
+        validation_labels = () if run_data.validation is None else run_data.validation.labels
+        changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
+    if isinstance(run.model, EncoderDecoder) and run.model.task in ("translate", "transcribe"):
+        rate, source = {"rate": run_data.train.sample_rate}, run.model.source
+        mel = source.model_copy(update=rate) if isinstance(source, Mel) else None
+        ratio = compute_max_length_ratio(run_data.train, mel)
+        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, ratio)
+    if not run.model.languages and len(run_data.train.languages) == 1:
+        changes["model.languages"] = list(run_data.train.languages[0])
+    return RUN_FILES.parse(with_changes(table, changes), where=RUN)
+
+
+def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
+    """Return the size of the images, and mean and deviation of the channels of the training part unless they are set.
+
+    A tuned model keeps those of its parent: its weights belong to them.
+    """
+    patches = run.model.source  # type: ignore[union-attr]
+    assert isinstance(patches, Patches)  # noqa: S101 - only models of images have no tokenizers
+    changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
+    if not patches.mean and not patches.deviation:
+        mean, deviation = measure_channels(shards)
+        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+    return changes
+
+
+def _describe_sounds(run: Run, shards: Shards) -> dict[str, Any]:
+    """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set."""
+    mel = run.model.source  # type: ignore[union-attr]
+    assert isinstance(mel, Mel)  # noqa: S101 - the caller knows
+    rate = check_rate(shards, mel)
+    changes: dict[str, Any] = {"model.source.rate": rate}
+    if not mel.mean and not mel.deviation:
+        mean, deviation = measure_bins(shards, mel.model_copy(update={"rate": rate}))
+        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+    return changes
