@@ -6,7 +6,7 @@ RUN is a folder of `regard train --preset image-gpt`. Its network gets a new out
 pixel, and all of it is trained on with the squared error. The best such number is the mean of all greys that are
 possible there, and a mean of images is no image. Both networks then complete the same upper halves.
 
-The picture has three rows for every test image: the image, the completion by distribution, the completion by number.
+The picture has three rows for the first ten images: the image, the completion by distribution, the completion by number.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 import regard
 from regard.config.codec import RUN_FILES
+from regard.measure.likelihood import mean_interval
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.images import save_image
 from regard.store.run_folder import RunFolder
@@ -31,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a scr
 from examples.image_gpt.counts import load
 
 Pixels = NDArray[np.uint8]
-PEAK, SCALE = 1e-3, 3  # learning rate; pixels of the picture per pixel of an image
+PEAK, SCALE, SHOWN = 1e-3, 3, 10  # learning rate; pixels of the picture per pixel of an image; images in the picture
 
 
 class Regression(nn.Module):
@@ -104,10 +105,11 @@ def compare(run_folder: Path, test: Pixels, updates: int) -> tuple[Pixels, Pixel
     return sampled, complete(regression, generator, prompts)
 
 
-def measure_contrast(images: Pixels) -> float:
-    """Return the mean difference between a pixel of the lower half and the one to its left, of 255."""
+def measure_contrast(images: Pixels) -> NDArray[np.float64]:
+    """Return for each image the mean difference between a pixel of the lower half and the one to its left, of 255."""
     lower = images[:, images.shape[1] // 2 :].astype(np.float64)
-    return float(np.abs(np.diff(lower, axis=2)).mean())
+    contrasts: NDArray[np.float64] = np.abs(np.diff(lower, axis=2)).mean(axis=(1, 2))
+    return contrasts
 
 
 def main() -> None:
@@ -122,9 +124,12 @@ def main() -> None:
     height, _ = regard.load_image_generator(arguments.run).raster.size
     test = load(arguments.test, height)[: arguments.images]
     sampled, blurred = compare(arguments.run, test, arguments.updates)
-    for name, images in (("test images", test), ("distribution", sampled), ("squared error", blurred)):
-        print(f"{name}: contrast of the lower half {measure_contrast(images):.1f} of 255")
-    rows = np.concatenate([np.concatenate(list(images), axis=1) for images in (test, sampled, blurred)], axis=0)
+    contrasts = [measure_contrast(images) for images in (test, sampled, blurred)]
+    for name, values in zip(("test images", "distribution", "squared error"), contrasts, strict=True):
+        print(f"{name}: contrast of the lower half {values.mean():.1f} of 255")
+    mean, low, high = mean_interval((contrasts[1] - contrasts[2]).tolist())
+    print(f"distribution - squared error: {mean:.1f} ({low:.1f} to {high:.1f}, {len(test)} images)")
+    rows = np.concatenate([np.concatenate(list(images[:SHOWN]), axis=1) for images in (test, sampled, blurred)], axis=0)
     save_image(rows.repeat(SCALE, axis=0).repeat(SCALE, axis=1), arguments.out)
 
 
