@@ -6,7 +6,7 @@ RUN is a folder of `regard train --preset image-gpt`. Its network gets a new out
 pixel, and all of it is trained on with the squared error. The best such number is the mean of all greys that are
 possible there, and a mean of images is no image. Both networks then complete the same upper halves.
 
-The picture has three rows for the first ten images: the image, the completion by distribution, the completion by number.
+The picture has three rows of ten images: the image, its completion by distribution, its completion by number.
 """
 
 import argparse
