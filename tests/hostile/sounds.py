@@ -8,7 +8,7 @@ from tests.hostile.doors import Place
 
 
 def _make_header(size: int, channels: int = 1, bits: int = 16) -> bytes:
-    frame = channels * bits // 8
+    frame = channels * bits // 8 & 0xFFFF
     form = struct.pack("<HHIIHH", 1, channels, 8000, 8000 * frame & 0xFFFFFFFF, frame, bits)
     parts = b"WAVE" + b"fmt " + struct.pack("<I", 16) + form + b"data" + struct.pack("<I", size)
     return b"RIFF" + struct.pack("<I", min(36 + size, 0xFFFFFFFF)) + parts

@@ -8,12 +8,23 @@ from regard.data.readers.text_files import is_url, read_decompressed
 
 def read_whole(path: str, max_bytes: int, fix: str, defects: Defects | None = None) -> bytes:
     """Read the bytes of a file; one of more than `max_bytes` is refused with the advice `fix`."""
+    check_size(path, max_bytes, fix)
     content = bytearray()
     for chunk in read_decompressed(path, defects):
         content += chunk
         if len(content) > max_bytes:
-            raise CorpusError(f"The file has more than {max_bytes >> 20} MiB.", where=path, fix=fix)
+            raise _too_large(path, max_bytes, fix)
     return bytes(content)
+
+
+def check_size(path: str, max_bytes: int, fix: str) -> None:
+    """Raise CorpusError if a local file has more than `max_bytes`, before it is read."""
+    if not is_url(path) and Path(path).is_file() and Path(path).stat().st_size > max_bytes:
+        raise _too_large(path, max_bytes, fix)
+
+
+def _too_large(path: str, max_bytes: int, fix: str) -> CorpusError:
+    return CorpusError(f"The file has more than {max_bytes >> 20} MiB.", where=path, fix=fix)
 
 
 def find_label(file: str, folder: str) -> str | None:

@@ -15,13 +15,14 @@ from regard.base.formatting import pluralize
 from regard.base.limits import SAMPLE_RATE, SAMPLES
 from regard.config.sources import Sounds
 from regard.data.example import BYTES_PER_SAMPLE, CorpusError, Defects, Example, Location, Sound
-from regard.data.readers.media_files import find_label, read_whole
+from regard.data.readers.media_files import check_size, find_label, read_whole
 from regard.data.readers.table import read_rows
 from regard.data.readers.text_files import is_url, list_files
 
 SUFFIXES = (".wav", ".flac")
 MAX_FILE_BYTES = BYTES_PER_SAMPLE * SAMPLES + (1 << 20)
 _CONVERT = "Convert it to one channel of 16 bits: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`."
+_SHORTEN = "Cut it into shorter sounds."
 _INTACT = "Replace the file with an intact copy, or remove it."
 
 
@@ -43,10 +44,17 @@ def is_sound_table(path: str) -> bool:
 
 
 def list_sound_files(source: Sounds, defects: Defects) -> list[str]:
-    """List every file of a source: the sounds, and the table that names them."""
-    if not is_sound_table(source.path):
-        return list_files(source.path, defects)
-    return [source.path, *dict.fromkeys(file for _, file, _ in _iter_rows(source, defects))]
+    """List every file of a source: the sounds, and the table that names them.
+
+    Raises:
+        CorpusError: A sound is too large to be read: it is refused before its checksum is computed.
+    """
+    files = list_files(source.path, defects)
+    if is_sound_table(source.path):
+        files = [source.path, *dict.fromkeys(file for _, file, _ in _iter_rows(source, defects))]
+    for file in filter(is_sound_file, files):
+        check_size(file, MAX_FILE_BYTES, _SHORTEN)
+    return files
 
 
 def read_sound(path: str, defects: Defects | None = None) -> Sound:
@@ -58,7 +66,7 @@ def read_sound(path: str, defects: Defects | None = None) -> Sound:
     if not is_sound_file(path):
         what = f"This is not a sound file: its name does not end in {' or '.join(SUFFIXES)}."
         raise CorpusError(what, where=path, fix="Convert it: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`.")
-    content = read_whole(path, MAX_FILE_BYTES, "Cut it into shorter sounds.", defects)
+    content = read_whole(path, MAX_FILE_BYTES, _SHORTEN, defects)
     decode = _decode_flac if PurePosixPath(path).suffix.lower() == ".flac" else _decode_wav
     sound = decode(content, path)
     if not sound.samples:
@@ -112,7 +120,7 @@ def _check_format(channels: int, bits: int, rate: int, where: str) -> None:
 
 def _too_long(samples: int, where: str) -> CorpusError:
     what = f"The sound has {samples:,} samples; at most {SAMPLES:,} are read."
-    return CorpusError(what, where=where, fix="Cut it into shorter sounds.")
+    return CorpusError(what, where=where, fix=_SHORTEN)
 
 
 def _read_files(files: list[str], source: Sounds, defects: Defects) -> Iterator[Example]:
