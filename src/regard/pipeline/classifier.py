@@ -32,6 +32,13 @@ class Label(CompactRepr):
     probability: float
     probabilities: dict[str, float] = field(repr=False)
 
+    @staticmethod
+    def choose(labels: Sequence[str], probabilities: Sequence[float], best: int | None = None) -> "Label":
+        """Return the label of index `best`, by default the most probable one."""
+        if best is None:
+            best = max(range(len(probabilities)), key=probabilities.__getitem__)
+        return Label(labels[best], probabilities[best], dict(zip(labels, probabilities, strict=True)))
+
 
 @dataclass(frozen=True, repr=False)
 class Classification(Label):
@@ -109,7 +116,7 @@ class Classifier(Pipeline):
         for indices, logits in batches:
             for index, probabilities in zip(indices, logits.softmax(dim=-1).tolist(), strict=True):
                 results[index] = Classification(
-                    **vars(self._make_label(probabilities)), is_truncated=is_truncated[index]
+                    **vars(Label.choose(self.labels, probabilities)), is_truncated=is_truncated[index]
                 )
         return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
 
@@ -177,14 +184,9 @@ class Classifier(Pipeline):
     def _make_tags(self, logprobs: Tensor, constrained: bool) -> tuple[Label, ...]:
         probabilities = logprobs.exp().tolist()
         if self.tag_scheme is None or not constrained:
-            return tuple(self._make_label(row) for row in probabilities)
+            return tuple(Label.choose(self.labels, row) for row in probabilities)
         best = self.tag_scheme.decode(logprobs.cpu().double().numpy())
-        return tuple(self._make_label(row, tag) for row, tag in zip(probabilities, best, strict=True))
-
-    def _make_label(self, probabilities: list[float], best: int | None = None) -> Label:
-        if best is None:
-            best = max(range(len(probabilities)), key=probabilities.__getitem__)
-        return Label(self.labels[best], probabilities[best], dict(zip(self.labels, probabilities, strict=True)))
+        return tuple(Label.choose(self.labels, row, tag) for row, tag in zip(probabilities, best, strict=True))
 
     def _check_task(self, task: str, alternative: str) -> None:
         if self.settings.task != task:

@@ -66,10 +66,8 @@ class ImageClassifier(Pipeline):
         results: list[Label] = []
         for start in range(0, len(sequence), BATCH_IMAGES):
             batch = sequence[start : start + BATCH_IMAGES]
-            for probabilities in self._predict(np.stack([self._load(image) for image in batch])):
-                best = max(range(len(probabilities)), key=probabilities.__getitem__)
-                by_label = dict(zip(self.labels, probabilities, strict=True))
-                results.append(Label(self.labels[best], probabilities[best], by_label))
+            rows = self._predict(np.stack([self._load(image) for image in batch]))
+            results += [Label.choose(self.labels, row) for row in rows]
             report(len(batch))
         return results[0] if is_single else results
 

@@ -65,7 +65,7 @@ class SoundClassifier(Pipeline):
                 for index, row in zip(indices, rows, strict=True):
                     probabilities[index] = row
                 report(len(indices))
-            results += [self._make_label(row) for row in probabilities]
+            results += [Label.choose(self.labels, row) for row in probabilities]
         return results[0] if is_single else results
 
     def record(self, sound: AnySound) -> RecordedAttention:
@@ -83,11 +83,6 @@ class SoundClassifier(Pipeline):
         with torch.inference_mode(), eval_mode(self.model):
             probabilities: list[list[float]] = self.model(source, valid).float().softmax(dim=-1).tolist()
         return probabilities
-
-    def _make_label(self, probabilities: list[float]) -> Label:
-        best = max(range(len(probabilities)), key=probabilities.__getitem__)
-        by_label = dict(zip(self.labels, probabilities, strict=True))
-        return Label(self.labels[best], probabilities[best], by_label)
 
     def _describe_input(self) -> str:
         return f"sounds of {self.mel.rate or 'any number of'} samples per second"

@@ -174,7 +174,7 @@ class SoundPlan(CorpusPlan):
         return data.model_copy(update={"max_length": max_length, "batch_tokens": batch_tokens, "spec_augment": masks})
 
     def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
-        """Choose as for texts; an update has room for the longest sound."""
+        """Choose as for texts, but at least twice the frames of the longest sound per update."""
         budget = super()._choose_budget(recipe, epoch_tokens)
         update_tokens = 2 * self.max_frames
         if budget.update_tokens >= update_tokens:
