@@ -60,11 +60,16 @@ def read_results() -> list[Result]:
     return [Result(**row) for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["result"]]
 
 
-def score(result: Result, data: Path) -> float | None:
-    """Score the predictions of a result; None if its corpus is not there."""
-    gold = data / result.gold.removeprefix("data:") if result.gold.startswith("data:") else ROOT / result.gold
-    if result.gold.startswith("data:") and not gold.is_file():
-        return None
+def find_gold(result: Result, data: Path) -> Path | None:
+    """Return the file of correct outputs; None if it belongs to a corpus that is not there."""
+    if not result.gold.startswith("data:"):
+        return ROOT / result.gold
+    path = data / result.gold.removeprefix("data:")
+    return path if path.is_file() else None
+
+
+def score(result: Result, gold: Path) -> float:
+    """Score the predictions of a result."""
     expected = read_lines(gold)
     values = [score_file(result.metric or "", read_lines(ROOT / path), expected) for path in result.predictions]
     return statistics.mean(values)
@@ -97,9 +102,9 @@ def find_faults(results: Sequence[Result], data: Path) -> Iterator[str]:
         else:
             if bool(result.predictions) != bool(result.gold) or bool(result.gold) != bool(result.metric):
                 yield f"{result.figure}: predictions, gold and metric belong together"
-            elif result.predictions:
-                value = score(result, data)
-                if value is not None and f"{value:.2f}" != f"{result.value:.2f}":
+            elif result.predictions and (gold := find_gold(result, data)):
+                value = score(result, gold)
+                if f"{value:.2f}" != f"{result.value:.2f}":
                     yield f"{result.figure}: the table says {result.value:.2f}, the predictions have {value:.2f}"
             if f"{result.value:g}" not in (ROOT / result.page).read_text(encoding="utf-8"):
                 yield f"{result.figure}: {result.page} does not mention {result.value:g}"
@@ -138,7 +143,7 @@ def main() -> int:
     faults = list(find_faults(results, options.data))
     if new != page and not options.write:
         faults.append("docs/results.md differs from examples/results.toml: run python scripts/results.py --write")
-    missing = [result.figure for result in results if result.predictions and score(result, options.data) is None]
+    missing = [result.figure for result in results if result.predictions and not find_gold(result, options.data)]
     scored = sum(bool(result.predictions) for result in results) - len(missing)
     lines = [*faults, f"{scored} of {len(results)} figures scored again, {len(faults)} faults"]
     lines += [f"not scored, because {options.data} has no such corpus: {figure}" for figure in missing]
