@@ -56,7 +56,7 @@ class General(Score):
 
     def on_query(self, query: Tensor) -> Tensor:
         """Return q W; a dot product remains."""
-        return query @ self.weight  # (B, H, T, K)
+        return torch.einsum("bhtk,hkl->bhtl", query, self.weight)  # (B, H, T, K)
 
 
 class TanhScore(Score):
@@ -110,4 +110,6 @@ class Additive(TanhScore):
 
 def _multiply(heads: Tensor, weight: Tensor) -> Tensor:
     """Multiply every head by its matrix (H, hidden, K); fewer heads (B, G, S, K) are repeated: (B, H, S, hidden)."""
-    return heads.repeat_interleave(weight.size(0) // heads.size(1), dim=1) @ weight.transpose(1, 2)
+    heads = heads.repeat_interleave(weight.size(0) // heads.size(1), dim=1)
+    # Not `@`: it would repeat the matrices for every row, and its gradient would be one matrix per row.
+    return torch.einsum("bhsk,hak->bhsa", heads, weight)
