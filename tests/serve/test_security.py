@@ -225,7 +225,7 @@ def test_a_guard_answers_a_body_that_is_longer_than_it_says() -> None:
         async def send(message: dict[str, object]) -> None:
             sent.append(message)
 
-        guard = Guard(app, keys={}, open_routes=frozenset(), body_bytes=100, file_bytes=100, requests_per_minute=0)  # type: ignore[arg-type]
+        guard = Guard(app, keys={}, open_routes=frozenset(), body_bytes=100, upload_bytes={}, requests_per_minute=0)  # type: ignore[arg-type]
         scope = {"type": "http", "path": "/", "method": "POST", "headers": [], "client": ("a", 1)}
         await guard(scope, receive, send)  # type: ignore[arg-type]
 

@@ -34,12 +34,17 @@ def load_spectrogram(sound: AnySound, settings: Mel) -> Spectrogram:
         where = None if isinstance(sound, Sound) else fspath(sound)
         sound = read_sound(where) if where is not None else sound
         assert isinstance(sound, Sound)  # noqa: S101 - the file was read
-        if settings.rate not in (None, sound.rate):
-            what = f"The sound has {sound.rate:,} samples per second; the model reads {settings.rate:,}."
-            fix = f"Convert it: `ffmpeg -i IN -ac 1 -ar {settings.rate} -sample_fmt s16 OUT.wav`."
-            raise CorpusError(what, where=where, fix=fix)
+        check_rate(sound, settings, where)
         samples = np.frombuffer(sound.samples, "<i2")
     return normalise(log_mel(samples, settings), settings)
+
+
+def check_rate(sound: Sound, settings: Mel, where: str | None = None) -> None:
+    """Raise CorpusError if a sound has another sample rate than the model."""
+    if settings.rate not in (None, sound.rate):
+        what = f"The sound has {sound.rate:,} samples per second; the model reads {settings.rate:,}."
+        fix = f"Convert it: `ffmpeg -i IN -ac 1 -ar {settings.rate} -sample_fmt s16 OUT.wav`."
+        raise CorpusError(what, where=where, fix=fix)
 
 
 def as_sounds(sounds: AnySound | Sequence[AnySound]) -> tuple[list[AnySound], bool]:

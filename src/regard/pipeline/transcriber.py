@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import overload
 
@@ -97,7 +98,7 @@ class Transcriber(Pipeline):
         sequence, is_single = as_sounds(sounds)
         generator = make_generator(seed, self.device)
         results: list[GeneratedText] = []
-        with self._decoder.prepared(), torch.inference_mode():
+        with self.prepared(), torch.inference_mode():
             for start in range(0, len(sequence), CHUNK_SOUNDS):
                 chunk = [load_spectrogram(sound, self.mel) for sound in sequence[start : start + CHUNK_SOUNDS]]
                 texts: dict[int, GeneratedText] = {}
@@ -112,6 +113,10 @@ class Transcriber(Pipeline):
                     report(len(indices))
                 results += [texts[index] for index in range(len(chunk))]
         return results[0] if is_single else results
+
+    def prepared(self) -> AbstractContextManager[None]:
+        """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
+        return self._decoder.prepared()
 
     def _start(
         self, spectrograms: list[Spectrogram], max_length: int | None, generator: torch.Generator

@@ -23,6 +23,7 @@ from regard.serve.model import Options, ServedModel, TextRequest, split_text
 from regard.serve.schemas import DetectRequest, TranslateRequest
 from regard.serve.state import ServerState, answer_errors, check
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
+from regard.serve.uploads import refuse_invalid
 
 TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
@@ -327,8 +328,7 @@ async def _read_request(request: Request) -> TranslateRequest:
     except UnicodeError:  # a form may name any charset
         raise HTTPException(422, "The form cannot be decoded. Use UTF-8.") from None
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-        raise HTTPException(422, "; ".join(faults[:5])) from None
+        raise refuse_invalid(error) from None
 
 
 def _join_texts(results: list[GeneratedText], spaces: list[str], number: int) -> str:

@@ -6,9 +6,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from regard.base.errors import RegardError
 from regard.pipeline.classifier import Classifier
-from regard.pipeline.embedder import Embedder
+from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_classifier import ImageClassifier
@@ -32,6 +34,8 @@ class LoadedModel:
     """What a model folder holds."""
 
     pipeline: AnyPipeline
+    embedder: Embedder | None
+    """What gives the vectors of an encoder of text; it shares the weights of the pipeline."""
     temperature: float
     """Of the softmax, fitted so that probabilities are right as often as they say."""
     version: int
@@ -58,26 +62,48 @@ def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> Lo
         engine = "torch"
         logger.info("PyTorch runs %s: CTranslate2 cannot change adapters", folder)
     pipeline = load(folder, engine=engine, adapters=adapters)
-    if isinstance(pipeline, ImageClassifier | ImageGenerator | SoundClassifier | Transcriber):
-        media = "sound" if isinstance(pipeline, SoundClassifier | Transcriber) else "image"
-        commands = {ImageGenerator: ("generate", "image_generator"), Transcriber: ("transcribe", "transcriber")}
-        command, loader = commands.get(type(pipeline), ("label", f"{media}_classifier"))
-        fix = f"Use `regard {command}`, or regard.load_{loader} in Python."
-        raise RegardError(f"The server has no route for models of {media}s.", where=str(folder), fix=fix)
-    if isinstance(pipeline, FillMask | Classifier):
-        pipeline = load(folder, task="embed", adapters=adapters)  # an encoder gives vectors here, whatever its task
-    prepared = ExitStack()
-    if isinstance(pipeline, Translator | TextGenerator):
+    if isinstance(pipeline, ImageGenerator):
+        fix = "Use `regard generate`, or regard.load_image_generator in Python."
+        raise RegardError("The server has no route for models that generate images.", where=str(folder), fix=fix)
+    if isinstance(pipeline, FillMask):
+        pipeline = load(folder, task="embed", adapters=adapters)
+    path, prepared = find_model(folder), ExitStack()
+    embedder = _make_embedder(pipeline, path)
+    if isinstance(pipeline, Translator | TextGenerator | Transcriber):
         prepared.enter_context(pipeline.prepared())
+    _warm_up(pipeline)
+    if embedder is not None:
+        embedder.embed(list(WARM_UP_TEXTS))
+    version = path.stat().st_mtime_ns
+    return LoadedModel(pipeline, embedder, read_temperature(path), version, prepared, bool(adapters))
+
+
+def _make_embedder(pipeline: AnyPipeline, path: Path) -> Embedder | None:
+    """Return what gives vectors: every encoder of text, whatever its task; None for other models."""
+    if isinstance(pipeline, Classifier):
+        return Embedder(pipeline.model, pipeline.tokenizers, pipeline.settings, read_pooling(path))
+    return pipeline if isinstance(pipeline, Embedder) else None
+
+
+def _warm_up(pipeline: AnyPipeline) -> None:
+    """Run a model once."""
     if isinstance(pipeline, Translator):
         language = next(iter(pipeline.tokenizers.source.specials.languages), None)
         pipeline.translate(list(WARM_UP_TEXTS), max_length=4, target_language=language)
     elif isinstance(pipeline, TextGenerator):
         pipeline.generate(list(WARM_UP_TEXTS), max_new_tokens=2)
-    elif isinstance(pipeline, Embedder):
-        pipeline.embed(list(WARM_UP_TEXTS))
-    path = find_model(folder)
-    return LoadedModel(pipeline, read_temperature(path), path.stat().st_mtime_ns, prepared, bool(adapters))
+    elif isinstance(pipeline, Classifier):
+        texts = list(WARM_UP_TEXTS)
+        pipeline.tag(texts) if pipeline.settings.task == "tag" else pipeline.classify(texts)
+    elif isinstance(pipeline, ImageClassifier):
+        patch, channels = pipeline.patches.patch, pipeline.patches.channels
+        pipeline.classify(np.zeros((patch, patch, channels), np.uint8))
+    elif isinstance(pipeline, SoundClassifier | Transcriber):
+        silence = np.zeros(max(1, (pipeline.mel.rate or 0) // 4), np.int16)
+        if isinstance(pipeline, Transcriber):
+            pipeline.transcribe(silence, max_length=2)
+        else:
+            pipeline.classify(silence)
 
 
 def assign_adapters(settings: ServeSettings) -> dict[str, dict[str, Path]]:

@@ -9,17 +9,22 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from regard.base.errors import RegardError
+from regard.pipeline.classifier import Classifier, Label, TaggedText
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import AnyPipeline
 from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Sampling, Search
+from regard.pipeline.sound_classifier import SoundClassifier
+from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import with_alignment
 from regard.serve.batcher import Batcher, BatchStats
 from regard.serve.loaded import LoadedModel, load_model
+from regard.serve.media import Media, MediaPipeline, count_vectors, describe_input
 from regard.serve.metrics import Metrics
 from regard.serve.settings import ServeSettings
 from regard.store.adapter_folder import find_adapter
@@ -27,8 +32,19 @@ from regard.store.model_folder import find_model
 from regard.text.chat_template import ChatTemplate, find_chat_template, read_chat_template
 from regard.text.sentences import split_sentences
 
-Required = TypeVar("Required", Translator, TextGenerator, Embedder)
+Required = TypeVar("Required", bound=AnyPipeline)
 Value = TypeVar("Value")
+Result = GeneratedText | Label | TaggedText
+ROUTES = {
+    Translator.kind: "Use /translate.",
+    TextGenerator.kind: "Use /v1/completions.",
+    Embedder.kind: "Use /v1/embeddings.",
+    Classifier.kind: "Use /classify with texts.",
+    ImageClassifier.kind: "Use /classify with images.",
+    SoundClassifier.kind: "Use /classify with sounds.",
+    Transcriber.kind: "Use /v1/audio/transcriptions.",
+}
+"""What a model of each kind is for."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +105,7 @@ class ServedModel:
         self._loaded = load_model(folder, settings.engine, adapters)
         self._chat_templates = self._read_templates(self._loaded)
         queue = settings.queue
-        self.batcher: Batcher[_EncodedRequest, GeneratedText] = Batcher(
+        self.batcher: Batcher[_EncodedRequest | Media, Any] = Batcher(
             self._run,
             max_tokens=queue.batch_tokens,
             max_requests=queue.batch_texts,
@@ -152,17 +168,17 @@ class ServedModel:
     @property
     def translator(self) -> Translator:
         """The pipeline of a translation model; `RegardError` if the model has another task."""
-        return self._require(Translator)
+        return self.require_kind(Translator)
 
     @property
     def generator(self) -> TextGenerator:
         """The pipeline of a language model; `RegardError` if the model has another task."""
-        return self._require(TextGenerator)
+        return self.require_kind(TextGenerator)
 
     @property
     def embedder(self) -> Embedder:
         """The pipeline of an encoder; `RegardError` if the model has another task."""
-        return self._require(Embedder)
+        return self._loaded.embedder or self.require_kind(Embedder)
 
     def find_adapter(self, name: str | None) -> str | None:
         """Return the adapter that a client's name of a model means; None: the model as it is."""
@@ -176,10 +192,13 @@ class ServedModel:
         fix = "Use /v1/completions, or start the server with a template for this model."
         raise RegardError(f"The model '{adapter or self.name}' has no chat template.", fix=fix)
 
-    def _require(self, pipeline_class: type[Required]) -> Required:
-        if not isinstance(self.pipeline, pipeline_class):
-            raise RegardError(f"The model '{self.name}' is a {self.kind}, not a {pipeline_class.kind}.")
-        return self.pipeline
+    def require_kind(self, *classes: type[Required]) -> Required:
+        """Return the pipeline if it is one of these; `RegardError` if the model has another task."""
+        for pipeline_class in classes:
+            if isinstance(self.pipeline, pipeline_class):
+                return self.pipeline
+        expected = " or ".join(pipeline_class.kind for pipeline_class in classes)
+        raise RegardError(f"The model '{self.name}' is a {self.kind}, not a {expected}.", fix=ROUTES.get(self.kind))
 
     async def call(self, adapter: str | None, function: Callable[[], Value]) -> Value:
         """Run a function that uses the model between two batches, with an adapter."""
@@ -211,17 +230,34 @@ class ServedModel:
 
         return self.batcher.stream(parts)
 
-    async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[GeneratedText]:
-        """Answer the texts of one request, in batches with those of other clients."""
+    async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[Any]:
+        """Answer the texts of one request, in batches with those of other clients: generated texts, or labels."""
         loaded = self._loaded
         items = [_EncodedRequest(request, self._encode(request), loaded) for request in requests]
         source_tokens = [max(1, len(item.tokens)) for item in items]
         tokens = [
             count * self._count_rows(options, request) for count, request in zip(source_tokens, requests, strict=True)
         ]
+        return await self._submit(options, items, tokens, sum(source_tokens))
+
+    async def run_media(self, options: Options, media: Sequence[Media]) -> list[Any]:
+        """Answer the images or sounds of one request, in batches with those of other clients."""
+        vectors = [self.count_vectors([item]) for item in media]
+        tokens = [count * options.search.rows_per_text for count in vectors]
+        return await self._submit(options, media, tokens, sum(vectors))
+
+    async def _submit(
+        self, options: Options, items: Sequence[_EncodedRequest | Media], tokens: list[int], read_tokens: int
+    ) -> list[Any]:
         results = await self.batcher.submit_all(options, items, tokens=tokens, timeout=self.settings.queue.timeout)
-        self.count(sum(source_tokens), sum(len(result.tokens) for result in results))
+        self.count(read_tokens, sum(len(result.tokens) for result in results if isinstance(result, GeneratedText)))
         return results
+
+    def count_vectors(self, media: Sequence[Media]) -> int:
+        """Return how many vectors images or sounds become."""
+        pipeline = self.pipeline
+        assert isinstance(pipeline, MediaPipeline)  # noqa: S101 - its routes decoded them
+        return sum(count_vectors(pipeline, item) for item in media)
 
     def _count_rows(self, options: Options, request: TextRequest) -> int:
         """Return the rows of a batch that a text needs; raises `RegardError` for too many.
@@ -264,10 +300,21 @@ class ServedModel:
         """Return the probability of each token of a result whose request had `should_calibrate`."""
         return [math.exp(logprob) for logprob in result.logprobs]
 
-    def _run(self, key: Hashable, items: list[_EncodedRequest]) -> Sequence[GeneratedText]:
-        assert isinstance(key, Options)  # noqa: S101 - `run` makes it
+    def _run(self, key: Hashable, items: list[Any]) -> Sequence[Result]:
+        assert isinstance(key, Options)  # noqa: S101 - `run` and `run_media` make it
         self._loaded.activate(key.adapter)
+        pipeline = self.pipeline
+        if isinstance(pipeline, ImageClassifier | SoundClassifier):
+            return pipeline.classify(items)
+        if isinstance(pipeline, Transcriber):
+            return pipeline.transcribe(items, key.search, n_best=key.n_best)
+        return self._run_texts(key, items)
+
+    def _run_texts(self, key: Options, items: list[_EncodedRequest]) -> Sequence[Result]:
         requests = [item.request for item in items]
+        if isinstance(self.pipeline, Classifier):
+            texts = [request.text for request in requests]
+            return self.pipeline.tag(texts) if self.pipeline.settings.task == "tag" else self.pipeline.classify(texts)
         seeds = [request.seed for request in requests]
         if isinstance(self.pipeline, TextGenerator):
             texts = [request.text for request in requests]
@@ -351,5 +398,7 @@ def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:
         "owned_by": "regard",
         "task": model.pipeline.settings.task,
         "languages": list(model.languages),
+        "labels": list(getattr(model.pipeline, "labels", ())),
+        "input": describe_input(model.pipeline),
         "parameters": model.pipeline.parameters,
     }

@@ -89,3 +89,37 @@ class EmbeddingRequest(_Request):
     model: str
     input: Text | list[Text]
     encoding_format: Literal["float", "base64"] = "float"
+
+
+class ClassifyRequest(_Request):
+    """`POST /classify` with texts."""
+
+    input: Text | list[Text] = Field(examples=["A fine film."])
+    model: str | None = None
+
+
+class ClassifyFiles(_Request):
+    """`POST /classify` with images or sounds: the fields of the form beside the files."""
+
+    model: str | None = None
+
+
+class TranscriptionRequest(_Request):
+    """`POST /v1/audio/transcriptions`: the fields of the form beside the file."""
+
+    model: str | None = None
+    response_format: Literal["json", "text"] = "json"
+    temperature: float = Field(0, ge=0, le=1)
+    prompt: str = ""
+    stream: bool = False
+    # Regard's own:
+    beam_size: int | None = Field(None, ge=1)
+    alternatives: int = Field(0, ge=0)
+
+
+def describe_form(fields: type[BaseModel], *, is_list: bool = False) -> dict[str, Any]:
+    """Return the OpenAPI schema of a form with a file, or several, and these fields."""
+    schema = fields.model_json_schema()
+    file: dict[str, Any] = {"type": "string", "format": "binary"}
+    properties = {"file": {"type": "array", "items": file} if is_list else file, **schema["properties"]}
+    return schema | {"properties": properties, "required": ["file"]}

@@ -20,7 +20,6 @@ from starlette.requests import ClientDisconnect
 from regard.serve.disconnect import App, Message, Receive, Scope, Send, cancel_on_disconnect
 from regard.serve.settings import LOCAL_NAMES, hash_key
 
-FILE_ROUTES = frozenset({"/translate_file"})
 MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
 BODY_KEY_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "/languages"})  # LibreTranslate: `api_key`
 
@@ -35,7 +34,7 @@ class Guard:
             the address of this machine (DNS rebinding) and would then read every answer.
         open_routes: Paths that need no key.
         body_bytes: Maximum size of a body.
-        file_bytes: Maximum size of a body that holds a file.
+        upload_bytes: Maximum size of a body that holds files (multipart/form-data), for each route that takes them.
         requests_per_minute: Maximum rate of each key or address; 0: no limit.
         refuse: Called with the reason of every refused request, for metrics: "host", "key", "rate", "body".
     """
@@ -48,12 +47,12 @@ class Guard:
         hosts: frozenset[str] = LOCAL_NAMES,
         open_routes: frozenset[str],
         body_bytes: int,
-        file_bytes: int,
+        upload_bytes: Mapping[str, int],
         requests_per_minute: int,
         refuse: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.app, self.keys, self.hosts, self.open_routes = app, keys, hosts, open_routes
-        self.body_bytes, self.file_bytes, self.refuse = body_bytes, file_bytes, refuse
+        self.body_bytes, self.upload_bytes, self.refuse = body_bytes, upload_bytes, refuse
         self.rates = RateLimit(requests_per_minute) if requests_per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +67,8 @@ class Guard:
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
 
-        max_bytes = self.file_bytes if scope["path"] in FILE_ROUTES else self.body_bytes
+        has_files = headers.get(b"content-type", b"").startswith(b"multipart/form-data")
+        max_bytes = self.upload_bytes.get(scope["path"], self.body_bytes) if has_files else self.body_bytes
         is_refused = False
 
         async def send_with_id(message: Message) -> None:

@@ -48,8 +48,8 @@ def run_server(settings: ServeSettings) -> None:
 
 def make_limits(settings: ServeSettings) -> ConnectionLimits:
     """Return what a connection may take; a body in chunks has more bytes than its content."""
-    deadlines = settings.deadlines
-    message_bytes = 2 * settings.limits.file_bytes + MAX_HEADER_BYTES
+    deadlines, limits = settings.deadlines, settings.limits
+    message_bytes = 2 * max(limits.file_bytes, limits.media_bytes) + MAX_HEADER_BYTES
     return ConnectionLimits(deadlines.headers, deadlines.body, message_bytes, MAX_CONNECTIONS)
 
 

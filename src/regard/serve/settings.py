@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from regard.base.errors import RegardError
+from regard.base.limits import PIXELS
 from regard.config.toml_file import SettingsFile, parse_settings, read_toml
 
 ENVIRONMENT_PREFIX = "REGARD_SERVE_"
@@ -31,12 +32,18 @@ class Limits(_Table):
     """Bytes of a request's body: enough for `characters`, however they are written."""
     file_bytes: PositiveInt = 2_000_000
     """Bytes of a request's body of `/translate_file`."""
+    media_bytes: PositiveInt = 10_000_000
+    """Bytes of a request's body with images or sounds."""
+    files: PositiveInt = 16
+    """Images or sounds in a request."""
+    pixels: Annotated[int, Field(gt=0, le=PIXELS)] = 1 << 24
+    """Pixels of an image before it is scaled to the size that the model reads: 4096 x 4096."""
     characters: PositiveInt = 10_000
     """Characters of all texts of a request."""
     texts: PositiveInt = 64
     """Texts in a request."""
     tokens: PositiveInt = 4096
-    """Tokens of a prompt, or of a text to embed."""
+    """Tokens of a prompt, or of a text to embed or to label; patches of an image, vectors of a sound (20 ms each)."""
     sentence_tokens: PositiveInt = 512
     """Tokens of a sentence to translate; its translation has at most `max_length_ratio` times as many, and 50."""
     file_lines: PositiveInt = 20_000
@@ -58,12 +65,14 @@ class Queue(_Table):
     """How requests wait and join batches."""
 
     max_waiting: PositiveInt = 256
-    """Texts that wait for one model; more are answered with 429."""
+    """Texts, images or sounds that wait for one model; more are answered with 429."""
     batch_tokens: PositiveInt = 8192
     """Token budget of a batch, padding and beams included."""
     batch_texts: PositiveInt = 32
     window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
     """Milliseconds to wait, after a batch, for the next one of the clients that it answered."""
+    uploads: PositiveInt = 16
+    """Requests with images or sounds that are received and decoded at a time; more are answered with 429."""
     timeout: PositiveFloat = 60.0
     """Seconds that a request may wait for its start; then it is answered with 503."""
 

@@ -10,19 +10,26 @@ from typing import Any
 from fastapi import HTTPException
 
 from regard.base.errors import RegardError
+from regard.pipeline.classifier import Classifier
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_classifier import ImageClassifier
+from regard.pipeline.sound_classifier import SoundClassifier
+from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, TooManyItemsError
 from regard.serve.loaded import assign_adapters
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeSettings
+from regard.serve.uploads import Uploads
 
 logger = logging.getLogger("regard.serve")
 QUEUED_ROUTES = {
-    b"/translate": Translator.kind,
-    b"/v1/completions": TextGenerator.kind,
-    b"/v1/chat/completions": TextGenerator.kind,
+    b"/translate": (Translator.kind,),
+    b"/v1/completions": (TextGenerator.kind,),
+    b"/v1/chat/completions": (TextGenerator.kind,),
+    b"/v1/audio/transcriptions": (Transcriber.kind,),
+    b"/classify": (Classifier.kind, ImageClassifier.kind, SoundClassifier.kind),
 }
 
 
@@ -30,13 +37,13 @@ class ServerState:
     """The models of a server and their life: load, warm up, reload, drain."""
 
     def __init__(self, settings: ServeSettings) -> None:
-        self.settings, self.metrics = settings, Metrics()
+        self.settings, self.metrics, self.uploads = settings, Metrics(), Uploads(settings)
         self.models: dict[str, ServedModel] = {}
         self.is_ready = False
         self.failure: RegardError | None = None
         """Why the server cannot start."""
         self._reloading = asyncio.Lock()
-        self._arriving = Counter[str]()
+        self._arriving = Counter[tuple[str, ...]]()
 
     async def start(self) -> None:
         """Load and warm up all models; the server is ready afterwards."""
@@ -59,6 +66,7 @@ class ServerState:
         """Refuse new requests and finish those that were accepted."""
         self.is_ready = False
         await asyncio.gather(*(model.batcher.stop() for model in self.models.values()))
+        self.uploads.stop()
 
     async def _load(self, name: str, folder: Path, adapters: dict[str, Path]) -> ServedModel:
         model = await asyncio.to_thread(ServedModel, name, folder, self.settings, self.metrics, adapters)
@@ -66,8 +74,8 @@ class ServerState:
         logger.info("model %s is ready: %s%s", name, model.pipeline, "".join(f", adapter {name}" for name in adapters))
         return model
 
-    def find(self, name: str | None, kind: str | None = None) -> ServedModel:
-        """Return a model by its name or that of one of its adapters; without a name the first one (of a kind).
+    def find(self, name: str | None, *kinds: str) -> ServedModel:
+        """Return a model by its name or that of one of its adapters; without a name the first one of these kinds.
 
         Raises:
             HTTPException: 404: there is no such model; 503: models are not loaded yet.
@@ -80,9 +88,9 @@ class ServerState:
                     return model
             names = [name for model in self.models.values() for name in (model.name, *model.adapters)]
             raise HTTPException(404, f"There is no such model. Models: {', '.join(names)}.")
-        models = [model for model in self.models.values() if kind is None or model.kind == kind]
+        models = [model for model in self.models.values() if not kinds or model.kind in kinds]
         if not models:
-            raise HTTPException(404, f"This server has no {kind}.")
+            raise HTTPException(404, f"This server has no {' or '.join(kinds)}.")
         return models[0]
 
     def refuse_early(self, path: bytes) -> bool:
@@ -91,17 +99,17 @@ class ServerState:
         Many requests may arrive at the same moment, before the first of them is in the queue: each that is not refused
         counts as one that waits until the event loop has run it.
         """
-        kind = QUEUED_ROUTES.get(path)
-        models = [model for model in self.models.values() if model.kind == kind]
-        if kind is None or not models:
+        kinds = QUEUED_ROUTES.get(path, ())
+        models = [model for model in self.models.values() if model.kind in kinds]
+        if not models:
             return False
-        if all(model.batcher.free <= self._arriving[kind] for model in models):
+        if all(model.batcher.free <= self._arriving[kinds] for model in models):
             self.metrics.refused.labels("queue").inc()
             return True
-        if not self._arriving[kind]:
+        if not self._arriving[kinds]:
             loop = asyncio.get_running_loop()
-            loop.call_soon(loop.call_soon, self._arriving.pop, kind)  # after the next turn of the event loop
-        self._arriving[kind] += 1
+            loop.call_soon(loop.call_soon, self._arriving.pop, kinds)  # after the next turn of the event loop
+        self._arriving[kinds] += 1
         return False
 
     def check_texts(self, texts: list[str], n: int, phrases: Sequence[str] = ()) -> None:

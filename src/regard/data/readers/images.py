@@ -56,8 +56,17 @@ def is_image_file(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in SUFFIXES
 
 
-def decode_image(content: bytes, source: Images, where: str, defects: Defects | None = None) -> Image:
+def decode_image(
+    content: bytes, source: Images, where: str, defects: Defects | None = None, *, max_pixels: int = PIXELS
+) -> Image:
     """Decode an image file and bring it to the size and channels of the source.
+
+    Args:
+        content: Bytes of the file.
+        source: Size and channels of the result.
+        where: Name of the file in errors.
+        defects: Where transparency is counted.
+        max_pixels: An image whose header claims more pixels is refused before they are decoded.
 
     Raises:
         CorpusError: The content is no image, damaged or too large.
@@ -68,11 +77,11 @@ def decode_image(content: bytes, source: Images, where: str, defects: Defects | 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pillow.DecompressionBombWarning)  # the limit below is lower
             picture = pillow.open(BytesIO(content), formats=FORMATS)
-            _check_size(picture.height, picture.width, where)
+            _check_size(picture.height, picture.width, where, max_pixels)
             picture.load()
             picture = operations.exif_transpose(picture)
     except pillow.DecompressionBombError:
-        raise _too_large(where) from None
+        raise _too_large(where, max_pixels) from None
     except pillow.UnidentifiedImageError:
         what = f"This is not an image in one of the formats {', '.join(FORMATS)}."
         raise CorpusError(what, where=where, fix="Convert it to PNG, or remove it.") from None
@@ -99,15 +108,15 @@ def _resize(picture: Any, channels: int, source: Images) -> Image:
     return Image(channels, picture.height, picture.width, b"".join(bands))
 
 
-def _check_size(height: int, width: int, where: str) -> None:
-    if height * width > PIXELS:
-        raise _too_large(where, f"{width:,} x {height:,} pixels")
+def _check_size(height: int, width: int, where: str, max_pixels: int = PIXELS) -> None:
+    if height * width > max_pixels:
+        raise _too_large(where, max_pixels, f"{width:,} x {height:,} pixels")
     if not height or not width:
         raise CorpusError("The image has no pixels.", where=where, fix=_INTACT)
 
 
-def _too_large(where: str, size: str = "The image") -> CorpusError:
-    what = f"{size} {'is' if size == 'The image' else 'are'} more than {PIXELS:,} pixels."
+def _too_large(where: str, max_pixels: int, size: str = "The image") -> CorpusError:
+    what = f"{size} {'is' if size == 'The image' else 'are'} more than {max_pixels:,} pixels."
     return CorpusError(what, where=where, fix="Scale the image down, or remove it.")
 
 

@@ -20,6 +20,7 @@ from regard.data.readers.table import read_rows
 from regard.data.readers.text_files import is_url, list_files
 
 SUFFIXES = (".wav", ".flac")
+FLAC = b"fLaC"  # the first bytes of a .flac file
 MAX_FILE_BYTES = BYTES_PER_SAMPLE * SAMPLES + (1 << 20)
 _CONVERT = "Convert it to one channel of 16 bits: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`."
 _SHORTEN = "Cut it into shorter sounds."
@@ -66,36 +67,52 @@ def read_sound(path: str, defects: Defects | None = None) -> Sound:
     if not is_sound_file(path):
         what = f"This is not a sound file: its name does not end in {' or '.join(SUFFIXES)}."
         raise CorpusError(what, where=path, fix="Convert it: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`.")
-    content = read_whole(path, MAX_FILE_BYTES, _SHORTEN, defects)
-    decode = _decode_flac if PurePosixPath(path).suffix.lower() == ".flac" else _decode_wav
-    sound = decode(content, path)
+    return decode_sound(read_whole(path, MAX_FILE_BYTES, _SHORTEN, defects), path)
+
+
+def decode_sound(content: bytes, where: str, *, max_samples: int = SAMPLES) -> Sound:
+    """Decode a .wav or .flac file; its name or its first bytes decide which it is.
+
+    Args:
+        content: Bytes of the file.
+        where: Name of the file in errors.
+        max_samples: A sound of more samples is refused before they are decoded.
+
+    Raises:
+        CorpusError: The file is damaged, too long, or has other samples than one channel of 16 bits.
+    """
+    is_flac = content.startswith(FLAC) or where.lower().endswith(".flac")
+    decode = _decode_flac if is_flac else _decode_wav
+    sound = decode(content, where, max_samples)
     if not sound.samples:
-        raise CorpusError("The sound has no samples.", where=path, fix="Remove the file.")
+        raise CorpusError("The sound has no samples.", where=where, fix="Remove the file.")
     return sound
 
 
-def _decode_wav(content: bytes, where: str) -> Sound:
+def _decode_wav(content: bytes, where: str, max_samples: int) -> Sound:
     try:
         with wave.open(BytesIO(content)) as file:
             parameters = file.getparams()
             _check_format(parameters.nchannels, 8 * parameters.sampwidth, parameters.framerate, where)
-            samples = file.readframes(min(parameters.nframes, SAMPLES + 1))
+            samples = file.readframes(min(parameters.nframes, max_samples + 1))
     except (wave.Error, EOFError, RuntimeError, struct.error, ValueError, OverflowError) as error:
         what = f"This is not a .wav file that can be read: {str(error) or 'it ends within its header'}."
         raise CorpusError(what, where=where, fix=f"{_CONVERT} If it is damaged, replace it.") from error
     n_samples = len(samples) // BYTES_PER_SAMPLE
+    if n_samples > max_samples:
+        raise _too_long(parameters.nframes, where, max_samples)
     if n_samples < parameters.nframes:
         what = f"The header announces {parameters.nframes:,} samples, but the file ends after {n_samples:,}."
         raise CorpusError(what, where=where, fix=_INTACT)
     return Sound(parameters.framerate, samples)
 
 
-def _decode_flac(content: bytes, where: str) -> Sound:
+def _decode_flac(content: bytes, where: str, max_samples: int) -> Sound:
     soundfile = import_optional("soundfile", "sounds", "Reading .flac")
     try:
         with soundfile.SoundFile(BytesIO(content)) as file:
-            if file.frames > SAMPLES:
-                raise _too_long(file.frames, where)
+            if file.frames > max_samples:
+                raise _too_long(file.frames, where, max_samples)
             bits = {"PCM_S8": 8, "PCM_16": 16, "PCM_24": 24}.get(file.subtype, 0)
             _check_format(file.channels, bits, file.samplerate, where)
             samples = file.read(dtype="int16")
@@ -118,8 +135,8 @@ def _check_format(channels: int, bits: int, rate: int, where: str) -> None:
         raise CorpusError(what, where=where, fix=_INTACT)
 
 
-def _too_long(samples: int, where: str) -> CorpusError:
-    what = f"The sound has {samples:,} samples; at most {SAMPLES:,} are read."
+def _too_long(samples: int, where: str, max_samples: int) -> CorpusError:
+    what = f"The sound has {samples:,} samples; at most {max_samples:,} are read."
     return CorpusError(what, where=where, fix=_SHORTEN)
 
 

@@ -1,0 +1,67 @@
+"""Images and sounds as the models of a server read them: decoded within limits, and counted in vectors."""
+
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.base.limits import SAMPLES
+from regard.config.sources import Images
+from regard.data.example import Image, Sound
+from regard.data.readers.images import decode_image
+from regard.data.readers.sounds import decode_sound
+from regard.pipeline.image_classifier import ImageClassifier
+from regard.pipeline.load import AnyPipeline
+from regard.pipeline.sound_classifier import SoundClassifier
+from regard.pipeline.sound_input import check_rate
+from regard.pipeline.transcriber import Transcriber
+from regard.serve.settings import Limits
+
+MediaPipeline = ImageClassifier | SoundClassifier | Transcriber
+Media = Image | Sound
+
+
+def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: Limits) -> Media:
+    """Decode the image or sound that a model reads.
+
+    What a header claims is compared with the limits first: neither an image of 100,000 x 100,000 pixels nor a .flac
+    file of hours of silence is decoded.
+
+    Raises:
+        RegardError: The content is no such file, damaged, too large, or has another sample rate than the model reads.
+    """
+    if isinstance(pipeline, ImageClassifier):
+        patches = pipeline.patches
+        target = Images(path=where, size=patches.size, channels=1 if patches.channels == 1 else 3)
+        media: Media = decode_image(content, target, where, max_pixels=limits.pixels)
+    else:
+        media = decode_sound(content, where, max_samples=_count_samples(pipeline, limits.tokens))
+        check_rate(media, pipeline.mel, where)
+    vectors = count_vectors(pipeline, media)
+    if vectors > limits.tokens:
+        what = f"An image may have {limits.tokens:,} patches, this one has {vectors:,}."
+        raise RegardError(what, fix="Scale it down.")
+    return media
+
+
+def count_vectors(pipeline: MediaPipeline, media: Media) -> int:
+    """Return how many vectors an image or a sound becomes."""
+    if isinstance(pipeline, ImageClassifier):
+        assert isinstance(media, Image)  # noqa: S101 - `decode_media` made it
+        return pipeline.patches.count_vectors(media.height, media.width)
+    assert isinstance(media, Sound)  # noqa: S101 - `decode_media` made it
+    return pipeline.mel.count_vectors(max(1, len(media) // pipeline.mel.hop_samples))
+
+
+def describe_input(pipeline: AnyPipeline) -> dict[str, Any]:
+    """Return what a model reads, for `/v1/models`: text, or the images or sounds that it was trained with."""
+    if isinstance(pipeline, ImageClassifier):
+        return {"kind": "image", "size": pipeline.patches.size, "channels": pipeline.patches.channels}
+    if isinstance(pipeline, SoundClassifier | Transcriber):
+        return {"kind": "sound", "rate": pipeline.mel.rate}
+    return {"kind": "text"}
+
+
+def _count_samples(pipeline: SoundClassifier | Transcriber, max_vectors: int) -> int:
+    """Return how many samples a sound may have, so that it becomes at most `max_vectors`."""
+    positions = pipeline.settings.encoder.max_positions
+    vectors = max_vectors if positions is None else min(max_vectors, positions)
+    return min(SAMPLES, vectors * pipeline.mel.frames * pipeline.mel.hop_samples)

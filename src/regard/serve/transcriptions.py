@@ -1,0 +1,76 @@
+"""Route of OpenAI: /v1/audio/transcriptions."""
+
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+
+from regard.data.example import Sound
+from regard.pipeline.results import GeneratedText
+from regard.pipeline.search import Beam
+from regard.pipeline.transcriber import Transcriber
+from regard.serve.media import Media
+from regard.serve.model import Options
+from regard.serve.schemas import TranscriptionRequest, describe_form
+from regard.serve.state import ServerState, answer_errors, check
+
+ROUTE = "/v1/audio/transcriptions"
+DEFAULT_BEAM = 5
+
+
+def make_router(state: ServerState) -> APIRouter:
+    """Return the route."""
+    router = APIRouter(tags=["OpenAI"])
+
+    @router.post(
+        ROUTE,
+        summary="Transcribe a sound",
+        openapi_extra={
+            "requestBody": {"content": {"multipart/form-data": {"schema": describe_form(TranscriptionRequest)}}}
+        },
+    )
+    async def transcribe(request: Request) -> Response:
+        async with state.uploads.receive(request) as upload:
+            fields = upload.read_fields(TranscriptionRequest)
+            if len(upload.files) > 1:
+                raise HTTPException(422, "One sound at a time can be transcribed.")
+            _check_fields(state, fields)
+            name = fields.model or None
+            served = state.find(name, Transcriber.kind)
+            transcriber = check(lambda: served.require_kind(Transcriber))
+            media = await state.uploads.decode(transcriber, upload.files)
+        n_best = fields.alternatives + 1
+        search = Beam(max(fields.beam_size or DEFAULT_BEAM, n_best))
+        options = Options(search, n_best, adapter=served.find_adapter(name))
+        (result,) = await answer_errors(served.run_media(options, media))
+        if fields.response_format == "text":
+            return PlainTextResponse(f"{result.text}\n")
+        return JSONResponse(_answer(result, media, fields))
+
+    return router
+
+
+def _check_fields(state: ServerState, fields: TranscriptionRequest) -> None:
+    """Refuse what these models cannot do: an answer without it would not be what the client asked for."""
+    limits = state.settings.limits
+    for name, value, limit in (
+        ("beams", fields.beam_size or 1, limits.beam_size),
+        ("alternatives", fields.alternatives + 1, limits.n),
+    ):
+        if value > limit:
+            raise HTTPException(422, f"A request may have {limit:,} {name}, this one has {value:,}.")
+    for name, is_given in (
+        ("temperature", fields.temperature > 0),
+        ("prompt", bool(fields.prompt)),
+        ("stream", fields.stream),
+    ):
+        if is_given:
+            raise HTTPException(422, f"This server transcribes by beam search, without {name}. Leave it out.")
+
+
+def _answer(result: GeneratedText, media: list[Media], fields: TranscriptionRequest) -> dict[str, Any]:
+    seconds = sum(len(sound) / sound.rate for sound in media if isinstance(sound, Sound))
+    answer: dict[str, Any] = {"text": result.text, "usage": {"type": "duration", "seconds": round(seconds, 3)}}
+    if fields.alternatives:
+        answer["alternatives"] = [alternative.text for alternative in result.alternatives]
+    return answer

@@ -1,0 +1,100 @@
+"""Files that clients send: received and decoded a few requests at a time, so that their memory is bounded.
+
+A body of more than a megabyte waits on disk. One thread decodes: what a decoder allocates is needed once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fastapi import HTTPException, Request
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import UploadFile
+
+from regard.base.errors import RegardError
+from regard.serve.media import Media, MediaPipeline, decode_media
+from regard.serve.settings import ServeSettings
+
+MAX_FIELDS = 50
+MAX_FIELD_BYTES = 10_000
+Fields = TypeVar("Fields", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Upload:
+    """The fields and files of a form."""
+
+    fields: dict[str, str]
+    files: list[UploadFile]
+
+    def read_fields(self, schema: type[Fields]) -> Fields:
+        """Return the fields of the form in the form of a request; wrong ones are answered with 422."""
+        try:
+            return schema.model_validate(self.fields)
+        except ValidationError as error:
+            raise refuse_invalid(error) from None
+
+
+class Uploads:
+    """Receives and decodes the files of all requests of a server."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self._settings, self._open = settings, 0
+        self._decoder = ThreadPoolExecutor(1, thread_name_prefix="decoder")
+
+    @asynccontextmanager
+    async def receive(self, request: Request) -> AsyncIterator[Upload]:
+        """Receive a form with files; they are there until the end of the context.
+
+        Raises:
+            HTTPException: 429: too many forms are received; 413: too many files; 422: the form has none.
+        """
+        if self._open >= self._settings.queue.uploads:
+            raise HTTPException(429, "Too many files arrive at the same time.", {"Retry-After": "1"})
+        self._open += 1
+        max_files = self._settings.limits.files
+        try:
+            async with request.form(
+                max_files=max_files + 1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES
+            ) as form:
+                files = [value for value in form.getlist("file") if not isinstance(value, str)]
+                if len(files) > max_files:
+                    raise HTTPException(413, f"A request may have {max_files} files.")
+                if not files:
+                    raise HTTPException(422, "A file is missing. Send it as curl does: -F file=@FILE.")
+                yield Upload({name: value for name, value in form.items() if isinstance(value, str)}, files)
+        except UnicodeError:  # a form may name any charset
+            raise HTTPException(422, "The form cannot be decoded. Use UTF-8.") from None
+        finally:
+            self._open -= 1
+
+    async def decode(self, pipeline: MediaPipeline, files: list[UploadFile]) -> list[Media]:
+        """Decode files, one after another, for a model.
+
+        Raises:
+            HTTPException: 422: a file cannot be read, or is too large.
+        """
+        loop, limits, media = asyncio.get_running_loop(), self._settings.limits, list[Media]()
+        for number, file in enumerate(files, 1):
+            content = await file.read()
+            try:
+                media.append(
+                    await loop.run_in_executor(self._decoder, decode_media, pipeline, content, "the file", limits)
+                )
+            except RegardError as error:
+                where = f"File {number}: " if len(files) > 1 else ""
+                raise HTTPException(422, f"{where}{error.what} {error.fix or ''}".strip()) from None
+        return media
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._decoder.shutdown()
+
+
+def refuse_invalid(error: ValidationError) -> HTTPException:
+    """Return the answer to a request with wrong fields."""
+    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+    return HTTPException(422, "; ".join(faults[:5]))
