@@ -5,12 +5,13 @@ checksums of its files are computed. Both read the corpus once. A resumed run is
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from regard.base.errors import RegardError
 from regard.config.run import AnySource, Run
 from regard.data.corpus import Corpus
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
-from regard.data.example import Defects, FileInfo
+from regard.data.example import Defects, Example, FileInfo
 
 
 def check_run(run: Run) -> tuple[TrainingVerdict, dict[str, FileInfo]]:
@@ -21,8 +22,15 @@ def check_run(run: Run) -> tuple[TrainingVerdict, dict[str, FileInfo]]:
         corpus = Corpus(sources)
         corpus.check_regular_files()
         for index, example in corpus.examples(defects):
-            add(index, example)
+            add(index, _join_response(example) if run.model.task == "continue" else example)
     return check.judge(), defects.file_infos
+
+
+def _join_response(example: Example) -> Example:
+    """Make one text of a prompt and its response: they are no translations, and equal prompts alone are no leakage."""
+    if example.target is None:
+        return example
+    return replace(example, source=f"{example.source} {example.target}", target=None)
 
 
 def review_verdict(

@@ -56,7 +56,7 @@ def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus
 
     if run.reads_sounds:
         return TokenizerPair.joint(learn(iter_texts(_get_target), settings))
-    if run.model.task == "embed":  # one encoder reads both sides
+    if run.model.task in ("embed", "continue"):  # one encoder, or decoder, reads both sides
         return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
     if run.model.family != "encoder_decoder" or run.model.task != "translate":
         return TokenizerPair.joint(learn(iter_texts(_get_source), settings))
