@@ -6,6 +6,7 @@ export interface Model {
   task: string;
   languages: string[];
   parameters: number;
+  input: { kind: "text" | "image" | "sound"; size?: [number, number] | null; channels?: number; rate?: number };
 }
 
 /** What the server says about a request that it did not answer. */

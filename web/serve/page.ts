@@ -1,9 +1,10 @@
-// The page at `/` of `regard serve`: translate or continue a text with the models of this server.
+// The page at `/` of `regard serve`: translate, continue, label or transcribe with the models of this server.
 
 import { fill, h, select } from "../dom.ts";
 import { makeGenerator } from "../generator.ts";
 import { nameLanguage } from "../languages.ts";
 import { request, stream, type Model } from "./api.ts";
+import { makeLabeller, makeTranscriber } from "./media.ts";
 import { makeTranslator } from "./translator.ts";
 
 const title = h("h1", {}, "Regard");
@@ -13,7 +14,7 @@ const main = h("main", {});
 const footer = h(
   "footer",
   { class: "small" },
-  "What you type goes to this server only. For programs: ",
+  "What you type or choose goes to this server only. For programs: ",
   h("a", { href: "openapi.json" }, "openapi.json"),
   ".",
 );
@@ -25,7 +26,7 @@ async function start(): Promise<void> {
     const { data } = await (await request("v1/models")).json();
     const models = (data as Model[]).filter((model) => model.task in VIEWS);
     if (models.length === 0) {
-      about.textContent = "No model of this server translates or continues texts.";
+      about.textContent = "This page has no view for the models of this server.";
       return;
     }
     show(models, models[0].id);
@@ -38,6 +39,14 @@ async function start(): Promise<void> {
 const VIEWS: Record<string, (model: Model) => Node[]> = {
   translate: makeTranslator,
   continue: makeServedGenerator,
+  classify: makeLabeller,
+  tag: makeLabeller,
+  transcribe: makeTranscriber,
+};
+const TITLES: Record<string, string> = {
+  continue: "Continue a text",
+  tag: "Tag words",
+  transcribe: "Transcribe a sound",
 };
 
 function show(models: Model[], id: string): void {
@@ -49,8 +58,9 @@ function show(models: Model[], id: string): void {
       select("Model ", names, id, (chosen) => show(models, chosen)),
     );
   const [from, to] = model.languages.map(nameLanguage);
-  title.textContent =
-    model.task === "continue" ? "Continue a text" : model.languages.length === 2 ? `${from} to ${to}` : "Translation";
+  const translation = model.languages.length === 2 ? `${from} to ${to}` : "Translation";
+  const labels = `Label ${model.input.kind === "image" ? "an image" : `a ${model.input.kind}`}`;
+  title.textContent = TITLES[model.task] ?? (model.task === "classify" ? labels : translation);
   document.title = `${title.textContent} · Regard`;
   about.textContent = `${model.id}, ${(model.parameters / 1e6).toPrecision(2)} million parameters`;
   fill(main, ...VIEWS[model.task](model));

@@ -1,4 +1,4 @@
-// The page at `/` of a real `regard serve` with keys and two small models.
+// The page at `/` of a real `regard serve` with keys and small models.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -16,6 +16,10 @@ const SOURCE = "Two young men are outside near many bushes.";
 const TARGET = "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.";
 const KEY = "page-test-key";
 const authorization = `Basic ${Buffer.from(`page:${KEY}`).toString("base64")}`;
+const DOT = Buffer.from(
+  "424d3a0000000000000036000000280000000100000001000000010018000000000004000000130b0000130b000000000000000000002040c000",
+  "hex",
+); // one orange pixel as a BMP file
 const folder = mkdtempSync(join(tmpdir(), "serve-"));
 let browser, server, url, context, page;
 const problems = [];
@@ -63,6 +67,23 @@ function findPort() {
       probe.close(() => resolve(port));
     }),
   );
+}
+
+function makeWav(rate, samples) {
+  const file = Buffer.alloc(44 + 2 * samples);
+  file.write("RIFF", 0);
+  file.writeUInt32LE(36 + 2 * samples, 4);
+  file.write("WAVEfmt ", 8);
+  file.writeUInt32LE(16, 16);
+  file.writeUInt16LE(1, 20);
+  file.writeUInt16LE(1, 22);
+  file.writeUInt32LE(rate, 24);
+  file.writeUInt32LE(2 * rate, 28);
+  file.writeUInt16LE(2, 32);
+  file.writeUInt16LE(16, 34);
+  file.write("data", 36);
+  file.writeUInt32LE(2 * samples, 40);
+  return file;
 }
 
 const ask = (path, body) =>
@@ -231,6 +252,37 @@ test("a language model continues a text, and stops", async () => {
   assert.deepEqual(problems, []);
 });
 
+test("a chosen image gets its labels, a chosen sound its transcript, and a wrong file an explanation", async () => {
+  await openPage();
+  await page.getByLabel("Model").selectOption("shapes");
+  await page.waitForSelector("#file");
+  const choose = (name, content) => page.setInputFiles("#file", { name, mimeType: "", buffer: content });
+  await choose("dot.bmp", DOT);
+  await page.waitForSelector(".labels");
+  const form = new FormData();
+  form.append("model", "shapes");
+  form.append("file", new Blob([DOT]));
+  const answer = await fetch(`${url}classify`, { method: "POST", body: form, headers: { authorization } });
+  const { probabilities } = (await answer.json()).data[0];
+  const expected = Object.entries(probabilities).sort((a, b) => b[1] - a[1]);
+  const cells = await page.locator(".labels tr").allTextContents();
+  assert.deepEqual(
+    cells,
+    expected.map(([label, value]) => `${label}${(100 * value).toFixed(1)} %`),
+  );
+  assert.equal(await page.locator(".preview img").evaluate((image) => image.naturalWidth), 1);
+  assert.equal(await page.locator(".output img").count(), 0);
+  await page.getByLabel("Model").selectOption("speech");
+  await choose("silence.wav", makeWav(8000, 2400));
+  await page.waitForFunction(() => /\d s$/.test(document.querySelector("main > p").textContent));
+  assert.equal(await page.locator(".preview audio").count(), 1);
+  assert.deepEqual(problems, []);
+  await choose("fast.wav", makeWav(16000, 2400));
+  await page.waitForFunction(() => /ffmpeg/.test(document.querySelector("main > p").textContent));
+  assert.equal(await output().textContent(), "");
+  problems.length = 0; // the browser itself reports the answer 422
+});
+
 test("hostile text does nothing, and the page fits 400 px", async () => {
   await openPage({ width: 400 });
   await input().fill(`${HOSTILE.join(".\n")}. ${SOURCE}`);
@@ -268,8 +320,14 @@ for (const { width, scheme } of [
     await word("Männer").click();
     await page.waitForSelector(".alternatives button");
     const views = [await page.evaluate((options) => window.axe.run(options), AXE)];
-    await page.getByLabel("Model").selectOption("writer");
-    views.push(await page.evaluate((options) => window.axe.run(options), AXE));
+    for (const model of ["writer", "shapes"]) {
+      await page.getByLabel("Model").selectOption(model);
+      if (model === "shapes") {
+        await page.setInputFiles("#file", { name: "dot.bmp", mimeType: "", buffer: DOT });
+        await page.waitForSelector(".labels");
+      }
+      views.push(await page.evaluate((options) => window.axe.run(options), AXE));
+    }
     const serious = views.flatMap(({ violations }) =>
       violations.filter((item) => ["serious", "critical"].includes(item.impact)),
     );

@@ -1,4 +1,7 @@
-"""Learn two pairs of sentences by heart in a second, then serve that model and an untrained writer: FOLDER PORT."""
+"""Learn two pairs of sentences by heart in a second, then serve that model and untrained ones of text, images and sound.
+
+python serve_models.py FOLDER PORT
+"""
 
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ from tests.pipeline.factories import (
     make_tokenizers,
     make_translator_settings,
 )
+from tests.pipeline.media_models import write_image_model, write_transcription_model
 
 from regard.cli import main
 from regard.models.build import build
@@ -46,7 +50,9 @@ def run() -> None:
     writer = make_generator_settings()
     write_model(folder / "writer", writer, tokenizers, get_weights(make_decoder_only(writer)), "card")
     (folder / "keys.txt").write_text(f"page {hash_key(KEY)}\n")
-    models = [f"en-de={folder / 'translator'}", f"writer={folder / 'writer'}"]
+    write_image_model(folder / "shapes", **{"head.labels": ["a", "b", "<img src=x onerror=alert(1)>"]})
+    write_transcription_model(folder / "speech")
+    models = [f"en-de={folder / 'translator'}", *(str(folder / name) for name in ("writer", "shapes", "speech"))]
     sys.argv = ["regard", "serve", *models, "--port", port, "--keys", str(folder / "keys.txt")]
     main()
 
