@@ -47,7 +47,8 @@ def make_page() -> HTMLResponse:
     script, style = (_read(name) for name in ("page.js", "page.css"))
     policy = (
         f"default-src 'none'; script-src {make_hash_source(script)}; style-src {make_hash_source(style)}; "
-        "connect-src 'self'; img-src data:; media-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; img-src data:; media-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
     )
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
     return HTMLResponse(TEMPLATE.format(style=style, script=script), headers=headers)
