@@ -27,19 +27,28 @@ def count_copies(trained: Trained, length: int, count: int) -> float:
     return sum(copy == text for copy, text in zip(copies, texts, strict=True)) / count
 
 
-def compare(options: Options) -> dict[str, tuple[Trained, list[float]]]:
-    """Train both models on the same texts; return them with their share of exact copies by length."""
+def train_both(options: Options, updates: int) -> dict[str, Trained]:
+    """Train a model with a fixed vector and one with attention on the same texts."""
     lengths = range(2, 9) if options.small else LENGTHS
-    updates, width, pairs, tests = (200, 32, 3000, 30) if options.small else (1000, 64, 12_000, 100)
+    width, pairs = (32, 3000) if options.small else (64, 12_000)
     training = Training(updates, 512, peak=0.01, vocabulary=60, tokenizer="word", max_length=24)
+    train, held_out = sample_pairs(pairs, lengths, seed=1), sample_pairs(50, lengths, seed=2)
     results = {}
     for name, score in (("fixed vector", None), ("attention", "additive")):
-        model = recurrent_translator(width, score)
-        train, held_out = sample_pairs(pairs, lengths, seed=1), sample_pairs(50, lengths, seed=2)
         with tempfile.TemporaryDirectory() as folder:
-            trained = train_translator(Path(folder), train, held_out, model, training)
-        results[name] = trained, [count_copies(trained, length, tests) for length in lengths]
+            results[name] = train_translator(
+                Path(folder), train, held_out, recurrent_translator(width, score), training
+            )
     return results
+
+
+def compare(options: Options) -> dict[str, tuple[Trained, list[float]]]:
+    """Return both models with their share of exact copies by length."""
+    lengths, tests = (range(2, 9), 30) if options.small else (LENGTHS, 100)
+    return {
+        name: (trained, [count_copies(trained, length, tests) for length in lengths])
+        for name, trained in train_both(options, updates=200 if options.small else 1000).items()
+    }
 
 
 def run(options: Options) -> Report:

@@ -22,6 +22,7 @@ from examples.before.report import Report, format_table, write_report  # noqa: E
 
 PARTS = {
     "length": "copies of 2 to 20 symbols, with and without attention",
+    "shortcut": "the gradient from a decoder's loss to the first token, with and without attention",
     "gradients": "how far back the gradient of a loss reaches",
     "speed": "seconds of a training step and of a decoding step, by length",
     "translation": "BLEU of a GRU with attention and with a fixed vector, in all and by length",
@@ -32,6 +33,7 @@ PARTS = {
     "vectors": "word2vec: neighbours and analogies",
     "alignments": "alignment error rates and attention pictures of a GRU and a Transformer (--model NAME=FOLDER)",
     "ablations": "a Transformer without residual connections, and without norms",
+    "surface": "the loss around a Transformer with and without residual connections",
 }
 """A part of this name is the module of the same name; a new part is a module and a line here."""
 

@@ -121,7 +121,7 @@ def _train(
             "schedule": {"kind": "linear", "peak": training.peak, "warmup": max(1, min(200, updates // 10))},
         },
         "validation": {"every": updates, "sentences": 0, "samples": 0},
-        "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 0},
+        "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 1024},
         "seed": training.seed,
     }  # fmt: skip
     run = RUN_FILES.parse(table, training.settings)

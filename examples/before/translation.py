@@ -11,7 +11,7 @@ from regard.measure.bleu_chrf import bleu
 from regard.measure.bootstrap import paired_bootstrap
 
 BUCKETS = ((1, 9), (10, 13), (14, 18), (19, 99))  # words of the source
-UPDATES = 3000
+UPDATES = 2000
 """An update takes 0.70 to 0.80 CPU-seconds with attention, 0.68 without (most is the softmax over the vocabulary): a
 comparison by equal updates is one by equal CPU time within a tenth, which the table shows."""
 SCORES = {"additive attention": "additive", "fixed vector": None}

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
-PARENT_UPDATES = 3000
+PARENT_UPDATES = 2000
 UPDATES = 500
 SIZES = (1_000, 5_000, 29_000)
 SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}", "--set", "device.threads=1"]
