@@ -62,6 +62,21 @@ def test_texts_on_the_command_line(translator_folder: str) -> None:
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, TEXTS[:2], search=Beam(2))
 
 
+def test_a_search_stops_after_some_finished_hypotheses(translator_folder: str) -> None:
+    options = ("--max-length", "5", "--beam", "240", "--length-penalty", "2")  # so wide that eos is in the beam
+    outputs = []
+    for stop_after in (None, 1):
+        more = () if stop_after is None else ("--stop-after", str(stop_after))
+        done = run_command("translate", translator_folder, *TEXTS, *options, *more)
+        assert done.code == 0, done.errors
+        translator = load(translator_folder)
+        assert isinstance(translator, Translator)
+        expected = translator.translate(TEXTS, Beam(240, 2.0, stop_after=stop_after), max_length=5)
+        outputs.append(done.output)
+        assert done.output.split("\n")[:-1] == [" ".join(text.text.splitlines()) for text in expected]
+    assert outputs[0] != outputs[1]  # the first finished hypothesis is not always the best
+
+
 def test_line_n_of_a_file_becomes_line_n(translator_folder: str, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_bytes("\n".join(LINES).encode() + b"\n")
@@ -163,6 +178,12 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
             "--length-penalty has no effect",
         ),
         (["translate", translator_folder, "text", "--search", "stochastic", *GNMT_OPTIONS], "has no length penalty"),
+        (
+            ["translate", translator_folder, "text", "--search", "diverse", "--stop-after", "2"],
+            "--stop-after has no effect",
+        ),
+        (["translate", translator_folder, "text", "--stop-after", "2", "--n-best", "3"], "--stop-after 3 or more"),
+        (["translate", translator_folder, "text", "--stop-after", "2", "--require", "a"], "Leave out --stop-after"),
         (["score", generator_folder, "text", "--into", "de"], "Leave target_language out"),
         (["score", translator_folder, "text", "--source-text", "a", "--window", "9"], "Leave window out"),
     ):

@@ -49,6 +49,15 @@ SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the strategies that filt
 LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the strategies that normalise scores by length
 SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "no_repeat_ngram")
 LENGTH_OPTIONS = ("length_penalty", "length_normalization")
+StopAfter = Annotated[
+    int | None,
+    option(
+        "Stop a text when this many hypotheses are finished, although an open one may be better.",
+        min=1,
+        show_default="when no open one can win",
+        panel=SEARCH_PANEL,
+    ),
+]
 
 
 class LengthNormalization(StrEnum):
@@ -78,12 +87,13 @@ def check_unused_options(context: typer.Context, kind: SearchKind) -> None:
     for names, kinds, reason in (
         (SAMPLING_OPTIONS, SAMPLING_KINDS, "does not sample"),
         (LENGTH_OPTIONS, LENGTH_PENALTY_KINDS, "has no length penalty"),
+        (("stop_after",), (SearchKind.beam,), "does not finish hypotheses one by one"),
     ):
         if kind not in kinds and (used := [name for name in names if _is_given(context, name)]):
             option = f"--{used[0].replace('_', '-')}"
             raise RegardError(
                 f"{option} has no effect: --search {kind} {reason}.",
-                fix=f"Leave it out, or use --search {kinds[0]} or --search {kinds[1]}.",
+                fix=f"Leave it out, or use {' or '.join(f'--search {kind}' for kind in kinds)}.",
             )
 
 
@@ -92,7 +102,13 @@ def _is_given(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def make_search(kind: SearchKind, count: int, length_penalty: "LengthPenalty", filters: "Filters | None") -> "Search":
+def make_search(
+    kind: SearchKind,
+    count: int,
+    length_penalty: "LengthPenalty",
+    filters: "Filters | None",
+    stop_after: int | None = None,
+) -> "Search":
     """Create the search strategy.
 
     Args:
@@ -100,13 +116,14 @@ def make_search(kind: SearchKind, count: int, length_penalty: "LengthPenalty", f
         count: Beam size, number of diverse groups, or number of samples.
         length_penalty: Used by beam and diverse beam search.
         filters: Used by the strategies that sample; None for the others.
+        stop_after: Used by beam search: stop when this number of hypotheses is finished.
     """
     from regard.decode.filters import Filters
     from regard.pipeline import search
 
     match kind:
         case SearchKind.beam:
-            return search.Beam(count, length_penalty)
+            return search.Beam(count, length_penalty, stop_after=stop_after)
         case SearchKind.sample:
             return search.Sampling(count, filters or Filters())
         case SearchKind.diverse:

@@ -85,6 +85,7 @@ def translate(
             panel=SEARCH_PANEL,
         ),
     ] = None,
+    stop_after: search_options.StopAfter = None,
     into: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
     engine: EngineOption = Engine.torch,
@@ -124,6 +125,11 @@ def translate(
             "--document cannot be combined with --n-best, --align, --prefix or --require.",
             fix="Leave them out, or translate line by line.",
         )
+    if stop_after is not None and (require or stop_after < n_best):
+        raise RegardError(
+            "--stop-after cannot be combined with --require." if require else "--stop-after is smaller than --n-best.",
+            fix="Leave out --stop-after." if require else f"Use --stop-after {n_best} or more, or a smaller --n-best.",
+        )
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.pipeline.constraints import Constraints
     from regard.pipeline.encoding import chunk_seed, chunks
@@ -136,7 +142,7 @@ def translate(
         "max_length": max_length,
         "target_language": into,
         "search": search_options.make_search(
-            search, beam or search_options.default_count(search, n_best), penalty, filters
+            search, beam or search_options.default_count(search, n_best), penalty, filters, stop_after
         ),
         "n_best": n_best,
         "seed": seed,
