@@ -22,7 +22,7 @@ from examples.before.report import Report, format_table, write_report  # noqa: E
 
 PARTS = {
     "length": "copies of 2 to 20 symbols, with and without attention",
-    "shortcut": "the gradient from a decoder's loss to the first token, with and without attention",
+    "shortcut": "the gradient from a decoder's output to the first token, with and without attention",
     "gradients": "how far back the gradient of a loss reaches",
     "speed": "seconds of a training step and of a decoding step, by length",
     "translation": "BLEU of a GRU with attention and with a fixed vector, in all and by length",

@@ -1,11 +1,10 @@
-"""Attention as a shortcut for gradients: from a decoder's loss back to the encoder's first token, by length."""
+"""Attention as a shortcut for gradients: from a decoder's output back to the encoder's first token, by length."""
 
 import torch
 from examples.before import length
 from examples.before.options import Options
 from examples.before.report import Chart, Report
 from examples.before.training import Trained
-from torch.nn import functional as F
 
 from regard.models.build import build
 from regard.models.cpu_decoder import eval_mode
@@ -13,10 +12,11 @@ from regard.models.encoder_decoder import EncoderDecoder
 
 
 def measure_gradient(model: EncoderDecoder, trained: Trained, symbols: int, count: int) -> float:
-    """Return the norm of d loss_1 / d x_1, the mean over new texts of this length that are to be copied.
+    """Return the norm of d z_1 / d x_1, the mean over new texts of this length that are to be copied.
 
-    loss_1 is that of the first output, which equals the first input x_1. Through a fixed vector the gradient passes
-    through all steps of the encoder; attention reads the first state directly.
+    z_1 is the logit of the right first output, which equals the first input x_1 (not its loss: the gradient of a loss
+    that is almost 0 is small in any case). Through a fixed vector the gradient passes through all steps of the encoder;
+    attention reads the first state directly.
     """
     tokenizer = trained.data.tokenizers.source
     texts = [text for text, _ in length.sample_pairs(count, range(symbols, symbols + 1), seed=2000 + symbols)]
@@ -26,7 +26,7 @@ def measure_gradient(model: EncoderDecoder, trained: Trained, symbols: int, coun
         memory = model.encoder(x, model.encoder_mask)  # (B, S, D)
         start = torch.full((count, 1), tokenizer.specials.bos)
         logits = model.head(model.decode(start, (memory, None))[:, 0])  # (B, vocabulary)
-        (gradient,) = torch.autograd.grad(F.cross_entropy(logits, source[:, 0], reduction="sum"), x)
+        (gradient,) = torch.autograd.grad(logits.gather(1, source[:, :1]).sum(), x)
     return gradient[:, 0].norm(dim=-1).mean().item()
 
 
@@ -41,9 +41,10 @@ def run(options: Options) -> Report:
             lines[f"{name}, {state}"] = [measure_gradient(model, trained, symbols, count) for symbols in lengths]
     return Report(
         "Shortcut: the gradient from the decoder to the first token",
-        "The models of the part `length`, which copy symbols. The table has the norm of d loss_1 / d x_1: how much the "
-        f"loss of the first output changes with the first input, which it must copy (the mean over {count} new texts). "
-        "Through a fixed vector the gradient passes through all steps of the encoder, with attention through one.",
+        "The models of the part `length`, which copy symbols. The table has the norm of d z_1 / d x_1: how much the "
+        "logit of the right first output changes with the first input, which it must copy (the mean over "
+        f"{count} new texts). Through a fixed vector the gradient passes through all steps of the encoder, with "
+        "attention through one.",
         ["symbols", *lines],
         [[str(symbols), *(f"{line[number]:.1e}" for line in lines.values())] for number, symbols in enumerate(lengths)],
         Chart("symbols", "norm of the gradient", list(lengths), lines, log_y=True),

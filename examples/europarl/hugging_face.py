@@ -1,26 +1,27 @@
 """Train Hugging Face's `Seq2SeqTrainer` with the corpus, tokens, model size and CPU time of `run.py`, for comparison.
 
-    python examples/europarl/hugging_face.py --run europarl/run --data ../shared/data/europarl_deen --out europarl_hf \
-        --minutes 247
+    python examples/europarl/hugging_face.py --run europarl/run --data path/to/europarl --out europarl_hf --minutes 120
 
 The model is a `PegasusForConditionalGeneration`. It is the same architecture as Regard's pre-norm encoder-decoder with
-sinusoidal positions, so that Regard can import its weights and translate the test set with the same search. It gets the
-learning rate that `regard train` would choose for Adam here, fused AdamW, label smoothing and batches grouped by
-length, the best that Hugging Face offers. Minutes are CPU time summed over threads, so that other load does not count.
-The learning rate decays to 0 with this time, so that no number of steps is needed beforehand. A trial first measures
-whether float32 or bfloat16 is faster (not counted in the minutes).
+sinusoidal positions, so that Regard can import its weights and translate with the same search. It gets fused AdamW,
+label smoothing and batches grouped by length, the best that Hugging Face offers. Minutes are CPU time summed over
+threads, so that other load does not count. The learning rate decays to 0 with this time, so that no number of steps is
+needed beforehand. A trial first measures whether float32 or bfloat16 is faster (not counted in the minutes). SIGTERM
+saves the state and ends the script with code 75; the same command continues.
 """
 
 import argparse
 import json
 import math
+import signal
 import statistics
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
-from run import score_test  # type: ignore[import-not-found]
+from run import translate  # type: ignore[import-not-found]
 from torch import Tensor, nn
 from transformers import (
     PegasusConfig,
@@ -46,12 +47,13 @@ from regard.train.data import RunData, prepare_data
 Pair = tuple[list[int], list[int]]
 IGNORED = -100
 SINUSOIDAL = {"kind": "sinusoidal", "layout": "halves"}
-LEARNING_RATE = 1e-3
 WARMUP = 400
 TRIAL_STEPS = 50  # steps of a trial: as many as are grouped by length
 SKIPPED_STEPS = 4  # steps of a trial that do not count
 MAX_STEPS = 10**6
 LOG_EVERY = 100  # steps between two lines of the log
+SAVE_EVERY = 500  # steps between two checkpoints
+STOPPED = 75  # exit code after a requested stop, as of `regard train`
 
 
 def main() -> None:
@@ -59,25 +61,20 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True, help="Regard's run: its corpus, vocabulary and model size")
     parser.add_argument("--data", type=Path, required=True, help="folder of the test set")
     parser.add_argument("--out", type=Path, required=True, help="folder of the trained model and its results")
-    parser.add_argument("--minutes", type=float, default=247, help="CPU-minutes, summed over threads")
-    parser.add_argument("--threads", type=int, default=2, help="number of CPU threads")
+    parser.add_argument("--rate", type=float, default=1e-3, help="peak of the learning rate")
+    parser.add_argument("--minutes", type=float, default=120, help="CPU-minutes, summed over threads")
+    parser.add_argument("--threads", type=int, default=1, help="number of CPU threads")
+    parser.add_argument("--trial", action="store_true", help="score 500 validation pairs instead of the test set")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     run = RUN_FILES.load(options.run / "run.toml")
     data = prepare_data(run, RunFolder(options.run), lambda _: None)
     run = RUN_FILES.parse(to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), SINUSOIDAL))
     pairs = list(data.train.iter_pairs())
-    step_seconds = {
-        use_bfloat16: _Training(run, data, pairs, options.out / "trial").measure_step(use_bfloat16)
-        for use_bfloat16 in (False, True)
-    }
-    use_bfloat16 = step_seconds[True] < step_seconds[False]
-    print(
-        f"CPU-seconds per step: {step_seconds[False]:.2f} in float32, {step_seconds[True]:.2f} in bfloat16",
-        flush=True,
-    )
-    training = _Training(run, data, pairs, options.out / "trainer")
-    training.train(use_bfloat16, options.minutes)
+    use_bfloat16 = _choose_precision(run, data, pairs, options.out)
+    training = _Training(run, data, pairs, options.out / "trainer", options.rate)
+    if not training.train(use_bfloat16, options.minutes):
+        sys.exit(STOPPED)
     assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - a translator
     regard_model = build(run.model, seed=run.seed)
     regard_model.load_state_dict(
@@ -85,16 +82,32 @@ def main() -> None:
     )
     card = "Trained with Hugging Face's Seq2SeqTrainer.\n"
     write_model(options.out / "model", run.model, data.tokenizers, get_weights(regard_model), card, replace=True)
-    results = score_test(options.data, options.out / "model") | {"steps": training.steps, "bfloat16": use_bfloat16}
+    split, lines = ("valid", 500) if options.trial else ("test", None)
+    scores = translate(options.data, options.out / "model", split, options.out / f"{split}.de", lines)
+    results = {split: scores, "steps": training.steps, "bfloat16": use_bfloat16, "rate": options.rate}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(results))
+
+
+def _choose_precision(run: Run, data: RunData, pairs: list[Pair], folder: Path) -> bool:
+    """Return whether bfloat16 is faster than float32; the first call measures it, others read the answer."""
+    path = folder / "precision.json"
+    if not path.is_file():
+        step_seconds = {
+            name: _Training(run, data, pairs, folder / "trial", 1e-3).measure_step(use_bfloat16)
+            for name, use_bfloat16 in (("float32", False), ("bfloat16", True))
+        }
+        print(f"CPU-seconds per step: {step_seconds}", flush=True)
+        path.write_text(json.dumps(step_seconds) + "\n", encoding="utf-8")
+    step_seconds = json.loads(path.read_text(encoding="utf-8"))
+    return bool(step_seconds["bfloat16"] < step_seconds["float32"])
 
 
 class _Training:
     """A new model and its training data."""
 
-    def __init__(self, run: Run, data: RunData, pairs: list[Pair], folder: Path) -> None:
-        self.run, self.folder, self.steps = run, folder, 0
+    def __init__(self, run: Run, data: RunData, pairs: list[Pair], folder: Path, rate: float) -> None:
+        self.run, self.folder, self.rate, self.steps = run, folder, rate, 0
         specials = data.tokenizers.target.specials
         self.pad, self.bos, self.eos = specials.pad, specials.bos, specials.eos
         self.examples = [{"input_ids": [*source, self.eos], "labels": [*target, self.eos]} for source, target in pairs]
@@ -103,21 +116,25 @@ class _Training:
 
     def measure_step(self, use_bfloat16: bool) -> float:
         """Return the mean CPU-seconds of a step."""
-        clock = _Clock(math.inf)
+        clock = _Clock(math.inf, None)
         self._trainer(TRIAL_STEPS, use_bfloat16, clock).train()
         return statistics.fmean(clock.step_seconds[SKIPPED_STEPS:])
 
-    def train(self, use_bfloat16: bool, minutes: float) -> None:
-        """Train until the CPU-minutes are used up."""
-        clock = _Clock(60 * minutes)
-        self._trainer(MAX_STEPS, use_bfloat16, clock).train()
-        self.steps = len(clock.step_seconds)
+    def train(self, use_bfloat16: bool, minutes: float) -> bool:
+        """Train until the CPU-minutes are used up, from the last checkpoint; return False if a signal came before."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        clock = _Clock(60 * minutes, self.folder / "clock.json")
+        signal.signal(signal.SIGTERM, clock.stop)
+        trainer = self._trainer(MAX_STEPS, use_bfloat16, clock)
+        trainer.train(resume_from_checkpoint=any(self.folder.glob("checkpoint-*")) or None)
+        self.steps = trainer.state.global_step
         self.model.eval()
+        return clock.remaining_fraction() == 0
 
     def _trainer(self, steps: int, use_bfloat16: bool, clock: "_Clock") -> Seq2SeqTrainer:
         settings = self.run.train
         optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
+            self.model.parameters(), lr=self.rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
         )
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: min((step + 1) / WARMUP, clock.remaining_fraction())
@@ -134,7 +151,9 @@ class _Training:
             label_smoothing_factor=settings.label_smoothing,
             max_grad_norm=settings.clip,
             logging_strategy="no",
-            save_strategy="no",
+            save_strategy="no" if clock.path is None else "steps",
+            save_steps=SAVE_EVERY,
+            save_total_limit=1,
             report_to="none",
             disable_tqdm=True,
         )
@@ -190,13 +209,23 @@ class _Training:
 class _Clock(TrainerCallback):  # type: ignore[misc]
     """Measures the CPU time of every step and stops training when the time is used up."""
 
-    def __init__(self, seconds: float) -> None:
-        self.max_seconds, self.step_seconds = seconds, list[float]()
+    def __init__(self, seconds: float, path: Path | None) -> None:
+        self.max_seconds, self.path, self.step_seconds = seconds, path, list[float]()
+        self._earlier_seconds = 0.0 if path is None or not path.is_file() else json.loads(path.read_text("utf-8"))
         self._start_time = self._last_time = time.process_time()
+        self._is_stopped = False
+
+    def stop(self, *_: object) -> None:
+        """Stop after this step."""
+        self._is_stopped = True
+
+    def used_seconds(self) -> float:
+        """Return the CPU-seconds since the beginning of training, those before a stop included."""
+        return self._earlier_seconds + time.process_time() - self._start_time
 
     def remaining_fraction(self) -> float:
         """Return the fraction of the time that is left."""
-        return max(0.0, 1 - (time.process_time() - self._start_time) / self.max_seconds)
+        return max(0.0, 1 - self.used_seconds() / self.max_seconds)
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         self._start_time = self._last_time = time.process_time()
@@ -205,12 +234,17 @@ class _Clock(TrainerCallback):  # type: ignore[misc]
         now = time.process_time()
         self.step_seconds.append(now - self._last_time)
         self._last_time = now
-        if len(self.step_seconds) % LOG_EVERY == 0:
+        if state.global_step % LOG_EVERY == 0:
             print(
-                f"step {len(self.step_seconds)}, epoch {state.epoch:.2f}, {(now - self._start_time) / 60:.1f} minutes",
+                f"step {state.global_step}, epoch {state.epoch:.2f}, {self.used_seconds() / 60:.1f} minutes",
                 flush=True,
             )
-        control.should_training_stop |= self.remaining_fraction() == 0
+        control.should_save |= self._is_stopped
+        control.should_training_stop |= self._is_stopped or self.remaining_fraction() == 0
+
+    def on_save(self, *_: Any, **__: Any) -> None:
+        assert self.path is not None  # noqa: S101 - a trial saves nothing
+        self.path.write_text(json.dumps(self.used_seconds()), encoding="utf-8")
 
 
 def _pad_rows(rows: list[list[int]], padding_value: int) -> Tensor:

@@ -1,14 +1,16 @@
 """Europarl English-German: train a translation model in a few hours on two CPU cores, and score it.
 
-    python examples/europarl/run.py --data ../shared/data/europarl_deen --out europarl
+    python examples/europarl/run.py --data path/to/europarl --out europarl
     python examples/europarl/run.py ... --score          # score the existing run, train nothing
 
 The script runs `regard train` with the settings of RECIPE, chosen for 2.5 hours on two cores with AMX. The model `best`
 then translates the test set once with a beam of 5. Scores, their signatures and the learning curve go to RESULTS.json.
+`--recipe adam` trains with what the other toolkits offer: Adam, sinusoidal positions, no average of checkpoints.
 """
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,12 +37,18 @@ RECIPE = {
     "model.decoder.position": '{kind = "rotary"}',
     # Muon learns more per update than Adam; small updates allow more of them.
     "train.optimizer": '{kind = "muon"}',
-    "train.schedule": '{kind = "linear", peak = 0.003, warmup = 400}',
     "train.update_tokens": "4096",
     "data.batch_tokens": "2048",
     "train.precision": "bfloat16",
     "validation.every": "1300",
 }
+ADAM = {
+    "model.encoder.position": '{kind = "sinusoidal", layout = "halves"}',
+    "model.decoder.position": '{kind = "sinusoidal", layout = "halves"}',
+    "train.optimizer": '{kind = "adam"}',
+    "train.average": "1",
+}
+RECIPES = {"muon": RECIPE, "adam": RECIPE | ADAM}
 
 
 def main() -> None:
@@ -48,6 +56,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of {train,valid,test}.{en,de}.gz")
     parser.add_argument("--out", type=Path, default=Path("europarl"), help="folder of the run and its results")
+    parser.add_argument("--recipe", choices=RECIPES, default="muon", help="settings")
+    parser.add_argument("--rate", type=float, default=0.003, help="peak of the learning rate")
     parser.add_argument("--updates", type=int, default=UPDATES, help="number of updates")
     parser.add_argument("--threads", type=int, default=2, help="number of CPU threads")
     parser.add_argument("--set", action="append", default=[], help="setting passed to `regard train`; repeatable")
@@ -55,19 +65,27 @@ def main() -> None:
     options = parser.parse_args()
     run = options.out / "run"
     if not options.score and not is_finished(run):
+        recipe = RECIPES[options.recipe] | {"train.schedule": make_schedule(options.rate)}
         arguments = [
-            *make_command(options.data, run, options.updates, options.threads),
+            *make_command(options.data, run, recipe, options.updates, options.threads),
             *_make_set_options(options.set),
         ]
-        if code := subprocess.run(arguments, check=False).returncode:  # noqa: S603 - our own command
+        training = subprocess.Popen(arguments)  # noqa: S603 - our own command
+        signal.signal(signal.SIGTERM, lambda *_: training.terminate())
+        if code := training.wait():
             sys.exit(code)  # `regard train` has printed why; 75: stopped on request, continues when started again
     torch.set_num_threads(options.threads)
-    results = {"test": score_test(options.data, run), "curve": read_curve(run)}
+    results = {"test": translate(options.data, run, "test", options.out / "test.de"), "curve": read_curve(run)}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(results["test"]))
 
 
-def make_command(data: Path, run: Path, updates: int, threads: int) -> list[str]:
+def make_schedule(rate: float) -> str:
+    """Return the setting of a learning rate that rises to `rate` and decays to 0."""
+    return f'{{kind = "linear", peak = {rate}, warmup = 400}}'
+
+
+def make_command(data: Path, run: Path, recipe: dict[str, str], updates: int, threads: int) -> list[str]:
     """Return the command line of `regard train`: a new run, or --resume for an existing one."""
     start = [sys.executable, "-m", "regard", "train"]
     if run.exists():
@@ -76,18 +94,18 @@ def make_command(data: Path, run: Path, updates: int, threads: int) -> list[str]
     for prefix, split in (("--", "train"), ("--validation-", "valid")):
         options += [f"{prefix}source", str(data / f"{split}.en.gz"), f"{prefix}target", str(data / f"{split}.de.gz")]
     options += ["--languages", "en", "de", "--preset", "small", "--updates", str(updates)]
-    settings = [f"{name}={value}" for name, value in RECIPE.items()] + [f"device.threads={threads}"]
+    settings = [f"{name}={value}" for name, value in recipe.items()] + [f"device.threads={threads}"]
     return [*start, *options, *_make_set_options(settings), "--out", str(run)]
 
 
-def score_test(data: Path, run: Path) -> dict[str, Any]:
-    """Translate the test set and return BLEU and chrF with their signatures."""
-    files = (read_decompressed(str(data / f"test.{language}.gz")) for language in ("en", "de"))
-    sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
-    translator = load(run)
+def translate(data: Path, model: Path, split: str, output: Path, lines: int | None = None) -> dict[str, Any]:
+    """Translate the first lines of a split (default: all) with a beam; return BLEU and chrF with their signatures."""
+    files = (read_decompressed(str(data / f"{split}.{language}.gz")) for language in ("en", "de"))
+    sources, references = (b"".join(chunks).decode().splitlines()[:lines] for chunks in files)
+    translator = load(model)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
     hypotheses = [translation.text for translation in translator.translate(sources, Beam(BEAM))]
-    (run.parent / "test.de").write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
+    output.write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
     scores = {"bleu": bleu(hypotheses, references), "chrf": chrf(hypotheses, references)}
     return {name: {"score": round(score.value, 2), "signature": score.signature} for name, score in scores.items()}
 
