@@ -1,0 +1,41 @@
+"""`examples/lectures/cost.py`: what the cost of attention is measured to be."""
+
+import re
+import sys
+
+import pytest
+from examples.lectures import cost
+
+
+@pytest.fixture(autouse=True)
+def few_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "TRIES", 1)
+
+
+def read_rows(subject: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    monkeypatch.setattr(sys, "argv", ["cost.py", subject])
+    cost.main()
+    lines = capsys.readouterr().out.splitlines()
+    return [re.split(r"  +", line.strip()) for line in lines if re.search(r"\d  ", line) and "=" not in line]
+
+
+def test_one_pass_equals_all_steps(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = read_rows("parallel", capsys, monkeypatch)
+    assert [row[:2] for row in rows] == [[kind, str(n)] for kind in ("sinusoidal", "none") for n in cost.LENGTHS]
+    assert all(float(row[-1]) < 1e-4 for row in rows)
+
+
+def test_scores_of_pairs_keep_a_vector_for_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = read_rows("scores", capsys, monkeypatch)
+    numbers = {row[0]: int(row[-1].split()[0].replace(",", "")) for row in rows}
+    assert numbers["additive"] == numbers["concat"] == 64 * numbers["scaled dot"] == 64 * numbers["general"]
+
+
+def test_every_token_adds_as_many_bytes_and_the_source_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [[int(cell.replace(",", "")) for cell in row[:3]] for row in read_rows("cache", capsys, monkeypatch)]
+    assert len({row[1] for row in rows}) == 1
+    assert [row[2] for row in rows] == [row[0] * rows[0][2] for row in rows]
