@@ -48,4 +48,8 @@ def run(options: Options) -> Report:
         ["symbols", *lines],
         [[str(symbols), *(f"{line[number]:.1e}" for line in lines.values())] for number, symbols in enumerate(lengths)],
         Chart("symbols", "norm of the gradient", list(lengths), lines, log_y=True),
+        notes=[
+            f"{name}: {line[0] / line[-1]:.3g} times as large at {lengths[0]} symbols as at {lengths[-1]}."
+            for name, line in lines.items()
+        ],
     )
