@@ -119,7 +119,7 @@ def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
     assert "-ar 8000" in errors
     assert "classification model for sounds, not a translation" in run_command("translate", str(out), "text").errors
     assert "These are sounds" in run_command("check", str(sounds)).errors
-    assert "this model reads sounds" in run_command("look", str(out), "text").errors
+    assert "not a sound file" in run_command("look", str(out), "text").errors
 
 
 def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_speech_becomes_text(tmp_path: Path) -> None:
     assert "regard transcribe" in errors
     errors = run_command("evaluate", out, "--sounds", str(table.parent / "sounds")).errors
     assert "labelled sounds" in errors
-    assert "this model reads sounds" in run_command("look", out, "text").errors
+    assert "not a sound file" in run_command("look", out, "text").errors
 
 
 def test_settings_are_chosen_from_speech(tmp_path: Path) -> None:

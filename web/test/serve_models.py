@@ -1,4 +1,4 @@
-"""Learn two pairs of sentences by heart in a second, then serve that model and untrained ones of text, images and sound.
+"""Learn two pairs of sentences by heart, then serve that model and untrained ones of text, images and sound.
 
 python serve_models.py FOLDER PORT
 """

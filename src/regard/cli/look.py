@@ -1,4 +1,4 @@
-"""`regard look`: look inside a model while it processes one text."""
+"""`regard look`: look inside a model while it processes one text, image or sound."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,13 +14,14 @@ regard look my-model "Two dogs play in the snow."
 regard look my-model "Two dogs play." --save dogs.html
 regard look my-book "ROMEO:" --temperature 0.5 --max-length 20
 regard look my-encoder "The ___ barks."
+regard look my-vit photos/left/0.png
 """
 
 
 def look(
     context: typer.Context,
     folder: ModelArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text to translate, continue, fill or label.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text to translate, continue, fill or label; a file.")],
     save: Annotated[
         Path | None,
         file_option("Write one HTML file instead of serving a page; it needs no network.", panel=OUTPUT_PANEL),
@@ -48,7 +49,7 @@ def look(
         ),
     ] = None,
 ) -> None:
-    """Look inside a model: attention, search, sampling and ablation of one text.
+    """Look inside a model: attention, search, sampling and ablation of one text, image or sound.
 
     Opens a page in the browser that only this machine can read, and serves it until Ctrl-C. With --save, writes the
     page as one file instead.
@@ -62,13 +63,14 @@ def look(
     from regard.look.local import serve
     from regard.pipeline.load import load
     from regard.pipeline.search import Beam, Sampling
+    from regard.pipeline.transcriber import Transcriber
     from regard.pipeline.translator import Translator
 
     pipeline = load(folder)
     search: Beam | Sampling | None = None
     if beam_size is not None:
         search = Beam(beam_size)
-    elif sampling_options or not isinstance(pipeline, Translator):
+    elif sampling_options or not isinstance(pipeline, Translator | Transcriber):
         search = Sampling(filters=Filters(temperature, top_k, top_p, min_p))
     result = look_into(
         pipeline,

@@ -20,6 +20,8 @@ def make_passage(generation: Generation, hypothesis: Hypothesis) -> Passage:
     return Passage(
         model=generation.pipeline.model,
         source=generation.source,
+        media=generation.media,
+        vectors=generation.vectors,
         target=[*prompt, *hypothesis.tokens[:-1]],
         rows=range(len(prompt) - 1, len(prompt) - 1 + len(hypothesis.tokens)),
         labels=hypothesis.tokens,

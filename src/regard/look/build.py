@@ -30,14 +30,17 @@ from regard.look.document import (
     Model,
     Search,
     TokenInfo,
+    encode_u8,
 )
 from regard.look.look import Look
 from regard.look.masks import check_leak, make_masks
+from regard.look.media import MediaPipeline, read_media
 from regard.look.positions import Stack, describe_positions, kind_of
 from regard.look.reading import Reading, ReadOptions, read_text
 from regard.look.record import LookRecord
 from regard.look.search import best_dropped, continue_candidate, make_sampling, make_search, mentioned_tokens
 from regard.look.tokens import describe_vocabulary
+from regard.nn.positions import Sinusoidal2d
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
@@ -69,9 +72,10 @@ def look_into(
 
     Args:
         model: A pipeline, or the folder of a model or a run.
-        text: A source to translate, a prompt to continue, a text with gaps (`___`) or a text to label.
+        text: A source to translate, a prompt to continue, a text with gaps (`___`) or a text to label; for a model that
+            reads images or sounds the path of a file.
         search: How a model that generates does so: `Beam` or `Sampling` (of one text). Default: `Beam()` for a
-            translator, sampling at temperature 0.8 and top-p 0.95 for a language model.
+            translator or transcriber, sampling at temperature 0.8 and top-p 0.95 for a language model.
         n_best: Number of hypotheses of a beam search whose cross-attention is kept.
         max_length: Maximum number of generated tokens; by default as for `translate`, 40 for a language model.
         target_language: Language to translate into (multilingual models).
@@ -90,19 +94,17 @@ def look_into(
         name = Path(model).absolute().name if name is None else name
     else:
         pipeline = model
-    if isinstance(pipeline, Transcriber):
-        raise RegardError("The page shows tokens of text, and this model reads sounds.", fix="See docs/sound.md.")
-    if isinstance(pipeline, ImageClassifier | SoundClassifier):
-        media = "image" if isinstance(pipeline, ImageClassifier) else "sound"
-        fix = f"Record its attention in Python: regard.load_{media}_classifier(FOLDER).record(FILE)."
-        raise RegardError(f"The page shows tokens of text, and this model reads {media}s.", fix=fix)
     if isinstance(pipeline, ImageGenerator):
         raise RegardError(
             "The page shows tokens of text, and this model's tokens are pixels.", fix="See docs/images.md."
         )
     if isinstance(pipeline, Embedder):
         raise RegardError("A model without a head predicts nothing to look into.", fix="Use an encoder with a head.")
-    reading = read_text(pipeline, text, ReadOptions(search, n_best, max_length, target_language, seed))
+    options = ReadOptions(search, n_best, max_length, target_language, seed)
+    if isinstance(pipeline, MediaPipeline):
+        reading = read_media(pipeline, text, options)
+    else:
+        reading = read_text(pipeline, text, options)
     record = LookRecord(half=_record_bytes(pipeline, reading) > MAX_RECORD_BYTES)
     reading.passage.replay(record)
     return Look(_make_document(pipeline, name or "", text, reading, record, ablation), reading, record)
@@ -129,11 +131,13 @@ def _make_document(
     hypotheses = []
     if generation is not None and generated is not None:
         vocabulary = describe_vocabulary(generation.tokenizer, mentioned_tokens(search, generated.sampling))
-        has_cross = attention_name("decoder.cross", 0) in record.attention  # a recurrent decoder may have none
+        # A recurrent decoder may have no cross-attention; that over frames of a sound is no alignment of words.
+        has_cross = attention_name("decoder.cross", 0) in record.attention and reading.picture is None
         hypotheses = make_hypotheses(generation, generated, record, blobs) if has_cross else []
     stacks = _stacks(pipeline)
-    lengths = {"encoder": len(reading.passage.source), "decoder": len(reading.passage.target)}
-    return Document(
+    lengths = {"encoder": reading.passage.source_length, "decoder": len(reading.passage.target)}
+    drawable = [stack for stack in stacks if not isinstance(stacks[stack].position, Sinusoidal2d)]
+    document = Document(
         format=FORMAT,
         live=False,
         text=text,
@@ -149,11 +153,15 @@ def _make_document(
         hypotheses=hypotheses,
         predictions=reading.predictions,
         masks=make_masks(record, leak),
-        positions=[describe_positions(stacks[stack].position, stack, lengths[stack], blobs) for stack in stacks],
+        positions=[describe_positions(stacks[stack].position, stack, lengths[stack], blobs) for stack in drawable],
         merges=None,
         notes=notes,
         blobs=blobs,
     )
+    if reading.picture is not None and reading.pixels is not None:
+        document["picture"] = reading.picture
+        blobs[reading.picture["pixels"]] = encode_u8(reading.pixels)
+    return document
 
 
 def _make_search(reading: Reading) -> Search | None:
@@ -169,7 +177,7 @@ def _make_search(reading: Reading) -> Search | None:
 def _attribute(pipeline: AnyPipeline, reading: Reading, blobs: dict[str, Blob], notes: list[str]) -> Attribution | None:
     """Attribute the outputs to the tokens, unless there are none or it would take too long."""
     passage = reading.passage
-    if not passage.labels:
+    if not passage.labels or passage.media is not None:  # the baseline of a token is a mean of the vocabulary
         return None
     outputs = min(len(passage.labels), MAX_OUTPUTS)
     flops = 6.0 * pipeline.parameters * passage.length * outputs * 4 * FIRST_STEPS  # most texts need fewer steps
@@ -226,7 +234,11 @@ def _search_count(reading: Reading) -> int:
 
 
 def _describe_model(pipeline: AnyPipeline, name: str, groups: list[Group], stacks: dict[Stack, Any]) -> Model:
-    tokenizers = pipeline.tokenizers
+    vocabulary = {}
+    if not isinstance(pipeline, ImageClassifier | SoundClassifier):  # they have no tokenizer
+        vocabulary = {"source": pipeline.tokenizers.source.size, "target": pipeline.tokenizers.target.size}
+    if isinstance(pipeline, Transcriber):
+        del vocabulary["source"]
     return Model(
         family=pipeline.settings.family,
         task=pipeline.settings.task,  # type: ignore[typeddict-item]  # the tasks that have a pipeline
@@ -236,7 +248,7 @@ def _describe_model(pipeline: AnyPipeline, name: str, groups: list[Group], stack
         heads={group["name"]: group["heads"] for group in groups},
         positions={stack: kind_of(module.position) for stack, module in stacks.items()},
         parameters=pipeline.parameters,
-        vocabulary={"source": tokenizers.source.size, "target": tokenizers.target.size},
+        vocabulary=vocabulary,
         sha256=hash_weights(pipeline.model),
         regard=__version__,
     )

@@ -51,7 +51,7 @@ class Model(TypedDict):
     """What was looked into."""
 
     family: Literal["encoder_decoder", "decoder_only", "encoder_only"]
-    task: Literal["translate", "continue", "fill", "classify", "tag", "example"]
+    task: Literal["translate", "continue", "fill", "classify", "tag", "transcribe", "example"]
     name: str
     """Folder name of the model, or "" for a model in memory."""
     width: int
@@ -327,6 +327,25 @@ class Prediction(TypedDict):
     probabilities: list[float]
 
 
+class Picture(TypedDict):
+    """The image or the spectrogram that the encoder read. Its cells are the tokens of "source" from `first` on."""
+
+    kind: Literal["image", "spectrogram"]
+    pixels: str
+    """Blob u8 linear (height, width, channels), as the model read it. Of a spectrogram a column is a frame, row 0 has
+    the highest frequencies, and 255 is the largest value."""
+    grid: list[int]
+    """Rows and columns of cells; they follow each other row by row. A spectrogram has one row."""
+    cell: list[int]
+    """Height and width of a cell in pixels; the last one of a spectrogram may be cut off."""
+    first: int
+    """Place of the first cell in "source": 1 after a class token."""
+    seconds: NotRequired[float]
+    """Duration of a cell of a spectrogram."""
+    rate: NotRequired[int]
+    """Samples per second of the sound."""
+
+
 class MergeStep(TypedDict):
     """One merge of BPE learning."""
 
@@ -372,6 +391,8 @@ class Document(TypedDict):
     masks: list[MaskView]
     positions: list[Positions]
     merges: Merges | None
+    picture: NotRequired[Picture]
+    """Only of models that read images or sounds."""
     notes: list[str]
     """What a reader should know, e.g. that maps were left out of a saved file."""
     blobs: dict[str, Blob]
@@ -387,6 +408,11 @@ def encode_i8(values: NDArray[np.floating[Any]]) -> Blob:
     """Encode signed numbers with 8 bits, scaled by the largest."""
     scale = float(np.abs(values).max(initial=0.0)) / 127 or 1.0
     return _encode(np.rint(values / scale).astype(np.int8), "i8", "linear", scale)
+
+
+def encode_u8(values: NDArray[np.uint8]) -> Blob:
+    """Encode bytes as they are."""
+    return _encode(values, "u8", "linear")
 
 
 def encode_f32(values: NDArray[np.floating[Any]]) -> Blob:

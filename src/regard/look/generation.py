@@ -19,6 +19,8 @@ from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam, Sampling, SearchInput, make_generator
+from regard.pipeline.sound_input import Spectrogram, pad_spectrograms
+from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.text.tokenizer import Tokenizer
 
@@ -36,14 +38,16 @@ class Generated:
 class Generation:
     """A model, what it reads, and the search: everything needed to generate again."""
 
-    pipeline: Translator | TextGenerator
+    pipeline: Translator | TextGenerator | Transcriber
     ids: list[int]
-    """The source of a translation, or the prompt with bos."""
+    """The source of a translation, or the prompt with bos; empty for a sound."""
     search: Beam | Sampling
     max_length: int
     """Maximum number of generated tokens."""
     seed: int | None
     n_best: int = 1
+    spectrogram: Spectrogram | None = None
+    """What a transcriber reads."""
 
     def __post_init__(self) -> None:
         if isinstance(self.search, Sampling) and self.search.count != 1:
@@ -61,9 +65,21 @@ class Generation:
         return self.ids if isinstance(self.pipeline, Translator) else []
 
     @property
+    def media(self) -> Tensor | None:
+        """The spectrogram (1, frames, bins) that a transcriber reads."""
+        return None if self.spectrogram is None else pad_spectrograms([self.spectrogram], self.pipeline.device)[0]
+
+    @property
+    def vectors(self) -> int:
+        """Number of vectors that the spectrogram becomes."""
+        if self.spectrogram is None or not isinstance(self.pipeline, Transcriber):
+            return 0
+        return self.pipeline.mel.count_vectors(len(self.spectrogram))
+
+    @property
     def prompt(self) -> list[int]:
         """The tokens that the decoder reads before it generates."""
-        return [self.tokenizer.specials.bos] if isinstance(self.pipeline, Translator) else self.ids
+        return self.ids if isinstance(self.pipeline, TextGenerator) else [self.tokenizer.specials.bos]
 
     def run(self, record: Record | None = None, forced: Sequence[int] = ()) -> Generated:
         """Search once.
@@ -74,7 +90,10 @@ class Generation:
         """
         pipeline, generator = self.pipeline, make_generator(self.seed, self.pipeline.device)
         with pipeline.prepared(), torch.inference_mode():
-            if isinstance(pipeline, Translator):
+            if isinstance(pipeline, Transcriber):
+                assert self.spectrogram is not None  # noqa: S101 - it is what a transcriber reads
+                inputs = pipeline.make_search_input([self.spectrogram], [self.max_length], generator)
+            elif isinstance(pipeline, Translator):
                 inputs = pipeline.make_search_input([self.ids], [self.max_length], generator)
             else:
                 inputs = pipeline.make_search_input([self.ids], self.max_length, generator)
@@ -100,7 +119,7 @@ class Generation:
 
     def decode(self, hypothesis: Hypothesis) -> str:
         """Return the text of a hypothesis, without the prompt."""
-        prompt = () if isinstance(self.pipeline, Translator) else self.ids
+        prompt = self.ids if isinstance(self.pipeline, TextGenerator) else ()
         return self.tokenizer.decode(hypothesis.without_eos, prompt)
 
     def _with_record(self, inputs: SearchInput, record: Record) -> SearchInput:
@@ -109,7 +128,8 @@ class Generation:
         def step(tokens: Tensor, state: DecodingState) -> Tensor:
             return model.step(tokens, state, record)
 
-        if not isinstance(self.pipeline, Translator):
+        if isinstance(self.pipeline, TextGenerator):
             return replace(inputs, step=step)
-        source = torch.tensor([self.ids], device=self.pipeline.device)
+        media = self.media
+        source = torch.tensor([self.ids], device=self.pipeline.device) if media is None else media
         return replace(inputs, step=step, state=model.start(source, capacity=self.max_length, record=record))

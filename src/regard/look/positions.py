@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 
 from regard.look.document import Blob, Positions, encode_f32, encode_i8
-from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal
+from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal, Sinusoidal2d
 
 MAX_VECTORS = 128  # positions and dimensions of learned vectors that are stored
 MAX_OFFSET = 64  # distances of a relative bias
@@ -42,4 +42,5 @@ def describe_positions(position: Position, stack: Stack, length: int, blobs: dic
 def kind_of(position: Position) -> str:
     """Return the name of a position encoding, as settings write it."""
     kinds = {Sinusoidal: "sinusoidal", Rotary: "rotary", Alibi: "alibi", Learned: "learned", RelativeBias: "relative"}
+    kinds[Sinusoidal2d] = "sinusoidal_2d"
     return next((kind for cls, kind in kinds.items() if isinstance(position, cls)), "none")

@@ -3,10 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from regard.base.errors import RegardError
 from regard.data.shards.tokenize import find_first_tokens
 from regard.look.alignment import make_passage
-from regard.look.document import Prediction, Token
+from regard.look.document import Picture, Prediction, Token
 from regard.look.generation import Generated, Generation
 from regard.look.replay import Passage
 from regard.look.tokens import describe_tokens
@@ -35,6 +38,9 @@ class Reading:
     generation: Generation | None = None
     generated: Generated | None = None
     predictions: list[Prediction] = field(default_factory=list)
+    picture: Picture | None = None
+    pixels: NDArray[np.uint8] | None = None
+    """Of the picture, (height, width, channels)."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ def _translate(translator: Translator, text: str, options: ReadOptions) -> Readi
     search = options.search or Beam()
     generation = Generation(translator, sources[0], search, max_length, options.seed, options.n_best)
     sequences: Sequences = {"source": describe_tokens(translator.tokenizers.source, sources[0])}
-    return _generate(generation, sequences, "the translation")
+    return generate_text(generation, sequences, "the translation")
 
 
 def _continue(generator: TextGenerator, text: str, options: ReadOptions) -> Reading:
@@ -79,10 +85,11 @@ def _continue(generator: TextGenerator, text: str, options: ReadOptions) -> Read
     (ids,) = generator.encode_prompts([text], max_length)
     search = options.search or DEFAULT_SEARCH
     generation = Generation(generator, ids, search, max_length, options.seed, options.n_best)
-    return _generate(generation, {}, "the continuation")
+    return generate_text(generation, {}, "the continuation")
 
 
-def _generate(generation: Generation, sequences: Sequences, output_name: str) -> Reading:
+def generate_text(generation: Generation, sequences: Sequences, output_name: str) -> Reading:
+    """Run a search, and return its best text."""
     generated = generation.run()
     best, prompt = generated.hypotheses[0], generation.prompt
     sequences["target"] = describe_tokens(
@@ -138,7 +145,7 @@ def _classify(classifier: Classifier, text: str) -> Reading:
         f"the label '{result.label}'",
         rows=[0],
         labels=[classifier.labels.index(result.label)],
-        predictions=[_rank(None, result.probabilities)],
+        predictions=[rank_labels(None, result.probabilities)],
     )
 
 
@@ -154,11 +161,12 @@ def _tag(classifier: Classifier, text: str) -> Reading:
         "the tags",
         rows=rows,
         labels=[classifier.labels.index(tag.label) for tag in tagged.tags],
-        predictions=[_rank(row, tag.probabilities) for row, tag in zip(rows, tagged.tags, strict=True)],
+        predictions=[rank_labels(row, tag.probabilities) for row, tag in zip(rows, tagged.tags, strict=True)],
     )
 
 
-def _rank(position: int | None, probabilities: dict[str, float]) -> Prediction:
+def rank_labels(position: int | None, probabilities: dict[str, float]) -> Prediction:
+    """Return the labels of a place, the most probable first."""
     ranked = sorted(probabilities.items(), key=lambda item: -item[1])
     return Prediction(
         position=position,

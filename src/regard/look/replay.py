@@ -27,6 +27,10 @@ class Passage:
     model: AnyModel
     source: Sequence[int] = ()
     """Tokens that the encoder reads."""
+    media: Tensor | None = None
+    """What the encoder reads instead: an image (1, channels, height, width), or a spectrogram (1, frames, bins)."""
+    vectors: int = 0
+    """Number of vectors that `media` becomes."""
     target: Sequence[int] = ()
     """Tokens that the decoder reads."""
     rows: Sequence[int] = ()
@@ -43,8 +47,13 @@ class Passage:
 
     @property
     def length(self) -> int:
-        """Number of tokens of both sides."""
-        return len(self.source) + len(self.target)
+        """Number of tokens, or vectors, of both sides."""
+        return self.source_length + len(self.target)
+
+    @property
+    def source_length(self) -> int:
+        """Number of tokens or vectors that the encoder reads."""
+        return len(self.source) if self.media is None else self.vectors
 
     def replay(self, record: Record | None = None, copies: int = 1) -> Tensor:
         """Run the text once and return the log-probability of each label, (copies, labels).
@@ -73,6 +82,8 @@ class Passage:
         source, target = (
             torch.tensor([list(ids)], device=self.device).expand(copies, -1) for ids in (self.source, target_ids)
         )
+        if self.media is not None:
+            source = self.media.expand(copies, *self.media.shape[1:])
         if isinstance(self.model, EncoderDecoder):
             return self.model.hidden_states(source, target, record=record)
         if isinstance(self.model, DecoderOnly):

@@ -66,27 +66,27 @@ class ImageClassifier(Pipeline):
         results: list[Label] = []
         for start in range(0, len(sequence), BATCH_IMAGES):
             batch = sequence[start : start + BATCH_IMAGES]
-            rows = self._predict(np.stack([self._load(image) for image in batch]))
-            results += [Label.choose(self.labels, row) for row in rows]
+            results += self.classify_pixels(np.stack([self.load_image(image) for image in batch]))
             report(len(batch))
         return results[0] if is_single else results
 
     def record(self, image: AnyImage) -> RecordedAttention:
         """Record the attention of the model while it reads an image; patches are named by row and column."""
-        pixels, record = self._load(image), Record()
+        pixels, record = self.load_image(image), Record()
         with torch.inference_mode(), eval_mode(self.model):
             self.model(torch.from_numpy(normalise(pixels[None], self.patches)).to(self.device), record=record)
         rows, columns = (side // self.patches.patch for side in pixels.shape[1:])
         names = tuple(f"{row},{column}" for row in range(rows) for column in range(columns))
         return RecordedAttention(("class token", *names) if self.patches.class_token else names, (), record)
 
-    def _predict(self, pixels: NDArray[np.uint8]) -> list[list[float]]:
+    def classify_pixels(self, pixels: NDArray[np.uint8]) -> list[Label]:
+        """Classify a batch of images, (B, channels, height, width), in the shape that the model reads."""
         source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)  # (B, C, height, width)
         with torch.inference_mode(), eval_mode(self.model):
             probabilities: list[list[float]] = self.model(source).float().softmax(dim=-1).tolist()
-        return probabilities
+        return [Label.choose(self.labels, row) for row in probabilities]
 
-    def _load(self, image: AnyImage) -> NDArray[np.uint8]:
+    def load_image(self, image: AnyImage) -> NDArray[np.uint8]:
         """Return the pixels (channels, height, width) of an image in the shape that the model reads."""
         pixels = load_pixels(image, self.patches.size, self.patches.channels)
         _, height, width = pixels.shape

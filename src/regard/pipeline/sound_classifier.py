@@ -59,13 +59,12 @@ class SoundClassifier(Pipeline):
         results: list[Label] = []
         for start in range(0, len(sequence), CHUNK_SOUNDS):
             chunk = [load_spectrogram(sound, self.mel) for sound in sequence[start : start + CHUNK_SOUNDS]]
-            probabilities: list[list[float]] = [[]] * len(chunk)
+            labels: dict[int, Label] = {}
             for indices in batch_by_length([len(spectrogram) for spectrogram in chunk], BATCH_FRAMES, 1):
-                rows = self._predict([chunk[index] for index in indices])
-                for index, row in zip(indices, rows, strict=True):
-                    probabilities[index] = row
+                batch = self.classify_spectrograms([chunk[index] for index in indices])
+                labels |= dict(zip(indices, batch, strict=True))
                 report(len(indices))
-            results += [Label.choose(self.labels, row) for row in probabilities]
+            results += [labels[index] for index in range(len(chunk))]
         return results[0] if is_single else results
 
     def record(self, sound: AnySound) -> RecordedAttention:
@@ -78,11 +77,12 @@ class SoundClassifier(Pipeline):
         names = tuple(f"{number * step:.2f}" for number in range(self.mel.count_vectors(len(spectrogram))))
         return RecordedAttention(names, (), record)
 
-    def _predict(self, spectrograms: list[Spectrogram]) -> list[list[float]]:
+    def classify_spectrograms(self, spectrograms: list[Spectrogram]) -> list[Label]:
+        """Classify a batch of normalised spectrograms."""
         source, valid = pad_spectrograms(spectrograms, self.device)
         with torch.inference_mode(), eval_mode(self.model):
             probabilities: list[list[float]] = self.model(source, valid).float().softmax(dim=-1).tolist()
-        return probabilities
+        return [Label.choose(self.labels, row) for row in probabilities]
 
     def _describe_input(self) -> str:
         return f"sounds of {self.mel.rate or 'any number of'} samples per second"

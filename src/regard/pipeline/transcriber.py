@@ -102,9 +102,11 @@ class Transcriber(Pipeline):
             for start in range(0, len(sequence), CHUNK_SOUNDS):
                 chunk = [load_spectrogram(sound, self.mel) for sound in sequence[start : start + CHUNK_SOUNDS]]
                 texts: dict[int, GeneratedText] = {}
-                lengths = [self._check_length(spectrogram) for spectrogram in chunk]
+                lengths = [self.check_length(spectrogram) for spectrogram in chunk]
                 for indices in batch_by_length(lengths, BATCH_FRAMES, search.rows_per_text):
-                    inputs = self._start([chunk[index] for index in indices], max_length, generator)
+                    spectrograms = [chunk[index] for index in indices]
+                    max_lengths = [self.resolve_max_length(len(item), max_length) for item in spectrograms]
+                    inputs = self.make_search_input(spectrograms, max_lengths, generator)
                     all_hypotheses = search.find(replace(inputs, n_best=n_best))
                     for index, hypotheses in zip(indices, all_hypotheses, strict=True):
                         texts[index] = make_result(
@@ -118,19 +120,19 @@ class Transcriber(Pipeline):
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared()
 
-    def _start(
-        self, spectrograms: list[Spectrogram], max_length: int | None, generator: torch.Generator
+    def make_search_input(
+        self, spectrograms: list[Spectrogram], max_lengths: list[int], generator: torch.Generator
     ) -> SearchInput:
         """Encode sounds and return the input of a search over their texts."""
         specials = self.tokenizers.target.specials
         source, valid = pad_spectrograms(spectrograms, self.device)
-        max_lengths = [self._resolve_max_length(len(spectrogram), max_length) for spectrogram in spectrograms]
         state = self.model.start(source, valid, capacity=max(max_lengths))
         prompt = torch.full((len(spectrograms), 1), specials.bos, device=self.device)
         suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
         return SearchInput(self._decoder.step, state, prompt, specials.eos, max_lengths, suppressed, generator)
 
-    def _check_length(self, spectrogram: Spectrogram) -> int:
+    def check_length(self, spectrogram: Spectrogram) -> int:
+        """Return the number of frames; raises RegardError if the model has learned fewer positions."""
         limit = self.settings.encoder.max_positions
         if limit is not None and self.mel.count_vectors(len(spectrogram)) > limit:
             seconds = limit * self.mel.frames * self.mel.hop
@@ -140,7 +142,8 @@ class Transcriber(Pipeline):
             raise RegardError(what, fix="Cut it into shorter sounds.")
         return len(spectrogram)
 
-    def _resolve_max_length(self, frames: int, max_length: int | None) -> int:
+    def resolve_max_length(self, frames: int, max_length: int | None) -> int:
+        """Return the maximum number of tokens of a sound (see `transcribe`)."""
         limit = self.settings.decoder.max_positions
         if max_length is None:
             length = math.ceil(self.settings.max_length_ratio * frames) + EXTRA_TOKENS

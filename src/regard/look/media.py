@@ -1,0 +1,121 @@
+"""What a model did with an image or a sound: the reading of one file, and the picture that a page draws."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.config.model import Mel
+from regard.data.batches.images import normalise
+from regard.look.document import Picture, Token
+from regard.look.generation import Generation
+from regard.look.reading import Reading, ReadOptions, Sequences, generate_text, rank_labels
+from regard.look.replay import Passage
+from regard.pipeline.classifier import Label
+from regard.pipeline.image_classifier import ImageClassifier
+from regard.pipeline.search import Beam
+from regard.pipeline.sound_classifier import SoundClassifier
+from regard.pipeline.sound_input import Spectrogram, load_spectrogram, pad_spectrograms
+from regard.pipeline.transcriber import Transcriber
+
+MediaPipeline = ImageClassifier | SoundClassifier | Transcriber
+PIXELS = "picture"  # the blob of the pixels
+
+
+def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Reading:
+    """Run a pipeline on the file of one image or sound."""
+    if isinstance(pipeline, ImageClassifier):
+        return _read_image(pipeline, path)
+    spectrogram = load_spectrogram(path, pipeline.mel)
+    names = [f"{number * _seconds(pipeline.mel):.2f}" for number in range(pipeline.mel.count_vectors(len(spectrogram)))]
+    if isinstance(pipeline, SoundClassifier):
+        source, _ = pad_spectrograms([spectrogram], pipeline.device)
+        label = pipeline.classify_spectrograms([spectrogram])[0]
+        reading = _read_label(pipeline, source, names, label)
+    else:
+        reading = _transcribe(pipeline, spectrogram, names, options)
+    return replace(
+        reading, picture=_describe_spectrogram(pipeline.mel, names), pixels=draw_spectrogram(spectrogram, pipeline.mel)
+    )
+
+
+def _read_image(classifier: ImageClassifier, path: str) -> Reading:
+    pixels, patches = classifier.load_image(path), classifier.patches
+    rows, columns = (side // patches.patch for side in pixels.shape[1:])
+    names = [f"{row},{column}" for row in range(rows) for column in range(columns)]
+    source = torch.from_numpy(normalise(pixels[None], patches)).to(classifier.device)
+    (label,) = classifier.classify_pixels(pixels[None])
+    reading = _read_label(classifier, source, names, label, class_token=patches.class_token)
+    picture = Picture(
+        kind="image",
+        pixels=PIXELS,
+        grid=[rows, columns],
+        cell=[patches.patch, patches.patch],
+        first=int(patches.class_token),
+    )
+    return replace(reading, picture=picture, pixels=pixels.transpose(1, 2, 0))
+
+
+def _read_label(
+    classifier: ImageClassifier | SoundClassifier,
+    source: Tensor,
+    names: list[str],
+    label: Label,
+    *,
+    class_token: bool = False,
+) -> Reading:
+    sequences: Sequences = {"source": _describe_vectors(names, class_token)}
+    passage = Passage(
+        classifier.model,
+        media=source,
+        vectors=len(sequences["source"]),
+        rows=[0],
+        labels=[classifier.labels.index(label.label)],
+    )
+    predictions = [rank_labels(None, label.probabilities)]
+    return Reading(passage, sequences, label.label, f"the label '{label.label}'", predictions=predictions)
+
+
+def _transcribe(transcriber: Transcriber, spectrogram: Spectrogram, names: list[str], options: ReadOptions) -> Reading:
+    frames = transcriber.check_length(spectrogram)
+    max_length = transcriber.resolve_max_length(frames, options.max_length)
+    search = options.search or Beam()
+    generation = Generation(transcriber, [], search, max_length, options.seed, options.n_best, spectrogram)
+    return generate_text(generation, {"source": _describe_vectors(names)}, "the transcript")
+
+
+def _describe_vectors(names: list[str], class_token: bool = False) -> list[Token]:
+    """Return the vectors that the encoder reads as tokens of a document: each is a word of its own."""
+    first = [Token(id=-1, word=None, text="class token", role="special")] if class_token else []
+    return first + [Token(id=number, word=number, text=name, role="text") for number, name in enumerate(names)]
+
+
+def _describe_spectrogram(mel: Mel, names: list[str]) -> Picture:
+    return Picture(
+        kind="spectrogram",
+        pixels=PIXELS,
+        grid=[1, len(names)],
+        cell=[mel.bins, mel.frames],
+        first=0,
+        seconds=_seconds(mel),
+        rate=mel.rate or 0,
+    )
+
+
+def draw_spectrogram(spectrogram: Spectrogram, mel: Mel) -> NDArray[np.uint8]:
+    """Return a normalised spectrogram (frames, bins) as grey pixels (bins, frames, 1), high frequencies above."""
+    values = spectrogram.astype(np.float64)
+    if mel.deviation:
+        values = values * np.array(mel.deviation)
+    if mel.mean:
+        values = values + np.array(mel.mean)
+    low, high = values.min(), values.max()
+    levels = np.rint((values - low) / max(high - low, 1e-9) * 255).astype(np.uint8)  # (frames, bins)
+    return levels.T[::-1, :, None]
+
+
+def _seconds(mel: Mel) -> float:
+    """Return the duration of a vector."""
+    return mel.frames * mel.hop

@@ -1,0 +1,102 @@
+"""Looks into models of images and sounds: what the page draws is what the model read and computed."""
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from regard.data.mel import log_mel
+from regard.look.build import look_into
+from regard.look.document import Document, decode_blob
+from regard.pipeline.load import load_image_classifier, load_sound_classifier, load_transcriber
+from regard.pipeline.search import Beam
+from tests.look.schema import check
+from tests.pipeline.media_models import (
+    make_png,
+    make_wav,
+    write_image_model,
+    write_sound_model,
+    write_transcription_model,
+)
+
+
+def test_an_image_and_the_attention_of_its_patches(tmp_path: Path) -> None:
+    folder, path = write_image_model(tmp_path / "model"), tmp_path / "a.png"
+    path.write_bytes(make_png())
+    look = look_into(folder, str(path))
+    document, classifier = look.document, load_image_classifier(folder)
+    check(document, Document)
+    label = classifier.classify(path)
+    assert document["output"] == label.label
+    assert document["predictions"][0]["probabilities"][0] == pytest.approx(label.probability, abs=1e-5)
+    picture = document["picture"]
+    assert (picture["kind"], picture["grid"], picture["cell"], picture["first"]) == ("image", [2, 3], [4, 4], 1)
+    pixels = np.asarray(Image.open(BytesIO(make_png())))
+    assert (decode_blob(document["blobs"][picture["pixels"]])[:, :, 0] == pixels).all(), "pixels as they are"
+    source = document["sequences"]["source"]
+    assert [token["text"] for token in source] == ["class token", "0,0", "0,1", "0,2", "1,0", "1,1", "1,2"]
+    expected = classifier.record(path)
+    (group,) = document["attention"]
+    assert (group["layers"], group["heads"], group["row_count"], group["column_count"]) == (2, 2, 7, 7)
+    for layer in range(2):
+        for head in range(2):
+            weights = decode_blob(document["blobs"][group["maps"][f"{layer}.{head}"]])
+            assert weights == pytest.approx(expected[f"encoder.{layer}.self"][head].numpy(), abs=0.005)
+    assert sum(look.row("encoder.self", 1, 0, 0)) == pytest.approx(1, abs=1e-5)
+    assert document["ablation"] is not None
+    assert look.without_heads([("encoder.self", 1, 0)])["delta"] == pytest.approx(
+        document["ablation"]["delta"]["encoder.self"][1][0], abs=1e-5
+    )
+
+
+def test_the_spectrogram_of_a_sound(tmp_path: Path) -> None:
+    folder, path = write_sound_model(tmp_path / "model"), tmp_path / "a.wav"
+    path.write_bytes(make_wav())
+    document, classifier = look_into(folder, str(path)).document, load_sound_classifier(folder)
+    check(document, Document)
+    assert document["output"] == classifier.classify(path).label
+    picture = document["picture"]
+    assert (picture["kind"], picture["grid"], picture["cell"], picture["first"]) == ("spectrogram", [1, 15], [8, 2], 0)
+    assert (picture["seconds"], picture["rate"]) == (0.02, 8000)
+    samples = np.frombuffer(make_wav()[44:], "<i2")
+    spectrogram = log_mel(samples, classifier.mel)  # (frames, bins)
+    levels = (spectrogram - spectrogram.min()) / (spectrogram.max() - spectrogram.min()) * 255
+    shown = decode_blob(document["blobs"][picture["pixels"]])
+    assert shown[:, :, 0] == pytest.approx(levels.T[::-1], abs=0.51), "high frequencies above"
+    assert [token["text"] for token in document["sequences"]["source"]][:3] == ["0.00", "0.02", "0.04"]
+
+
+def test_a_transcript_attends_to_frames(tmp_path: Path) -> None:
+    folder, path = write_transcription_model(tmp_path / "model"), tmp_path / "a.wav"
+    path.write_bytes(make_wav())
+    look = look_into(folder, str(path), search=Beam(3), max_length=6)
+    document = look.document
+    check(document, Document)
+    transcript = load_transcriber(folder).transcribe(path, Beam(3), max_length=6)
+    assert document["output"] == transcript.text
+    assert [token["id"] for token in document["sequences"]["target"]][1:] == list(transcript.tokens)
+    groups = {group["name"]: group for group in document["attention"]}
+    assert (groups["decoder.cross"]["row_count"], groups["decoder.cross"]["column_count"]) == (
+        len(transcript.tokens),
+        15,
+    )
+    assert document["search"] is not None
+    assert document["search"]["settings"]["beam_size"] == 3
+    assert document["hypotheses"] == [], "frames are no words"
+    assert document["model"]["vocabulary"].keys() == {"target"}
+    (leak,) = [mask["leak"] for mask in document["masks"] if mask["leak"] is not None]
+    assert leak["change"] == 0
+    assert leak["later_change"] > 0
+    assert "text" in look.without_heads([("decoder.cross", 0, 1)])
+
+
+def test_two_dimensional_positions_are_not_drawn_as_others(tmp_path: Path) -> None:
+    position = {"kind": "sinusoidal_2d", "columns": 3}
+    folder, path = write_image_model(tmp_path / "model", **{"encoder.position": position}), tmp_path / "a.png"
+    path.write_bytes(make_png())
+    document = look_into(folder, str(path)).document
+    check(document, Document)
+    assert document["positions"] == []
+    assert document["model"]["positions"] == {"encoder": "sinusoidal_2d"}
