@@ -114,6 +114,23 @@ def test_fresh_layers_are_initialised_anew(parents: dict[str, Path], tmp_path: P
     )
 
 
+def test_extra_layers_are_new_and_trained_on_top_of_the_parent(parents: dict[str, Path], tmp_path: Path) -> None:
+    files = write_corpus(tmp_path / "corpus")
+    run = tmp_path / "run"
+    pairs = {"source": files["all.en"], "target": files["all.de"], "updates": 2, "force": True}
+    regard.tune(parents["translate"], **pairs, extra_layers=1, layers=1, out=run)  # type: ignore[arg-type]
+    before, after = _read_weights(parents["translate"]), _read_weights(run)
+    extra = {name for name in after if ".layers.2." in name}  # the parent has two layers in each stack
+    assert after.keys() - before.keys() == extra
+    assert {name.split(".")[0] for name in extra} == {"encoder", "decoder"}
+    changed = _changed(before, after) - extra
+    assert all("final_norm" in name for name in changed)
+    checkpoint = max((run / "checkpoints").glob("step-*"))
+    state = {name.partition("/")[2] for name in load_tensors(checkpoint / "optimizer.safetensors")}
+    assert {name for name in state if "final_norm" not in name} == extra  # the others are frozen
+    assert "1 new layer on top of each stack" in (run / "best" / "README.md").read_text()
+
+
 @pytest.mark.parametrize("tuning", [{}, {"lora": {"rank": 2, "dropout": 0.1}}, {"layers": 1}])
 def test_an_interrupted_run_ends_as_an_undisturbed_one(
     parents: dict[str, Path], tmp_path: Path, tuning: dict[str, Any]
@@ -318,6 +335,7 @@ def test_a_model_refuses_a_corpus_of_another_kind(parents: dict[str, Path], tmp_
     [
         ({"fresh_layers": True}, {}, "no layers are chosen"),
         ({"lora": {}, "layers": 1}, {}, "all frozen"),
+        ({"lora": {}, "extra_layers": 1}, {}, "all frozen"),
         ({"lora": {}, "add_tokens": ["<a>"]}, {}, "would learn nothing"),
         ({"lora": {}}, {"train.optimizer": {"kind": "muon"}}, "singular values"),
         ({"lora": {}}, {"parallel.tensor": 2}, "not split among ranks"),

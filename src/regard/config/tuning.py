@@ -46,8 +46,11 @@ class Tuning(Consistent):
     """The folder of a model or of a run (its best model). The run copies what it needs: it can be removed later."""
     parent_sha256: str = ""
     """sha256 of the parent's weights; filled in when the run starts, and compared if it is given."""
+    extra_layers: Size | None = None
+    """Add this many new layers on top of each stack of the parent."""
     layers: Size | None = None
-    """Train the last layers of each stack only, this many, with the norm behind them and the head."""
+    """Train the last layers of each stack only, this many (extra ones included), with the norm behind them and the
+    head."""
     fresh_layers: bool = False
     """With `layers`: initialise these layers anew, instead of keeping the parent's weights."""
     freeze_embeddings: bool = False
@@ -70,7 +73,7 @@ class Tuning(Consistent):
         if self.fresh_layers and self.layers is None:
             yield Fault("fresh_layers", "is true, but no layers are chosen.", "Set layers, e.g. to 2.")
         if self.lora is not None:
-            for name in ("layers", "freeze_embeddings"):
+            for name in ("layers", "extra_layers", "freeze_embeddings"):
                 if getattr(self, name):
                     what = "is set, but with LoRA the parent's weights are all frozen."
                     yield Fault(name, what, "Remove it; lora.modules chooses the layers that get adapters.")

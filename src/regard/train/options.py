@@ -61,6 +61,7 @@ class TrainOptions:
     force: bool = False
     parent: Path | None = None  # the model to fine-tune
     lora: int | None = None  # rank
+    extra_layers: int | None = None  # new ones on top of each stack
     layers: int | None = None  # the last ones of each stack
     fresh_layers: bool = False
     freeze_embeddings: bool = False
@@ -256,7 +257,7 @@ class TrainOptions:
             changes["tuning.add_tokens"] = _read_tokens(self.add_tokens)
         if self.chat_template is not None:
             changes["tuning.chat_template"] = read_chat_template(self.chat_template)
-        tuning = ("layers", "fresh_layers", "freeze_embeddings")
+        tuning = ("extra_layers", "layers", "fresh_layers", "freeze_embeddings")
         return changes | {f"tuning.{name}": getattr(self, name) for name in self._list_given(*tuning)}
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from regard.base.formatting import pluralize
 from regard.base.version import __version__
 from regard.config.run import Run
 from regard.config.toml_file import to_dict
@@ -140,6 +141,8 @@ def describe_tuning(tuning: Tuning) -> dict[str, str]:
         trained = f"the last {tuning.layers} layers of each stack" + ", initialised anew" * tuning.fresh_layers
     else:
         trained = "all parameters" + " but the embeddings" * tuning.freeze_embeddings
+    if tuning.extra_layers is not None:
+        trained += f"; {pluralize(tuning.extra_layers, 'new layer')} on top of each stack"
     facts = {"parent": tuning.parent, "sha256 of the parent's weights": tuning.parent_sha256, "tuned": trained}
     if tuning.add_tokens:
         shown = ", ".join(tuning.add_tokens[:10]) + (", ..." if len(tuning.add_tokens) > 10 else "")

@@ -133,6 +133,7 @@ def tune(
     sounds: Paths = None,
     out: AnyPath,
     lora: int | None = None,
+    extra_layers: int | None = None,
     layers: int | None = None,
     fresh_layers: bool = False,
     freeze_embeddings: bool = False,
@@ -167,7 +168,8 @@ def tune(
         sounds: Sounds, as for `train`.
         out: New folder for checkpoints, log and the best model.
         lora: Train adapters of this rank, and keep the model's own weights as they are.
-        layers: Train the last layers of each stack only, this many.
+        extra_layers: Add this many new layers on top of each stack.
+        layers: Train the last layers of each stack only, this many, extra ones included.
         fresh_layers: With `layers`: initialise these layers anew.
         freeze_embeddings: Keep embeddings as they are.
         add_tokens: File of texts that become tokens of their own, one per line.
@@ -202,6 +204,7 @@ def tune(
         sounds=_as_list(sounds),
         out=Path(out),
         lora=lora,
+        extra_layers=extra_layers,
         layers=layers,
         fresh_layers=fresh_layers,
         freeze_embeddings=freeze_embeddings,

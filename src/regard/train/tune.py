@@ -129,7 +129,8 @@ def copy_parent(model: nn.Module, run: Run, emit: Listener) -> None:
     tuning = run.tuning
     assert tuning is not None  # noqa: S101 - the caller checked
     parent = read_model(Path(tuning.parent))
-    fresh = tuple(_list_last_layers(model, tuning.layers)) if tuning.layers and tuning.fresh_layers else ()
+    new_layers = max(tuning.extra_layers or 0, (tuning.layers or 0) if tuning.fresh_layers else 0)
+    fresh = tuple(_list_last_layers(model, new_layers))
     fresh += () if parent.settings.head == run.model.head else (HEAD,)  # other labels, or another kind of head
     if HEAD in fresh and tuning.lora is not None and run.model.task == "fill":
         what = "LoRA does not train the head of masked tokens, and the parent has none."

@@ -86,7 +86,7 @@ def configure(
     corpus_plan = plan_class(sources, tuple(validation), stats, dict(changes or {}), preset, check)
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
-        settings = read_parent(parent)
+        settings = read_parent(parent, changes.get("tuning.extra_layers"))
         if stats.content != "sounds" and getattr(getattr(settings, "source", None), "kind", "") == "mel":
             what = f"The model reads sounds, and this corpus holds {stats.content}."
             raise RegardError(what, fix="Tune it with --sounds.")

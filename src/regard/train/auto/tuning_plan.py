@@ -176,12 +176,15 @@ def _find_template(folder: Path) -> str:
     return find_chat_template(find_model(folder)) or ""
 
 
-def read_parent(folder: Path) -> AnyModel:
-    """Return the settings of the model to tune.
+def read_parent(folder: Path, extra_layers: int | None = None) -> AnyModel:
+    """Return the settings of the model to tune, with as many extra layers in each stack.
 
     Raises:
         RegardError: If the folder holds no model.
     """
     from regard.store.model_folder import MODEL, find_model  # imports torch: only when needed
 
-    return codec.MODEL_FILES.load(find_model(folder) / MODEL)
+    settings = codec.MODEL_FILES.load(find_model(folder) / MODEL)
+    stacks = {name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)}
+    changes = {f"{name}.layers": stack.layers + (extra_layers or 0) for name, stack in stacks.items()}
+    return codec.MODEL_FILES.change(settings, changes) if extra_layers else settings
