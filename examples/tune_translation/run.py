@@ -18,8 +18,8 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
-PARENT_UPDATES = 2000
-UPDATES = 500
+PARENT_UPDATES = 1000
+UPDATES = 300
 SIZES = (1_000, 5_000, 29_000)
 SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}", "--set", "device.threads=1"]
 for stack in ("encoder", "decoder"):  # pre-norm and rotary positions, as the students of examples/multi30k
@@ -28,7 +28,7 @@ for stack in ("encoder", "decoder"):  # pre-norm and rotary positions, as the st
 PARENT = [
     *SHAPE,
     *("--set", "model.encoder.dropout={}", "--set", "model.decoder.dropout={}"),  # a few epochs do not overfit
-    *("--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 200}"),
+    *("--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 100}"),
     *("--set", "train.update_tokens=4096", "--set", "data.batch_tokens=2048", "--set", "validation.every=500"),
 ]
 TUNE = ["--updates", str(UPDATES), "--set", "train.update_tokens=4096", "--set", "data.batch_tokens=2048"]
