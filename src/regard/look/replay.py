@@ -27,10 +27,6 @@ class Passage:
     model: AnyModel
     source: Sequence[int] = ()
     """Tokens that the encoder reads."""
-    media: Tensor | None = None
-    """What the encoder reads instead: an image (1, channels, height, width), or a spectrogram (1, frames, bins)."""
-    vectors: int = 0
-    """Number of vectors that `media` becomes."""
     target: Sequence[int] = ()
     """Tokens that the decoder reads."""
     rows: Sequence[int] = ()
@@ -39,6 +35,10 @@ class Passage:
     """The token or label that each row predicted."""
     suppressed: Sequence[int] = ()
     """Tokens that cannot be predicted and have no probability."""
+    media: Tensor | None = None
+    """What the encoder reads instead of tokens: an image (1, channels, height, width), or a spectrogram (1, frames, bins)."""
+    vectors: int = 0
+    """Number of vectors that `media` becomes."""
 
     @property
     def device(self) -> torch.device:
