@@ -36,7 +36,7 @@ class Passage:
     suppressed: Sequence[int] = ()
     """Tokens that cannot be predicted and have no probability."""
     media: Tensor | None = None
-    """What the encoder reads instead of tokens: an image (1, channels, height, width), or a spectrogram (1, frames, bins)."""
+    """An image (1, channels, height, width) or a spectrogram (1, frames, bins), which the encoder reads instead."""
     vectors: int = 0
     """Number of vectors that `media` becomes."""
 
