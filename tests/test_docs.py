@@ -7,6 +7,7 @@ The `python` blocks of a page run one after another in one namespace. A `console
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 from pathlib import Path
@@ -64,6 +65,8 @@ def test_code_blocks(page: Path, fixtures: Path, tmp_path: Path, monkeypatch: py
                 check_commands(block, fixtures, monkeypatch)
             case "text":
                 check_log(block.code)  # or other output
+            case "json":
+                json.loads(block.code)
             case "jinja":
                 assert "Hello" in ChatTemplate(block.code).render_prompt("Hello")
             case "js":

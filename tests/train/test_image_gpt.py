@@ -175,7 +175,7 @@ def check_errors(model: Path, folder: Path) -> None:
         assert message in " ".join(result.errors.split()), arguments
     with pytest.raises(RegardError, match="cannot be tuned yet"):
         configure(Images(path=str(folder / "png")), parent=model)
-    with pytest.raises(RegardError, match="The server has no route for models of images"):
+    with pytest.raises(RegardError, match="The server has no route for models that generate images"):
         load_model(model, "torch", {})
 
 
