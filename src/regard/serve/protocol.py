@@ -6,7 +6,7 @@ between two requests. It also keeps headers of any size. Middleware cannot help:
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +30,8 @@ class ConnectionLimits:
     """Seconds for its body, and between two looks at a client that reads its answer slowly."""
     message_bytes: int
     """Bytes of a request as it arrives, with chunk sizes and trailers."""
+    media_bytes: Mapping[bytes, int]
+    """The same for each path that takes images or sounds: no other request may fill as much memory."""
     connections: int
     """Connections; requests on more of them are answered with 503."""
 
@@ -60,7 +62,7 @@ def make_protocol(
         _timer: asyncio.TimerHandle | None = None
         _write_timer: asyncio.TimerHandle | None = None
         _message_bytes = 0
-        _has_headers = False
+        _max_bytes = MAX_HEADER_BYTES
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -81,7 +83,7 @@ def make_protocol(
             super().data_received(data)
             if self.transport.is_closing():
                 return
-            if self._message_bytes > (limits.message_bytes if self._has_headers else MAX_HEADER_BYTES):
+            if self._message_bytes > self._max_bytes:
                 self._abort()
             elif self._timer is None and self.timeout_keep_alive_task is None and not self._is_answering:
                 self._arm(limits.header_seconds)  # line breaks between two requests
@@ -89,17 +91,18 @@ def make_protocol(
         def on_message_begin(self) -> None:
             super().on_message_begin()
             self.scope["extensions"] = {DISCONNECT: []}  # type: ignore[dict-item]
-            self._has_headers = False
+            self._max_bytes = MAX_HEADER_BYTES
             if self._timer is None:
                 self._arm(limits.header_seconds)
 
         def on_headers_complete(self) -> None:
-            self._has_headers = True
+            path = self.url.partition(b"?")[0]
+            self._max_bytes = limits.media_bytes.get(path, limits.message_bytes)
             self._arm(limits.body_seconds)
             self.app = self.config.loaded_app
             if len(self.connections) > limits.connections:
                 self.app = answer_overload
-            elif refuse_early(self.url.partition(b"?")[0]):
+            elif refuse_early(path):
                 self.app = answer_full_queue
             super().on_headers_complete()
 
@@ -113,7 +116,7 @@ def make_protocol(
 
         def on_message_complete(self) -> None:
             self._disarm()
-            self._message_bytes, self._has_headers = 0, False
+            self._message_bytes, self._max_bytes = 0, MAX_HEADER_BYTES
             super().on_message_complete()
 
         def pause_writing(self) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import uvicorn
 
+from regard.serve import classify, transcriptions
 from regard.serve.app import make_app
 from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
 from regard.serve.settings import ServeSettings, check_bind
@@ -49,8 +50,9 @@ def run_server(settings: ServeSettings) -> None:
 def make_limits(settings: ServeSettings) -> ConnectionLimits:
     """Return what a connection may take; a body in chunks has more bytes than its content."""
     deadlines, limits = settings.deadlines, settings.limits
-    message_bytes = 2 * max(limits.file_bytes, limits.media_bytes) + MAX_HEADER_BYTES
-    return ConnectionLimits(deadlines.headers, deadlines.body, message_bytes, MAX_CONNECTIONS)
+    message_bytes, media_bytes = (2 * size + MAX_HEADER_BYTES for size in (limits.file_bytes, limits.media_bytes))
+    media = {route.encode(): media_bytes for route in (classify.ROUTE, transcriptions.ROUTE)}
+    return ConnectionLimits(deadlines.headers, deadlines.body, message_bytes, media, MAX_CONNECTIONS)
 
 
 def _allow_descriptors(number: int) -> None:
