@@ -353,7 +353,7 @@ def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize("unit", ["a. ", "1. ", ".", ".)", " ", "\n", "!? ", "。", "Dr. "])
 def test_sentences_are_split_in_linear_time(unit: str) -> None:
     for text in (unit * (300_000 // len(unit)), "a " + unit * (300_000 // len(unit)) + "b"):
-        seconds = []
+        seconds: list[float] = []
         while not seconds or (min(seconds) >= BOUND and len(seconds) < 3):  # a busy machine adds to the CPU time
             begin = time.process_time()
             assert "".join(sentence + space for sentence, space in split_sentences(text)) == text
