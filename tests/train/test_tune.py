@@ -131,6 +131,12 @@ def test_extra_layers_are_new_and_trained_on_top_of_the_parent(parents: dict[str
     assert "1 new layer on top of each stack" in (run / "best" / "README.md").read_text()
 
 
+def test_extra_layers_never_replace_those_of_the_parent(parents: dict[str, Path], tmp_path: Path) -> None:
+    run = _make_run(parents["translate"], {"extra_layers": 1})  # its model has as many layers as the parent
+    with pytest.raises(RegardError, match="has not 1 layer more than its parent"):
+        fit(run, tmp_path / "run")
+
+
 @pytest.mark.parametrize("tuning", [{}, {"lora": {"rank": 2, "dropout": 0.1}}, {"layers": 1}])
 def test_an_interrupted_run_ends_as_an_undisturbed_one(
     parents: dict[str, Path], tmp_path: Path, tuning: dict[str, Any]

@@ -136,6 +136,10 @@ def copy_parent(model: nn.Module, run: Run, emit: Listener) -> None:
         what = "LoRA does not train the head of masked tokens, and the parent has none."
         raise RegardError(what, where="tuning.lora", fix="Tune all parameters, or the last layers.")
     weights = get_weights(parent.model)
+    extra = tuple(_list_last_layers(model, tuning.extra_layers or 0))
+    if extra and any(name.startswith(extra) for name in weights):
+        what = f"The model has not {pluralize(tuning.extra_layers or 0, 'layer')} more than its parent in each stack."
+        raise RegardError(what, where="tuning.extra_layers", fix="Add them to the layers of the model, or remove it.")
     if tuning.add_tokens:
         weights = _extend_vocabulary(weights, parent.tokenizers, tuning.add_tokens)
     new = _copy_weights(weights, get_weights(model), fresh, where=str(parent.path))
