@@ -72,7 +72,19 @@ def compute_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
     return score.scores(score.on_query(query), score.on_key(key))
 
 
-@torch.inference_mode()
+def count_kept(score: Score, query: Tensor, key: Tensor) -> int:
+    """Return the numbers of the largest tensor that is kept for the gradient."""
+    sizes = [0]
+
+    def keep(tensor: Tensor) -> Tensor:
+        sizes.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        compute_scores(score, query.requires_grad_(), key.requires_grad_())
+    return max(sizes)
+
+
 def show_scores() -> None:
     """Compare the five scoring functions by time and by the numbers that they keep."""
     heads, key_dim = 8, 64
@@ -87,13 +99,18 @@ def show_scores() -> None:
         for parameter in score.parameters():
             torch.nn.init.normal_(parameter, std=key_dim**-0.5)
     print(f"{heads} heads of {key_dim} numbers, T queries and T keys; CPU-milliseconds of all scores, one thread:\n")
-    print("score       weights  " + "  ".join(f"T = {length:3}" for length in LENGTHS) + "  largest tensor, T = 128")
+    print(
+        "score       weights  "
+        + "  ".join(f"T = {length:3}" for length in LENGTHS)
+        + "  largest tensor kept for the gradient, T = 128"
+    )
     for name, score in scores.items():
         times = []
         for length in LENGTHS:
             query, key = torch.randn(2, 1, heads, length, key_dim).unbind()
-            times.append(measure(partial(compute_scores, score, query, key)))
-        numbers = heads * LENGTHS[-1] ** 2 * (key_dim if score.scale is None else 1)
+            with torch.no_grad():
+                times.append(measure(partial(compute_scores, score, query, key)))
+        numbers = count_kept(score, query, key)
         weights = sum(parameter.numel() for parameter in score.parameters())
         print(f"{name:10}  {weights:7,}  " + "  ".join(f"{value:7.2f}" for value in times) + f"  {numbers:,} numbers")
     print("\nThe first three are one matrix product; the last two apply a tanh to every pair of a query and a key.")
@@ -107,7 +124,7 @@ def show_cache() -> None:
     print(f"Bytes of the cache while `tiny` writes {most} tokens for a source of {source.size(1)} (float32):\n")
     print("tokens  of the source  of the target")
     for count in range(1, most + 1):
-        state = model.start(source, capacity=count)  # a cache without unused room
+        state = model.start(source, capacity=count)  # a cache without unused capacity
         memory = state.kv_cache.bytes
         for token in target[:, :count].unbind(1):
             model.step(token[:, None], state)

@@ -30,7 +30,9 @@ def test_scores_of_pairs_keep_a_vector_for_each(
 ) -> None:
     rows = read_rows("scores", capsys, monkeypatch)
     numbers = {row[0]: int(row[-1].split()[0].replace(",", "")) for row in rows}
-    assert numbers["additive"] == numbers["concat"] == 64 * numbers["scaled dot"] == 64 * numbers["general"]
+    pairs = 8 * 128 * 128  # heads, queries, keys
+    assert numbers["additive"] == numbers["concat"] == 64 * pairs
+    assert max(numbers["dot"], numbers["scaled dot"], numbers["general"]) <= pairs
 
 
 def test_every_token_adds_as_many_bytes_and_the_source_none(
