@@ -21,7 +21,10 @@ regard look my-vit photos/left/0.png
 def look(
     context: typer.Context,
     folder: ModelArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text to translate, continue, fill or label; a file.")],
+    text: Annotated[
+        str,
+        typer.Argument(metavar="TEXT", help="A text to translate, continue, fill or label; or an image or sound file."),
+    ],
     save: Annotated[
         Path | None,
         file_option("Write one HTML file instead of serving a page; it needs no network.", panel=OUTPUT_PANEL),

@@ -93,7 +93,7 @@ def check_unused_options(context: typer.Context, kind: SearchKind) -> None:
             option = f"--{used[0].replace('_', '-')}"
             raise RegardError(
                 f"{option} has no effect: --search {kind} {reason}.",
-                fix=f"Leave it out, or use {' or '.join(f'--search {kind}' for kind in kinds)}.",
+                fix=f"Leave it out, or use {' or '.join(f'--search {name}' for name in kinds)}.",
             )
 
 
