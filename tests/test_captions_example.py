@@ -12,20 +12,7 @@ from examples.captions import corpus, run
 import regard
 from regard.config.codec import RUN_FILES
 from regard.train.fit import fit
-
-SMALL = {
-    "data.batch_tokens": 512,
-    "train.update_tokens": 512,
-    "train.updates": 60,
-    "train.schedule.peak": 0.02,
-    "train.schedule.warmup": 5,
-    "train.save_every": 60,
-    "validation.every": 60,
-    "model.width": 16,
-    "model.decoder.layers": 1,
-    "model.decoder.attention.heads": 2,
-    "model.decoder.feedforward.hidden": 32,
-}
+from tests.train.runs import SMALL_LANGUAGE_MODEL
 
 
 def write_idx(folder: Path, count: int, seed: int) -> Path:
@@ -63,7 +50,7 @@ def test_one_model_writes_captions_and_draws(
     run_step(monkeypatch, "prepare", images, data)
     assert (data / "train.draw.prompts.txt").read_text().splitlines()[1] == "draw: a photo of a trouser"
     monkeypatch.chdir(data)
-    fit(RUN_FILES.change(RUN_FILES.load(run.RUN_FILE), SMALL), tmp_path / "run")
+    fit(RUN_FILES.change(RUN_FILES.load(run.RUN_FILE), SMALL_LANGUAGE_MODEL), tmp_path / "run")
     small = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 32}
     options = {"model": small, "data.augmentation.flip": False, "train.schedule.peak": 0.01}
     regard.train(images=images, out=tmp_path / "vit", updates=40, settings=options)

@@ -11,22 +11,9 @@ from examples.codec import corpus, evaluate, frames, run
 import regard
 from regard.config.codec import RUN_FILES
 from regard.train.fit import fit
-from tests.train.runs import write_wav
+from tests.train.runs import SMALL_LANGUAGE_MODEL, write_wav
 
-SMALL = {
-    "data.batch_tokens": 512,
-    "train.update_tokens": 512,
-    "train.updates": 60,
-    "train.schedule.peak": 0.02,
-    "train.schedule.warmup": 5,
-    "train.save_every": 60,
-    "validation.every": 60,
-    "model.width": 16,
-    "model.tokens.vocabulary": 24,
-    "model.decoder.layers": 1,
-    "model.decoder.attention.heads": 2,
-    "model.decoder.feedforward.hidden": 32,
-}
+SMALL = SMALL_LANGUAGE_MODEL | {"model.tokens.vocabulary": 24}
 
 
 def make_tone(frequency: float, seed: int, seconds: float = 0.25) -> frames.Samples:

@@ -21,6 +21,21 @@ _PAIRS = {
     "house": "Haus", "tree": "Baum", "sees": "sieht", "likes": "mag", "finds": "findet", "under": "unter",
 }  # fmt: skip
 
+SMALL_LANGUAGE_MODEL = {
+    "data.batch_tokens": 512,
+    "train.update_tokens": 512,
+    "train.updates": 60,
+    "train.schedule.peak": 0.02,
+    "train.schedule.warmup": 5,
+    "train.save_every": 60,
+    "validation.every": 60,
+    "model.width": 16,
+    "model.decoder.layers": 1,
+    "model.decoder.attention.heads": 2,
+    "model.decoder.feedforward.hidden": 32,
+}
+"""Changes of the run file of an example, so that it trains in seconds."""
+
 
 def make_sentences(count: int, seed: int = 1) -> list[str]:
     """Return random sentences of three to nine words."""
