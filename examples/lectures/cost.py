@@ -110,7 +110,7 @@ def show_scores() -> None:
             query, key = torch.randn(2, 1, heads, length, key_dim).unbind()
             with torch.no_grad():
                 times.append(measure(partial(compute_scores, score, query, key)))
-        numbers = count_kept(score, query, key)
+        numbers = count_kept(score, *torch.randn(2, 1, heads, LENGTHS[-1], key_dim).unbind())
         weights = sum(parameter.numel() for parameter in score.parameters())
         print(f"{name:10}  {weights:7,}  " + "  ".join(f"{value:7.2f}" for value in times) + f"  {numbers:,} numbers")
     print("\nThe first three are one matrix product; the last two apply a tanh to every pair of a query and a key.")
