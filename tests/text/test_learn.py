@@ -54,6 +54,7 @@ from regard.config.run import *
 from regard.text.learn import learn
 words = [f"word{number}" for number in range(2000)]
 texts = (" ".join(words[start : start + 20]) for _ in range(int(sys.argv[1])) for start in range(0, 2000, 20))
+texts = [" ".join(texts)] if sys.argv[3] == "one text" else texts
 learn(texts, {"bpe": Bpe, "byte_bpe": ByteBpe, "unigram": Unigram, "character": CharacterLevel}[sys.argv[2]]())
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
@@ -62,11 +63,34 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "unigram", "character"])
 def test_memory_does_not_grow_with_the_text(kind: str) -> None:
-    peaks = []
-    for times in ("30", "300"):  # 0.5 and 5 million characters
-        run = [sys.executable, "-c", MEMORY, times, kind]
-        peaks.append(int(subprocess.run(run, capture_output=True, text=True, check=True).stdout))  # noqa: S603
-    assert peaks[1] < 1.1 * peaks[0], "kilobytes"
+    peaks = [_measure_memory(times, kind, "lines") for times in (30, 300)]  # 0.5 and 5 million characters
+    assert peaks[1] < 1.1 * peaks[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "unigram"])
+def test_memory_hardly_grows_with_one_long_text(kind: str) -> None:
+    peaks = [_measure_memory(times, kind, "one text") for times in (60, 600)]  # 1 and 10 million characters
+    assert peaks[1] < 1.5 * peaks[0]  # both hold the text itself
+
+
+def _measure_memory(times: int, kind: str, form: str) -> int:
+    """Return the peak in kilobytes."""
+    run = [sys.executable, "-c", MEMORY, str(times), kind, form]
+    return int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)  # noqa: S603
+
+
+@pytest.mark.parametrize("settings", KINDS.values(), ids=list(KINDS))
+def test_a_long_text_is_read_in_parts_and_gives_the_same_file(
+    settings: AnyTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps = [" ", " ", " ", "  ", "\n", "\n\n", " \n ", "\t", "\u00a0"]
+    random = Random(1)
+    text = "".join(line + random.choice(gaps) for line in TEXT * 3)
+    whole = learn([text], settings)
+    monkeypatch.setattr(learn_module, "LONG_TEXT", 7)
+    assert len(list(learn_module._split_texts([text], settings))) > 50
+    assert learn([text], settings) == whole
 
 
 def test_special_tokens_count_towards_the_size() -> None:
