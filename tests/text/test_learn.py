@@ -12,6 +12,7 @@ import pytest
 from regard.base.errors import RegardError
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
 from regard.text import learn as learn_module
+from regard.text import pretokenize
 from regard.text.learn import learn, learn_pair
 from tests.text.factories import KINDS, TEXT, get_tokenizer, read_shared_lines
 
@@ -88,9 +89,13 @@ def test_a_long_text_is_read_in_parts_and_gives_the_same_file(
     random = Random(1)
     text = "".join(line + random.choice(gaps) for line in TEXT * 3)
     whole = learn([text], settings)
-    monkeypatch.setattr(learn_module, "LONG_TEXT", 7)
-    assert len(list(learn_module._split_texts([text], settings))) > 50
+    ids = whole.encode_ids([text, TEXT[0]])
+    monkeypatch.setattr(pretokenize, "LONG_TEXT", 7)
+    gap = pretokenize.read_gap(json.loads(whole.content))
+    assert (gap is None) == bool(settings.specials.extra)  # an extra token may hold a space
+    assert gap is None or len(list(pretokenize.split_long_text(text, gap))) > 50
     assert learn([text], settings) == whole
+    assert whole.encode_ids([text, TEXT[0]]) == ids
 
 
 def test_special_tokens_count_towards_the_size() -> None:

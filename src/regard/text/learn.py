@@ -14,7 +14,6 @@ file, whatever the order of its lines and the number of threads:
   scores differ, and the scores of rare characters are assigned at random. `_stabilise_scores` corrects both.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -31,8 +30,6 @@ from regard.text.tokenizer_pair import TokenizerPair
 
 MIN_PAIR_COUNT = 2  # merging a pair that occurs once shortens nothing
 MAX_CHARACTERS = 2**31 - 1  # the trainers count pairs in 32 bits; a text has fewer pairs than characters
-LONG_TEXT = 2**16  # characters; `tokenizers` holds 200 bytes for each character of the text that it reads
-_WORD_GAP = re.compile(r"(?<=\S) (?=\S)")
 UNKNOWN_SCORE = -1000.0  # so low that known characters are always preferred to the unknown token
 # The unigram trainer adds missing characters with the lowest score, each one step above the previous.
 _SCORE_STEP = 1e-4
@@ -62,7 +59,9 @@ def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
     backend.pre_tokenizer = pretokenize.make_pre_tokenizer(settings)
     if decoder is not None:
         backend.decoder = decoder
-    model = _train_model(backend, _split_texts(_counted_texts(texts), settings), settings, special_tokens)
+    gap = pretokenize.read_gap(tokenizer_json.to_document(backend))
+    parts = (part for text in _counted_texts(texts) for part in pretokenize.split_long_text(text, gap))
+    model = _train_model(backend, parts, settings, special_tokens)
     return Tokenizer(tokenizer_json.serialize(backend, model, settings.specials))
 
 
@@ -228,17 +227,3 @@ def _learnable_size(size: int, special_tokens: list[str], minimum: int, minimum_
             fix=f"Set the vocabulary size to at least {len(special_tokens) + minimum}.",
         )
     return size - len(special_tokens)
-
-
-def _split_texts(texts: Iterable[str], settings: AnyTokenizer) -> Iterator[str]:
-    """Split long texts, e.g. books, at single spaces, where every kind splits too: the tokenizer stays the same.
-
-    The space belongs to the next part, but not for the kinds that mark, or remove, it: they see it at the end of a text.
-    """
-    omitted = 1 if isinstance(settings, Bpe | Unigram | WordLevel) else 0
-    for text in texts:
-        start = 0
-        while gap := _WORD_GAP.search(text, start + LONG_TEXT):
-            yield text[start : gap.start()]
-            start = gap.start() + omitted
-        yield text[start:]

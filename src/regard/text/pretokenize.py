@@ -13,6 +13,8 @@ characters. As in the lectures it is a symbol of its own, which merges like any 
 word, so doubled, leading and trailing spaces survive a round trip.
 """
 
+import re
+from collections.abc import Iterator
 from typing import Any, Literal, assert_never
 
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
@@ -33,8 +35,11 @@ _TEXT_END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets th
 DECODER_PATTERNS = _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
 MARK_PATTERNS = ({"String": " "}, {"Regex": _TEXT_END})  # the patterns that a space mark replaces
 COLLAPSE_SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}  # as SentencePiece does
+LONG_TEXT = 1 << 16  # characters; `tokenizers` holds 100 times the memory of the text that it reads
+_WORD_GAP = re.compile(r"(?<=\S) (?=\S)")
 NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
+_LOCAL_NORMALIZERS = ("Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Prepend", "Replace", "StripAccents")
 _NORMALIZER_ARGUMENTS = {  # by type: keys of the file and arguments of the class
     "BertNormalizer": {name: name for name in ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")},
     "Strip": {"strip_left": "left", "strip_right": "right"},
@@ -144,6 +149,37 @@ def read_join_style(decoder_json: dict[str, Any] | None) -> JoinStyle | None:
 def has_byte_fallback(decoder_json: dict[str, Any] | None) -> bool:
     """Whether the tokens <0x00> to <0xFF> of a file are bytes."""
     return {"type": "ByteFallback"} in (decoder_json or {}).get("decoders", [])
+
+
+def read_gap(document: dict[str, Any]) -> int | None:
+    """Return which part of a space between words to keep in order to split a text there without changing its tokens.
+
+    Every kind of Regard splits there too. 0 keeps the space, which begins the next word; 1 omits it, where the end or
+    the start of a text is marked as a space is. None if a token of this file may hold a space between two words.
+    """
+    has_extra = any(not token["special"] for token in document.get("added_tokens", ()))
+    steps = (document.get("normalizer") or {}).get("normalizers", ())
+    if has_extra or any(step["type"] not in _LOCAL_NORMALIZERS for step in steps):
+        return None
+    match document["pre_tokenizer"]:
+        case {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}:
+            return 0
+        case {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithNext"}:
+            return 0
+        case {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed"}:
+            return 1
+        case {"type": "Split", "pattern": {"String": mark}} if mark == SPACE_MARK:
+            return 1
+    return None
+
+
+def split_long_text(text: str, gap: int | None) -> Iterator[str]:
+    """Split a long text, e.g. a book, at single spaces (`read_gap`), and a text without them not at all."""
+    start = 0
+    while gap is not None and (space := _WORD_GAP.search(text, start + LONG_TEXT)):
+        yield text[start : space.start()]
+        start = space.start() + gap
+    yield text[start:]
 
 
 def _make_user_steps(settings: Normalise) -> list[normalizers.Normalizer]:

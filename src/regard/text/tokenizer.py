@@ -124,13 +124,27 @@ class Tokenizer:
         with _translate_errors(texts, self._where):
             if any(MARK in text for text in texts):
                 return [self._encode_marked(text) for text in texts]
-            return [encoding.ids for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
+            if any(len(text) > pretokenize.LONG_TEXT for text in texts):
+                return [self._encode_long(text) for text in texts]
+            return self._encode_batch(texts)
+
+    def _encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def _encode_long(self, text: str) -> list[int]:
+        """Encode a text part by part: an encoding takes much more memory than its ids."""
+        parts = pretokenize.split_long_text(text, self._gap)
+        return [token for part in parts for token in self._encode_batch([part])[0]]
+
+    @cached_property
+    def _gap(self) -> int | None:
+        return pretokenize.read_gap(self._document)
 
     def _encode_marked(self, text: str) -> list[int]:
         parts = self.special_marks.split(text)  # names at odd indices
         if any(map(self.special_marks.find, parts[::2])):  # a user wrote a name: only marked ones are tokens
             ids_by_text = self.backend.get_vocab(with_added_tokens=True)
-            encoded = [encoding.ids for encoding in self.backend.encode_batch_fast(parts, add_special_tokens=False)]
+            encoded = self._encode_batch(parts)
             return [
                 token
                 for index, (part, ids) in enumerate(zip(parts, encoded, strict=True))
