@@ -2,8 +2,8 @@
 
     tokenizer = learn(lines, ByteBpe(vocabulary=8000))
 
-Memory grows with the number of distinct words, not with the length of the text, as long as it has spaces. The same text gives a byte-identical
-file, whatever the order of its lines and the number of threads:
+Memory grows with the number of distinct words, not with the length of the text, as long as it has spaces. The same text
+gives a byte-identical file, whatever the order of its lines and the number of threads:
 
 - BPE merges the most frequent pair. Ties go to the smallest id of the left token, then of the right token. Single
   characters get ids by code point, merged tokens in the order of the merges. (The trainer's
