@@ -14,11 +14,25 @@ import type { Context, Mounted, View } from "./views/common.ts";
 import { heads } from "./views/heads.ts";
 import { masks } from "./views/masks.ts";
 import { merges } from "./views/merges.ts";
+import { image, spectrogram } from "./views/picture.ts";
 import { positions } from "./views/positions.ts";
 import { predictions } from "./views/predictions.ts";
 import { mostSurprisingStep, sampling } from "./views/sampling.ts";
 
-const VIEWS: View[] = [heads, beam, alignment, predictions, attribution, ablation, sampling, masks, positions, merges];
+const VIEWS: View[] = [
+  image,
+  spectrogram,
+  heads,
+  beam,
+  alignment,
+  predictions,
+  attribution,
+  ablation,
+  sampling,
+  masks,
+  positions,
+  merges,
+];
 
 function openingState(doc: LookDocument, view: string): State {
   // Cross-attention shows the alignment, which says most at first sight.
@@ -28,6 +42,8 @@ function openingState(doc: LookDocument, view: string): State {
     group: group?.name ?? "encoder.self",
     layer: group?.opening[0] ?? 0,
     head: group?.opening[1] ?? 0,
+    meanOfHeads: false,
+    query: null,
     drawing: "heatmap",
     statistic: "entropy",
     words: false,

@@ -15,7 +15,7 @@ export interface Blob8 {
 
 export interface Model {
   family: "encoder_decoder" | "decoder_only" | "encoder_only";
-  task: "translate" | "continue" | "fill" | "classify" | "tag";
+  task: "translate" | "transcribe" | "continue" | "fill" | "classify" | "tag";
   name: string;
   width: number;
   layers: Record<string, number>;
@@ -185,6 +185,16 @@ export interface Merges {
   steps: { left: string; right: string; count: number; words: string[][] }[];
 }
 
+export interface Picture {
+  kind: "image" | "spectrogram";
+  pixels: string;
+  grid: [number, number];
+  cell: [number, number];
+  first: number;
+  seconds?: number;
+  rate?: number;
+}
+
 export interface LookDocument {
   format: string;
   live: boolean;
@@ -203,6 +213,7 @@ export interface LookDocument {
   masks: MaskView[];
   positions: Positions[];
   merges: Merges | null;
+  picture?: Picture;
   notes: string[];
   blobs: Record<string, Blob8>;
 }

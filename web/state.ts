@@ -13,6 +13,10 @@ export interface State {
   group: GroupName;
   layer: number;
   head: number;
+  /** Draw the mean of the layer's heads over the picture. */
+  meanOfHeads: boolean;
+  /** The row of the map whose weights are drawn over the picture, or the mean of all; null: that of the opening. */
+  query: number | "mean" | null;
   drawing: "heatmap" | "lines";
   statistic: Statistic;
   words: boolean;

@@ -7,6 +7,8 @@ export interface Theme {
   rule: string;
   accent: string;
   hue: string;
+  /** What covers a picture: it must be seen on black and on white. */
+  tint: string;
   font: string;
   /** Colour of each code 0 to 255, as #rrggbb; code 0 is the page's colour. */
   ramp: string[];
@@ -50,6 +52,7 @@ export function readTheme(): Theme {
     rule: read("--rule"),
     accent: read("--accent"),
     hue: read("--hue"),
+    tint: read("--tint"),
     font: read("--font"),
     ramp: colors.map(toHex),
     pixels: Uint32Array.from(colors, ([r, g, b]) => (0xff000000 | (b << 16) | (g << 8) | r) >>> 0),

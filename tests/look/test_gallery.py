@@ -12,9 +12,14 @@ GALLERY = Path(__file__).parents[2] / "docs/gallery"
 PAGES = sorted(path.name for path in GALLERY.glob("*.html"))
 
 
-def test_there_is_a_translator_and_a_language_model() -> None:
-    families = {read_document((GALLERY / name).read_text(encoding="utf-8"))["model"]["family"] for name in PAGES}
-    assert families == {"encoder_decoder", "decoder_only"}
+def test_there_are_texts_an_image_and_a_sound() -> None:
+    documents = [read_document((GALLERY / name).read_text(encoding="utf-8")) for name in PAGES]
+    assert {document["model"]["family"] for document in documents} == {
+        "encoder_decoder",
+        "decoder_only",
+        "encoder_only",
+    }
+    assert {document["picture"]["kind"] for document in documents if "picture" in document} == {"image", "spectrogram"}
     index = (GALLERY / "README.md").read_text(encoding="utf-8")
     assert all(f"({name})" in index for name in PAGES)
 

@@ -28,6 +28,7 @@ def test_an_image_and_the_attention_of_its_patches(tmp_path: Path) -> None:
     look = look_into(folder, str(path))
     document, classifier = look.document, load_image_classifier(folder)
     check(document, Document)
+    check_picture(document)
     label = classifier.classify(path)
     assert document["output"] == label.label
     assert document["predictions"][0]["probabilities"][0] == pytest.approx(label.probability, abs=1e-5)
@@ -36,9 +37,11 @@ def test_an_image_and_the_attention_of_its_patches(tmp_path: Path) -> None:
     pixels = np.asarray(Image.open(BytesIO(make_png())))
     assert (decode_blob(document["blobs"][picture["pixels"]])[:, :, 0] == pixels).all(), "pixels as they are"
     source = document["sequences"]["source"]
-    assert [token["text"] for token in source] == ["class token", "0,0", "0,1", "0,2", "1,0", "1,1", "1,2"]
+    patches = [f"patch {row},{column}" for row in range(2) for column in range(3)]
+    assert [token["text"] for token in source] == ["class token", *patches]
     expected = classifier.record(path)
     (group,) = document["attention"]
+    assert all(value is None for name in ("distance", "previous") for row in group["statistics"][name] for value in row)
     assert (group["layers"], group["heads"], group["row_count"], group["column_count"]) == (2, 2, 7, 7)
     for layer in range(2):
         for head in range(2):
@@ -56,6 +59,7 @@ def test_the_spectrogram_of_a_sound(tmp_path: Path) -> None:
     path.write_bytes(make_wav())
     document, classifier = look_into(folder, str(path)).document, load_sound_classifier(folder)
     check(document, Document)
+    check_picture(document)
     assert document["output"] == classifier.classify(path).label
     picture = document["picture"]
     assert (picture["kind"], picture["grid"], picture["cell"], picture["first"]) == ("spectrogram", [1, 15], [8, 2], 0)
@@ -65,7 +69,7 @@ def test_the_spectrogram_of_a_sound(tmp_path: Path) -> None:
     levels = (spectrogram - spectrogram.min()) / (spectrogram.max() - spectrogram.min()) * 255
     shown = decode_blob(document["blobs"][picture["pixels"]])
     assert shown[:, :, 0] == pytest.approx(levels.T[::-1], abs=0.51), "high frequencies above"
-    assert [token["text"] for token in document["sequences"]["source"]][:3] == ["0.00", "0.02", "0.04"]
+    assert [token["text"] for token in document["sequences"]["source"]][:3] == ["0.00 s", "0.02 s", "0.04 s"]
 
 
 def test_a_transcript_attends_to_frames(tmp_path: Path) -> None:
@@ -74,6 +78,7 @@ def test_a_transcript_attends_to_frames(tmp_path: Path) -> None:
     look = look_into(folder, str(path), search=Beam(3), max_length=6)
     document = look.document
     check(document, Document)
+    check_picture(document)
     transcript = load_transcriber(folder).transcribe(path, Beam(3), max_length=6)
     assert document["output"] == transcript.text
     assert [token["id"] for token in document["sequences"]["target"]][1:] == list(transcript.tokens)
@@ -92,11 +97,28 @@ def test_a_transcript_attends_to_frames(tmp_path: Path) -> None:
     assert "text" in look.without_heads([("decoder.cross", 0, 1)])
 
 
+def check_picture(document: Document) -> None:
+    """Check what the page relies on: a cell for every vector, pixels for every cell, and every map of the opening."""
+    picture, source = document["picture"], document["sequences"]["source"]
+    (rows, columns), (height, width) = picture["grid"], picture["cell"]
+    shape = document["blobs"][picture["pixels"]]["shape"]
+    assert len(source) == picture["first"] + rows * columns
+    assert all(token["role"] == "special" for token in source[: picture["first"]])
+    assert len(shape) == 3
+    assert shape[0] == rows * height
+    assert (columns - 1) * width < shape[1] <= columns * width
+    for group in document["attention"]:
+        if group["columns"] == "source":
+            assert group["column_count"] == len(source)
+            assert ".".join(map(str, group["opening"])) in group["maps"]
+
+
 def test_two_dimensional_positions_are_not_drawn_as_others(tmp_path: Path) -> None:
     position = {"kind": "sinusoidal_2d", "columns": 3}
     folder, path = write_image_model(tmp_path / "model", **{"encoder.position": position}), tmp_path / "a.png"
     path.write_bytes(make_png())
     document = look_into(folder, str(path)).document
     check(document, Document)
+    check_picture(document)
     assert document["positions"] == []
     assert document["model"]["positions"] == {"encoder": "sinusoidal_2d"}

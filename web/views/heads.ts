@@ -1,13 +1,14 @@
 // The view of heads: all heads on the left, one of them on the right, and what it says as a sentence.
 
 import { choice, checkbox, fill, h, select } from "../dom.ts";
-import { type Decoded, type Group, type GroupName, Loader, type Statistic, decodeBlob } from "../document.ts";
+import { type Group, type GroupName, Loader, type Statistic } from "../document.ts";
 import { type Matrix, groupTokens, makeMatrix, makeUnits, strongest } from "../matrix.ts";
 import { CanvasRenderer } from "../renderer.ts";
 import type { Cell, State } from "../state.ts";
 import { readTheme } from "../theme.ts";
 import { type Context, GROUP_SUBTITLES, GROUP_TITLES, type Mounted, type View } from "./common.ts";
 import { Stage, findGroup, quote, saveButton, showWeight } from "./common.ts";
+import { hasThumbnails, makeOverview } from "./head_overview.ts";
 import {
   type HeatmapLayout,
   drawHeatmap,
@@ -18,16 +19,9 @@ import {
 } from "./heatmap.ts";
 import { drawLens, lensSize } from "./lens.ts";
 import { type LinesLayout, drawLines, layoutLines, locateInLines } from "./lines.ts";
-import {
-  STATISTICS,
-  describeHead,
-  drawOverview,
-  layoutOverview,
-  locateInOverview,
-  statisticRange,
-} from "./overview.ts";
+import { makeMaps } from "./maps.ts";
+import { STATISTICS, describeHead, statisticRange } from "./overview.ts";
 
-const MAX_THUMBNAILS = 100;
 const REST = 80; // milliseconds
 const AXES: Record<GroupName, [string, string]> = {
   "encoder.self": ["the token that attends", "what it attends to"],
@@ -44,17 +38,8 @@ export const heads: View = {
 
 function mount(context: Context): Mounted {
   const { doc, store, blobs, live } = context;
-  const total = doc.attention.reduce((sum, group) => sum + group.layers * group.heads, 0);
-  const hasThumbnails = total <= MAX_THUMBNAILS;
-  // Maps that the document left out; 16 of them stay in memory.
-  const asked = new Loader<Decoded>(
-    async (key) => {
-      const [group, layer, head] = key.split("|");
-      return decodeBlob(await live.map(group, Number(layer), Number(head)));
-    },
-    () => store.notify(),
-    16,
-  );
+  const drawsThumbnails = hasThumbnails(context);
+  const maps = makeMaps(context);
   // Exact weights of the row under the pointer, which a live page asks for once the pointer rests.
   const exactRows = new Loader<number[]>(
     (key) => {
@@ -66,9 +51,9 @@ function mount(context: Context): Mounted {
   );
   let resting: ReturnType<typeof setTimeout> | undefined;
 
-  const overviews = doc.attention.map((group) => makeOverview(context, group));
   const statisticList = h("div");
   const readOverview = h("p", { class: "small", role: "status" });
+  const overviews = doc.attention.map((group) => makeOverview(context, group, subtitle(group), readOverview));
   const aside = h("div", { class: "overview" }, statisticList, ...overviews.map((item) => item.element), readOverview);
 
   const title = h("h2");
@@ -118,11 +103,9 @@ function mount(context: Context): Mounted {
   });
 
   function readMap(group: Group, state: State): { codes: Uint8Array; columns: number; isThumbnail: boolean } | null {
-    const name = group.maps[`${state.layer}.${state.head}`];
-    if (name || live.available) {
-      const decoded = name ? blobs.read(name) : asked.read(`${group.name}|${state.layer}|${state.head}`);
-      return decoded ? { codes: decoded.codes as Uint8Array, columns: decoded.shape[1], isThumbnail: false } : null;
-    }
+    const map = maps.read(group, state.layer, state.head);
+    if (map === undefined) return null;
+    if (map) return { codes: map.codes as Uint8Array, columns: map.shape[1], isThumbnail: false };
     const thumbnails = blobs.read(group.thumbnails);
     if (!thumbnails) return null;
     const [rows, columns] = thumbnails.shape.slice(2);
@@ -160,19 +143,16 @@ function mount(context: Context): Mounted {
     if (!onlyFocus) {
       available = Math.max(260, detail.clientWidth);
       const isThumbnail = rebuild(state, group);
-      overviews.forEach((item) => item.draw(aside.clientWidth, hasThumbnails));
-      if (!hasThumbnails) fill(statisticList, statisticChoice(context));
+      overviews.forEach((item, i) =>
+        item.draw(aside.clientWidth, drawsThumbnails ? blobs.read(doc.attention[i].thumbnails) : null),
+      );
+      if (!drawsThumbnails) fill(statisticList, statisticChoice(context));
       title.textContent = `${GROUP_TITLES[group.name]}, layer ${state.layer}, head ${state.head}`;
       fact.textContent = describeHead(group, state.layer, state.head);
       fill(controls, ...makeControls(context, saveCurrent));
       const [rows, columns] = AXES[isGenerating(group) || group.name !== "decoder.cross" ? group.name : "encoder.self"];
       axes.textContent = `Weight, square-root scale. Rows: ${rows}. Columns: ${columns}.`;
-      print.textContent = smallPrint(
-        group,
-        state,
-        isThumbnail,
-        asked.problem(`${group.name}|${state.layer}|${state.head}`),
-      );
+      print.textContent = smallPrint(group, state, isThumbnail, maps.problem(group, state.layer, state.head));
       drawBase(state, isThumbnail);
     }
     drawFocus(state, group);
@@ -244,55 +224,6 @@ function mount(context: Context): Mounted {
   }
 
   return { element, update };
-
-  function makeOverview({ store, blobs }: Context, group: Group) {
-    const label = `${GROUP_TITLES[group.name]}: choose a head. Arrow keys move.`;
-    const overview = new Stage(label, { "data-group": group.name });
-    let layout = layoutOverview(group, 300, true);
-    const say = (place: { layer: number; head: number } | null) => {
-      readOverview.textContent = place ? overviewSentence(group, place.layer, place.head) : "";
-    };
-    overview.element.addEventListener("pointermove", (event) => {
-      const { x, y } = overview.locate(event);
-      say(locateInOverview(group, layout, x, y));
-    });
-    overview.element.addEventListener("pointerleave", () => say(null));
-    overview.element.addEventListener("click", (event) => {
-      const { x, y } = overview.locate(event);
-      const place = locateInOverview(group, layout, x, y);
-      if (place) store.set({ group: group.name, ...place, locked: null, hover: null });
-    });
-    overview.element.addEventListener("keydown", (event) => {
-      const [down, right] =
-        { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-      if (down === undefined || right === undefined) return;
-      event.preventDefault();
-      const isHere = store.state.group === group.name;
-      const from = isHere ? store.state : { layer: group.opening[0], head: group.opening[1] };
-      const clamp = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
-      const place = {
-        layer: clamp(from.layer + (isHere ? down : 0), group.layers),
-        head: clamp(from.head + (isHere ? right : 0), group.heads),
-      };
-      say(place);
-      store.set({ group: group.name, ...place, locked: null, hover: null });
-    });
-    const draw = (width: number, thumbnails: boolean) => {
-      const state = store.state;
-      layout = layoutOverview(group, Math.max(200, width), thumbnails);
-      const decoded = thumbnails ? blobs.read(group.thumbnails) : null;
-      const selected = state.group === group.name ? state : null;
-      overview.describe(layout.left, layout.top, layout.pitch);
-      if (decoded !== undefined)
-        overview.draw(layout.width + 4, layout.height, (renderer, theme) =>
-          drawOverview(renderer, group, layout, theme, decoded, state.statistic, selected),
-        );
-    };
-    const isExample = group.name === "decoder.cross" && !isGenerating(group);
-    const subtitle = isExample ? "query attends to keys" : GROUP_SUBTITLES[group.name];
-    const heading = h("h3", {}, GROUP_TITLES[group.name], h("span", { class: "small" }, ` ${subtitle}`));
-    return { element: h("div", { class: "group" }, heading, h("div", { class: "scroller" }, overview.element)), draw };
-  }
 }
 
 function statisticChoice({ doc, store }: Context): HTMLElement {
@@ -310,9 +241,15 @@ function statisticChoice({ doc, store }: Context): HTMLElement {
   );
 }
 
-function makeControls({ store }: Context, saveCurrent: () => HTMLElement): HTMLElement[] {
+function makeControls({ doc, store }: Context, saveCurrent: () => HTMLElement): (HTMLElement | null)[] {
   const state = store.state;
   const clear = { hover: null, locked: null };
+  const sequences = Object.values(doc.sequences);
+  // Patches of an image are no parts of words, and a sound has no special tokens: no switch without an effect.
+  const hasWords = sequences.some((tokens) =>
+    tokens.some((token, i) => i > 0 && token.word !== null && token.word === tokens[i - 1].word),
+  );
+  const hasSpecials = sequences.flat().some((token) => token.role === "special");
   return [
     choice(
       "Drawing",
@@ -323,26 +260,22 @@ function makeControls({ store }: Context, saveCurrent: () => HTMLElement): HTMLE
       state.drawing,
       (drawing) => store.set({ drawing }),
     ),
-    checkbox("Words", state.words, (words) => store.set({ words, ...clear })),
-    checkbox("Special tokens", state.specials, (specials) => store.set({ specials, ...clear })),
+    hasWords ? checkbox("Words", state.words, (words) => store.set({ words, ...clear })) : null,
+    hasSpecials ? checkbox("Special tokens", state.specials, (specials) => store.set({ specials, ...clear })) : null,
     checkbox("Numbers", state.numbers, (numbers) => store.set({ numbers })),
     checkbox("Stretch rows", state.stretched, (stretched) => store.set({ stretched })),
     saveCurrent(),
   ];
 }
 
-function overviewSentence(group: Group, layer: number, head: number): string {
-  const parts = (Object.keys(STATISTICS) as Statistic[]).flatMap((name) => {
-    const value = group.statistics[name]?.[layer]?.[head];
-    return value === null || value === undefined ? [] : [STATISTICS[name].says(value.toFixed(2))];
-  });
-  const sampled = group.sampled_rows ? ` (sampled: ${group.sampled_rows} rows)` : "";
-  return `Layer ${layer}, head ${head}: ${parts.join(", ")}${sampled}.`;
-}
-
 /** Whether a row carries the token that it generates, not one that it reads (as in a worked example). */
 function isGenerating(group: Group): boolean {
   return group.name === "decoder.cross" && group.row_start > 0;
+}
+
+function subtitle(group: Group): string {
+  const isExample = group.name === "decoder.cross" && !isGenerating(group);
+  return isExample ? "query attends to keys" : GROUP_SUBTITLES[group.name];
 }
 
 function sentence(group: Group, matrix: Matrix, cell: Cell): string {

@@ -47,7 +47,11 @@ export function layoutHeatmap(matrix: Labels, available: number, theme: Theme): 
     Math.min(LABEL_LIMIT, Math.max(12, ...labels.map((label) => textWidth(label, size, theme.font))));
   const left = widest(matrix.rows.map((unit) => unit.label)) + 10;
   const slanted = widest(matrix.columns.map((unit) => unit.label));
-  const right = slanted * COS * 0.6 + 6;
+  // How far the slanted labels reach beyond the last column: the cells before it are at least 16 pixels wide.
+  const reach = matrix.columns
+    .slice(-6)
+    .map((unit, i, last) => widest([unit.label]) * COS - (last.length - 1 - i) * 16);
+  const right = Math.max(0, ...reach) + 6;
   const room = (available - left - right) / Math.max(columns, 1);
   const largest = Math.max(columns, rows) <= 6 ? 72 : 44;
   const cell = Math.max(available < 600 ? 18 : 16, Math.min(largest, Math.floor(room)));
@@ -161,8 +165,8 @@ export function locateInHeatmap(matrix: Labels, layout: HeatmapLayout, x: number
   return { row, column: column < 0 ? null : column };
 }
 
-/** Draw the key of the colours. */
-export function drawKey(renderer: Renderer, theme: Theme, width: number): void {
+/** Draw the key of the colours; the full one stands for the weight `largest`. */
+export function drawKey(renderer: Renderer, theme: Theme, width: number, largest = 1): void {
   const data = Uint32Array.from({ length: 256 }, (_, code) => theme.pixels[code]);
   renderer.pixels(0, 2, width, 10, { width: 256, height: 1, data });
   renderer.path(`M0 1.5h${width}`, { stroke: theme.rule });
@@ -170,7 +174,7 @@ export function drawKey(renderer: Renderer, theme: Theme, width: number): void {
     const x = Math.sqrt(value) * (width - 1) + 0.5;
     renderer.path(`M${x} 12v4`, { stroke: theme.muted });
     const anchor = value === 0 ? "start" : value === 1 ? "end" : "middle";
-    renderer.text(value === 0 ? 0 : x, 23, showWeight(value).replace("1.00", "1"), {
+    renderer.text(value === 0 ? 0 : x, 23, showWeight(value * largest).replace("1.00", "1"), {
       fill: theme.muted,
       size: 11,
       anchor,

@@ -24,7 +24,11 @@ const LABEL = 90;
 export const masks: View = {
   name: "masks",
   title: "Masks",
-  applies: (doc) => doc.masks.length > 0 && doc.attention.length > 0,
+  // That every patch attends to every other one needs no table.
+  applies: (doc) =>
+    doc.attention.length > 0 &&
+    doc.masks.length > 0 &&
+    (!doc.picture || doc.masks.some((mask) => mask.terms.length > 0)),
   mount,
 };
 

@@ -31,7 +31,7 @@ export function layoutOverview(group: Group, available: number, thumbnails: bool
   return { cell, pitch, left, top, width: left + group.heads * pitch, height: top + group.layers * pitch };
 }
 
-/** Draw the heads of a group. `thumbnails` is null where a statistic colours the cells. */
+/** Draw the heads of a group. `thumbnails` is null where a statistic colours the cells; a head of null is the layer. */
 export function drawOverview(
   renderer: Renderer,
   group: Group,
@@ -39,7 +39,7 @@ export function drawOverview(
   theme: Theme,
   thumbnails: Decoded | null,
   statistic: Statistic,
-  selected: { layer: number; head: number } | null,
+  selected: { layer: number; head: number | null } | null,
 ): void {
   const { cell, pitch, left, top } = layout;
   const labelled = (index: number) => pitch >= 18 || index % Math.ceil(18 / pitch) === 0;
@@ -56,9 +56,10 @@ export function drawOverview(
   if (thumbnails) drawThumbnails(renderer, group, layout, theme, thumbnails);
   else drawStatistic(renderer, group, layout, theme, statistic);
   if (selected) {
-    const [x, y] = [left + selected.head * pitch, top + selected.layer * pitch];
+    const [x, y] = [left + (selected.head ?? 0) * pitch, top + selected.layer * pitch];
+    const width = selected.head === null ? (group.heads - 1) * pitch + cell : cell;
     const gap = thumbnails ? 2.5 : 1;
-    renderer.rect(x - gap, y - gap, cell + 2 * gap, cell + 2 * gap, {
+    renderer.rect(x - gap, y - gap, width + 2 * gap, cell + 2 * gap, {
       stroke: theme.accent,
       width: thumbnails ? 2.5 : 2,
       radius: thumbnails ? 3 : 0,

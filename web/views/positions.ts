@@ -64,7 +64,7 @@ function mount({ doc, store, blobs }: Context): Mounted {
     fact.textContent = KINDS[item.kind];
     fill(controls, stacks.length > 1 ? choice("Stack", stacks, item.stack, (stack) => store.set({ stack })) : null);
     const limit = item.max_positions === null ? "It has no maximum." : `Its maximum is ${item.max_positions}.`;
-    print.textContent = `Blue is above zero, orange below. This text has ${item.length} tokens. ${item.kind === "none" ? "" : limit}`;
+    print.textContent = `Blue is above zero, orange below. The model read ${item.length} tokens. ${item.kind === "none" ? "" : limit}`;
     const room = element.clientWidth;
     const width = room > 1000 ? Math.min(440, (room - 84) / 3) : Math.min(440, Math.max(240, room - 12));
     const drawn = makeFigures(item, width, (name) => blobs.read(name));
@@ -182,7 +182,7 @@ function gridFigure(title: string, grid: Grid, width: number, length: number): F
       if (length < grid.rows) {
         const y = top + length * cell;
         renderer.path(`M${left} ${y}h${grid.columns * cell}`, { stroke: theme.ink, width: 1, dash: "4 3" });
-        renderer.text(left, top + grid.rows * cell + 11, `dashed: end of this text (${length} tokens)`, {
+        renderer.text(left, top + grid.rows * cell + 11, `dashed: the last of ${length} tokens`, {
           fill: theme.muted,
           size: 11,
         });

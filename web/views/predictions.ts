@@ -44,7 +44,7 @@ function card(doc: LookDocument, prediction: Prediction): HTMLElement {
 }
 
 function title(doc: LookDocument, position: number | null): string {
-  if (position === null) return "The whole text";
+  if (position === null) return doc.picture ? `The ${doc.picture.kind}` : "The whole text";
   const token = doc.sequences.source?.[position];
   return `Position ${position}: ${quote(tokenLabel(token))}`;
 }

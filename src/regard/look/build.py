@@ -34,7 +34,7 @@ from regard.look.document import (
 )
 from regard.look.look import Look
 from regard.look.masks import check_leak, make_masks
-from regard.look.media import MediaPipeline, read_media
+from regard.look.media import MediaPipeline, drop_order, read_media
 from regard.look.positions import Stack, describe_positions, kind_of
 from regard.look.reading import Reading, ReadOptions, read_text
 from regard.look.record import LookRecord
@@ -117,6 +117,8 @@ def _make_document(
     notes: list[str] = []
     generation, generated = reading.generation, reading.generated
     groups = make_groups(record, reading.sequences, blobs, MAX_CELLS)
+    if reading.picture is not None and reading.picture["kind"] == "image":
+        drop_order(groups)
     search = _make_search(reading)
     sampling = None
     if generation is not None and generated is not None and generated.sampling is not None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.config.model import Mel
 from regard.data.batches.images import normalise
-from regard.look.document import Picture, Token
+from regard.look.document import Group, Picture, Token
 from regard.look.generation import Generation
 from regard.look.reading import Reading, ReadOptions, Sequences, generate_text, rank_labels
 from regard.look.replay import Passage
@@ -29,7 +29,8 @@ def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Read
     if isinstance(pipeline, ImageClassifier):
         return _read_image(pipeline, path)
     spectrogram = load_spectrogram(path, pipeline.mel)
-    names = [f"{number * _seconds(pipeline.mel):.2f}" for number in range(pipeline.mel.count_vectors(len(spectrogram)))]
+    vectors = pipeline.mel.count_vectors(len(spectrogram))
+    names = [f"{number * _seconds(pipeline.mel):.2f} s" for number in range(vectors)]
     if isinstance(pipeline, SoundClassifier):
         source, _ = pad_spectrograms([spectrogram], pipeline.device)
         label = pipeline.classify_spectrograms([spectrogram])[0]
@@ -44,7 +45,7 @@ def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Read
 def _read_image(classifier: ImageClassifier, path: str) -> Reading:
     pixels, patches = classifier.load_image(path), classifier.patches
     rows, columns = (side // patches.patch for side in pixels.shape[1:])
-    names = [f"{row},{column}" for row in range(rows) for column in range(columns)]
+    names = [f"patch {row},{column}" for row in range(rows) for column in range(columns)]
     source = torch.from_numpy(normalise(pixels[None], patches)).to(classifier.device)
     (label,) = classifier.classify_pixels(pixels[None])
     reading = _read_label(classifier, source, names, label, class_token=patches.class_token)
@@ -84,6 +85,13 @@ def _transcribe(transcriber: Transcriber, spectrogram: Spectrogram, names: list[
     search = options.search or Beam()
     generation = Generation(transcriber, [], search, max_length, options.seed, options.n_best, spectrogram)
     return generate_text(generation, {"source": _describe_vectors(names)}, "the transcript")
+
+
+def drop_order(groups: list[Group]) -> None:
+    """Remove the statistics that need an order: the patches of an image follow each other row by row."""
+    for group in groups:
+        for name in ("distance", "previous"):
+            group["statistics"][name] = [[None] * group["heads"] for _ in range(group["layers"])]
 
 
 def _describe_vectors(names: list[str], class_token: bool = False) -> list[Token]:

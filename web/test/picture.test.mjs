@@ -1,0 +1,164 @@
+// Attention over an image and over a spectrogram, with the documents of real models from docs/gallery.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { AXE, decode, drawn, launch, open } from "./browser.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+function gallery(name) {
+  const html = readFileSync(new URL(`../../docs/gallery/${name}.html`, import.meta.url), "utf8");
+  return JSON.parse(/<script type="application\/json" id="document">(.*?)<\/script>/s.exec(html)[1]);
+}
+
+const stage = (page) => page.locator(".detail .stage");
+const readout = (page) => page.locator(".detail .readout").textContent();
+const chip = (page, name) => page.locator(".chips").getByRole("button", { name, exact: true });
+
+/** The weights of a row over the cells of the picture: the mean of some heads. */
+function weights(doc, group, layer, heads, row) {
+  const maps = heads.map((head) => decode(doc.blobs[group.maps[`${layer}.${head}`]]));
+  return doc.sequences.source.slice(doc.picture.first).map((_, cell) => {
+    const at = row * group.column_count + doc.picture.first + cell;
+    return maps.reduce((sum, codes) => sum + (codes[at] / 255) ** 2, 0) / maps.length;
+  });
+}
+
+/** Check that a sentence names the cell with the largest weight, and that weight. */
+function assertLargest(doc, text, expected) {
+  const best = expected.indexOf(Math.max(...expected));
+  const name = doc.sequences.source[doc.picture.first + best].text;
+  const [, said, weight] = /attends? most to (.*?) \(([\d.]+)\)/.exec(text);
+  assert.equal(said, name, text);
+  assert.ok(Math.abs(Number(weight) - expected[best]) <= 0.006, `${text} ${expected[best]}`);
+}
+
+/** The middle of a cell on the stage. */
+async function place(page, column, row = 0) {
+  const { left, top, cell } = await stage(page).evaluate((element) => ({ ...element.dataset }));
+  return { position: { x: Number(left) + (column + 0.5) * cell, y: Number(top) + (row + 0.5) * cell } };
+}
+
+for (const { width, scheme } of [
+  { width: 1280, scheme: "light" },
+  { width: 400, scheme: "dark" },
+])
+  test(`an image by pointer, click and keys at ${width} px, ${scheme}`, async () => {
+    const doc = gallery("boot");
+    const [group] = doc.attention;
+    const [layer, head] = group.opening;
+    const of = (row) => weights(doc, group, layer, [head], row);
+    const { page, problems, close } = await open(browser, doc, { width, scheme, bypassCSP: true });
+    await drawn(page);
+    const first = await readout(page);
+    assert.ok(first.startsWith("The class token attends most to"), first);
+    assertLargest(doc, first, of(0));
+
+    await stage(page).hover(await place(page, 3, 2));
+    const said = /attends to patch 2,3: (?:< )?([\d.]+\d|0)\./.exec(await readout(page));
+    assert.ok(Math.abs(Number(said[1]) - of(0)[2 * 7 + 3]) <= 0.006, await readout(page));
+    await stage(page).click(await place(page, 3, 2));
+    await page.mouse.move(1, 1);
+    assert.ok((await readout(page)).startsWith("Patch 2,3 attends"), await readout(page));
+    assertLargest(doc, await readout(page), of(1 + 2 * 7 + 3));
+    assert.equal(await chip(page, "patch 2,3").getAttribute("aria-pressed"), "true");
+    await stage(page).focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowRight");
+    assertLargest(doc, await readout(page), of(1 + 3 * 7 + 4));
+    await page.keyboard.press("Escape");
+    assert.equal(await readout(page), first);
+
+    await page.getByLabel("Mean of the heads").check();
+    const heads = Array.from({ length: group.heads }, (_, i) => i);
+    assertLargest(doc, await readout(page), weights(doc, group, layer, heads, 0));
+    await chip(page, "All patches (mean)").click();
+    assert.ok((await readout(page)).startsWith("All patches (mean) attend most to"), await readout(page));
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const { violations } = await page.evaluate((options) => window.axe.run(options), AXE);
+    assert.deepEqual(
+      violations.filter((item) => ["serious", "critical"].includes(item.impact)).map((item) => item.id),
+      [],
+    );
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
+test("the picture shows the pixels that the model read, tinted where it attends", async () => {
+  const doc = gallery("boot");
+  const [group] = doc.attention;
+  const expected = weights(doc, group, ...[group.opening[0], [group.opening[1]], 0]);
+  const pixels = decode(doc.blobs[doc.picture.pixels]);
+  const { page, close } = await open(browser, doc);
+  await drawn(page);
+  const shown = await stage(page).evaluate((element) => {
+    const [left, top, cell] = ["left", "top", "cell"].map((name) => Number(element.dataset[name]));
+    const canvas = element.querySelector("canvas");
+    const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const pixel = cell / 4; // of a patch of 4 x 4
+    return Array.from({ length: 28 * 28 }, (_, i) => {
+      const x = Math.floor(left + ((i % 28) + 0.5) * pixel);
+      const y = Math.floor(top + (Math.floor(i / 28) + 0.5) * pixel);
+      return [...data.slice((y * width + x) * 4, (y * width + x) * 4 + 3)];
+    });
+  });
+  const largest = Math.max(...expected);
+  const tint = [0x1f, 0x9b, 0xff];
+  shown.forEach((color, i) => {
+    const patch = Math.floor(i / 28 / 4) * 7 + Math.floor((i % 28) / 4);
+    const share = 0.75 * Math.sqrt(expected[patch] / largest);
+    color.forEach((value, channel) => {
+      const mixed = pixels[i] * (1 - share) + tint[channel] * share;
+      assert.ok(Math.abs(value - mixed) <= 4, `pixel ${i}, channel ${channel}: ${value}, not ${mixed}`);
+    });
+  });
+  await close();
+});
+
+test("a transcript over its spectrogram, token by token", async () => {
+  const doc = gallery("seven");
+  const cross = doc.attention.find((group) => group.name === "decoder.cross");
+  const [layer, head] = cross.opening;
+  const { page, problems, close } = await open(browser, doc);
+  await drawn(page);
+  assert.ok((await readout(page)).startsWith("Generating “s”, the decoder attends most to"), await readout(page));
+  assertLargest(doc, await readout(page), weights(doc, cross, layer, [head], 0));
+  await chip(page, "v").click();
+  assertLargest(doc, await readout(page), weights(doc, cross, layer, [head], 2));
+  await stage(page).focus();
+  await page.keyboard.press("ArrowRight");
+  assertLargest(doc, await readout(page), weights(doc, cross, layer, [head], 3));
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Save as SVG" }).click(),
+  ]);
+  const svg = Buffer.concat(await (await download.createReadStream()).toArray()).toString("utf8");
+  assert.match(svg, /<image .*4 kHz.*0\.2 s/s);
+
+  await page.getByRole("button", { name: "Encoder self-attention" }).click();
+  const self = doc.attention.find((group) => group.name === "encoder.self");
+  await stage(page).click(await place(page, 5));
+  await page.mouse.move(1, 1);
+  assert.ok((await readout(page)).startsWith("0.10 s attends most to"), await readout(page));
+  assertLargest(doc, await readout(page), weights(doc, self, self.opening[0], [self.opening[1]], 5));
+  // A head among generated tokens, chosen in another tab, has no place here.
+  await page.getByRole("tab", { name: "Heads" }).click();
+  await page.locator('[data-group="decoder.self"]').focus();
+  await page.keyboard.press("ArrowDown");
+  await page.getByRole("tab", { name: "Spectrogram" }).click();
+  assert.match(await page.locator(".detail h2").textContent(), /^Encoder self-attention/);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("a file without the map of a head says so", async () => {
+  const doc = gallery("boot");
+  doc.attention[0].maps = {};
+  const { page, problems, close } = await open(browser, doc);
+  assert.match(await page.locator(".detail .readout").textContent(), /no complete map/);
+  assert.deepEqual(problems, []);
+  await close();
+});

@@ -1,0 +1,309 @@
+// The views of an image and of a spectrogram: what a head attends to, drawn over what the model read.
+
+import { checkbox, choice, fill, h } from "../dom.ts";
+import { type Decoded, type Group, type LookDocument, type Picture, SQUARES, encodeSqrt } from "../document.ts";
+import { groupTokens } from "../matrix.ts";
+import { CanvasRenderer } from "../renderer.ts";
+import type { State } from "../state.ts";
+import { readTheme } from "../theme.ts";
+import { sequenceLabels, tokenLabel } from "../tokens.ts";
+import { type Context, GROUP_TITLES, type Mounted, Stage, type View, quote, saveButton, showWeight } from "./common.ts";
+import { hasThumbnails, makeOverview } from "./head_overview.ts";
+import { drawKey } from "./heatmap.ts";
+import { makeMaps } from "./maps.ts";
+import {
+  type PictureLayout,
+  drawPicture,
+  drawPictureFocus,
+  layoutPicture,
+  locateInPicture,
+} from "./picture_drawing.ts";
+
+type Query = number | "mean";
+
+/** Groups whose columns are the cells of the picture. */
+const drawable = (doc: LookDocument) => doc.attention.filter((group) => group.columns === "source");
+
+const makeView = (kind: Picture["kind"], title: string): View => ({
+  name: kind,
+  title,
+  applies: (doc) => doc.picture?.kind === kind && drawable(doc).length > 0,
+  mount,
+});
+
+export const image = makeView("image", "Image");
+export const spectrogram = makeView("spectrogram", "Spectrogram");
+
+function mount(context: Context): Mounted {
+  const { doc, store, blobs } = context;
+  const picture = doc.picture!;
+  const isImage = picture.kind === "image";
+  const [one, many] = isImage ? ["patch", "patches"] : ["time step", "time steps"];
+  const count = picture.grid[0] * picture.grid[1];
+  const groups = drawable(doc);
+  const maps = makeMaps(context, 64);
+  const drawsThumbnails = hasThumbnails(context);
+
+  const status = h("p", { class: "small", role: "status" });
+  const subtitles = { source: `${one} attends to ${many}`, target: `generated token attends to ${many}` };
+  const overviews = groups.map((group) => makeOverview(context, group, subtitles[group.rows], status));
+  const aside = h("div", { class: "overview" }, ...overviews.map((item) => item.element), status);
+
+  const title = h("h2");
+  const fact = h("p", { class: "fact" });
+  const controls = h("div", { class: "controls" });
+  const queries = h("div", { class: "chips", role: "group", "aria-label": "What attends" });
+  const stage = new Stage(`Attention over the ${picture.kind}. Arrow keys move what attends, Escape returns.`);
+  const key = h("canvas", { role: "img", "aria-label": "Colour key of the weights, on a square-root scale" });
+  const keyRow = h("div", { class: "key" }, key, h("span", { class: "small" }, "Weight, square-root scale."));
+  const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
+  const print = h("p", { class: "small" });
+  const detail = h(
+    "div",
+    { class: "detail" },
+    title,
+    fact,
+    controls,
+    h("div", { class: "scroller" }, queries),
+    readout,
+    h("div", { class: "scroller" }, stage.element),
+    keyRow,
+    print,
+  );
+  const element = h("section", { class: "heads", "aria-label": isImage ? "Image" : "Spectrogram" }, aside, detail);
+
+  let layout: PictureLayout | null = null;
+  let weights: Float32Array | null = null; // of all columns: the class token comes before the cells
+  const group = () => groups.find((item) => item.name === store.state.group) ?? groups[0];
+  const cells = () => weights!.subarray(picture.first, picture.first + count);
+  const largest = () => Math.max(1e-9, ...cells());
+
+  /** What attends: the chosen row; else the class token, the first generated token, or the mean of the cells. */
+  const queryOf = (item: Group): Query => {
+    const { query } = store.state;
+    if (query !== null && item === group()) return query;
+    return item.rows === "target" || picture.first > 0 ? 0 : "mean";
+  };
+  /** The cell of the picture that attends. */
+  const queryCell = (): number | null => {
+    const query = queryOf(group());
+    return group().rows === "target" || query === "mean" || query < picture.first ? null : query - picture.first;
+  };
+
+  const locate = (event: MouseEvent) => {
+    const { x, y } = stage.locate(event);
+    return layout && locateInPicture(picture, layout, x, y);
+  };
+  stage.element.addEventListener("pointermove", (event) => {
+    const cell = locate(event);
+    if (cell !== (store.state.hover?.column ?? null))
+      store.set({ hover: cell === null ? null : { row: 0, column: cell } });
+  });
+  stage.element.addEventListener("pointerleave", () => store.set({ hover: null }));
+  stage.element.addEventListener("click", (event) => {
+    const cell = locate(event);
+    if (cell === null || group().rows === "target") return;
+    store.set({ query: cell === queryCell() ? null : picture.first + cell });
+  });
+  stage.element.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") return store.set({ query: null });
+    const columns = group().rows === "target" ? 1 : picture.grid[1];
+    const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
+    if (move === undefined) return;
+    event.preventDefault();
+    const query = queryOf(group());
+    const first = group().rows === "target" ? 0 : picture.first;
+    const next = query === "mean" || query < first ? first : query + move;
+    if (next >= first && next < group().row_count) store.set({ query: next, hover: null });
+  });
+
+  /** The weights of a query in a head; null if this file has no map of it, undefined while it is read. */
+  function readWeights(item: Group, layer: number, head: number, query: Query): Float32Array | null | undefined {
+    const map = maps.read(item, layer, head);
+    if (!map) return map;
+    const columns = item.column_count;
+    const result = new Float32Array(columns);
+    const rows = query === "mean" ? Array.from({ length: item.row_count }, (_, row) => row) : [query];
+    for (const row of rows)
+      for (let column = 0; column < columns; column++)
+        result[column] += SQUARES[map.codes[row * columns + column]] / rows.length;
+    return result;
+  }
+
+  /** The weights that are shown: of the chosen head, or of the mean of its layer. */
+  function readShown(item: Group, state: State): Float32Array | null | undefined {
+    const heads = state.meanOfHeads ? Array.from({ length: item.heads }, (_, head) => head) : [state.head];
+    const parts = heads.map((head) => readWeights(item, state.layer, head, queryOf(item)));
+    const missing = parts.find((part) => !part);
+    if (parts.some((part) => !part)) return missing;
+    return Float32Array.from({ length: item.column_count }, (_, column) =>
+      (parts as Float32Array[]).reduce((sum, part) => sum + part[column] / parts.length, 0),
+    );
+  }
+
+  /** The picture of every head, if the document has all of them; else the thumbnails of the maps. */
+  function makeThumbnails(item: Group): Decoded | null | undefined {
+    if (!drawsThumbnails) return null;
+    if (Object.keys(item.maps).length < item.layers * item.heads) return blobs.read(item.thumbnails);
+    const codes = new Uint8Array(item.layers * item.heads * count);
+    for (let i = 0; i < item.layers * item.heads; i++) {
+      const one = readWeights(item, Math.floor(i / item.heads), i % item.heads, queryOf(item));
+      if (!one) return undefined;
+      const shown = one.subarray(picture.first, picture.first + count);
+      const top = Math.max(1e-9, ...shown);
+      shown.forEach((weight, cell) => (codes[i * count + cell] = encodeSqrt(weight / top)));
+    }
+    return { shape: [item.layers, item.heads, ...picture.grid], codes, scale: 1 };
+  }
+
+  function update(changed: Set<keyof State>): void {
+    const state = store.state;
+    const item = group();
+    if (state.group !== item.name) {
+      // The attention among generated tokens, chosen elsewhere, has no place in the picture.
+      return store.set({ group: item.name, layer: item.opening[0], head: item.opening[1], query: null });
+    }
+    if (changed.size === 0 || [...changed].some((name) => name !== "hover")) drawBase(state, item);
+    drawFocus(state, item);
+  }
+
+  function drawBase(state: State, item: Group): void {
+    const theme = readTheme();
+    const pixels = blobs.read(picture.pixels);
+    const shown = readShown(item, state);
+    weights = shown ?? null;
+    overviews.forEach((overview, i) => overview.draw(aside.clientWidth, makeThumbnails(groups[i]), state.meanOfHeads));
+    const head = state.meanOfHeads ? `mean of ${item.heads} heads` : `head ${state.head}`;
+    title.textContent = `${GROUP_TITLES[item.name]}, layer ${state.layer}, ${head}`;
+    fill(controls, ...makeControls(item));
+    fill(queries, ...makeQueries(item));
+    fact.textContent = weights ? summarise() : shown === null ? "This file has no complete map of this head." : "";
+    const problem = maps.problem(item, state.layer, state.head);
+    print.textContent = [
+      problem,
+      "Colours are scaled to the largest weight that is shown.",
+      "Attention shows what a head read, not why the model decided.",
+    ]
+      .filter(Boolean)
+      .join(" ");
+    keyRow.hidden = !isImage || !weights;
+    if (!pixels) return;
+    layout = layoutPicture(picture, pixels.shape, Math.max(260, detail.clientWidth - 4));
+    const { x, y } = layout.picture;
+    stage.describe(x, y, layout.cell.width);
+    stage.draw(layout.width, layout.height, (renderer) =>
+      drawPicture(
+        renderer,
+        picture,
+        pixels,
+        weights ? cells() : new Float32Array(count),
+        weights ? largest() : 1,
+        layout!,
+        theme,
+      ),
+    );
+    if (weights) drawKey(new CanvasRenderer(key, 256, 30, theme.font), theme, 256, largest());
+  }
+
+  function drawFocus(state: State, item: Group): void {
+    const pointed = state.hover?.column ?? null;
+    if (layout)
+      stage.drawOverlay(layout.width, layout.height, (renderer, theme) =>
+        drawPictureFocus(
+          renderer,
+          picture,
+          layout!,
+          theme,
+          queryCell(),
+          pointed !== null && pointed < count ? pointed : null,
+        ),
+      );
+    if (!weights || !layout) {
+      readout.textContent = fact.textContent || "Reading the map …";
+      return;
+    }
+    readout.textContent = sentence(item, pointed);
+  }
+
+  const cellName = (cell: number) => tokenLabel(doc.sequences.source?.[picture.first + cell]);
+
+  /** The name of what attends, as the start of a sentence. */
+  function nameQuery(item: Group): string {
+    const query = queryOf(item);
+    if (query === "mean") return item.rows === "target" ? "All generated tokens (mean)" : `All ${many} (mean)`;
+    const token = groupTokens(doc, item).rows[query];
+    if (item.rows === "target") return `Generating ${quote(tokenLabel(token))}, the decoder`;
+    const label = tokenLabel(token);
+    return token?.role === "special" ? `The ${label}` : label[0].toUpperCase() + label.slice(1);
+  }
+
+  function summarise(): string {
+    const sorted = [...cells()].sort((a, b) => b - a);
+    const total = sorted.reduce((sum, weight) => sum + weight, 0);
+    let [needed, sum] = [0, 0];
+    while (needed < count && sum < total / 2) sum += sorted[needed++];
+    const verb = needed === 1 ? "holds" : "hold";
+    return `${needed} of ${count} ${count === 1 ? one : many} ${verb} half of the weight on the ${picture.kind}.`;
+  }
+
+  function sentence(item: Group, pointed: number | null): string {
+    const name = nameQuery(item);
+    const verb = queryOf(item) === "mean" ? "attend" : "attends";
+    if (pointed !== null && pointed < count) {
+      const hint = item.rows === "target" ? "" : ` Click to see what ${cellName(pointed)} attends to.`;
+      return `${name} ${verb} to ${cellName(pointed)}: ${showWeight(cells()[pointed])}.${hint}`;
+    }
+    const best = Array.from(cells(), (weight, cell) => ({ weight, cell }))
+      .sort((a, b) => b.weight - a.weight)
+      .slice(0, 3)
+      .map(({ weight, cell }) => `${cellName(cell)} (${showWeight(weight)})`);
+    const rest =
+      picture.first > 0 && item.columns === "source" ? ` The class token holds ${showWeight(weights![0])}.` : "";
+    const equal = ` Equal weights would be ${showWeight(1 / item.column_count)}.`;
+    return `${name} ${verb} most to ${best.join(", ")}.${rest}${equal}`;
+  }
+
+  /** A button for each query that the picture itself does not offer. */
+  function makeQueries(item: Group): HTMLElement[] {
+    const current = queryOf(item);
+    const button = (query: Query, text: string) =>
+      h(
+        "button",
+        { type: "button", "aria-pressed": String(query === current), onclick: () => store.set({ query }) },
+        text,
+      );
+    const tokens = groupTokens(doc, item).rows;
+    const labels = sequenceLabels(tokens);
+    const all = button("mean", item.rows === "target" ? "All tokens (mean)" : `All ${many} (mean)`);
+    const named = labels.flatMap((label, row) =>
+      item.rows === "target" || row < picture.first || row === current ? [button(row, label)] : [],
+    );
+    return [all, ...named];
+  }
+
+  function makeControls(item: Group): (HTMLElement | null)[] {
+    const { state } = store;
+    const names = groups.map((entry): [Group["name"], string] => [entry.name, GROUP_TITLES[entry.name]]);
+    return [
+      names.length > 1
+        ? choice("Attention", names, item.name, (name) => {
+            const [layer, head] = groups.find((entry) => entry.name === name)!.opening;
+            store.set({ group: name, layer, head, query: null, hover: null, locked: null });
+          })
+        : null,
+      checkbox("Mean of the heads", state.meanOfHeads, (meanOfHeads) => store.set({ meanOfHeads })),
+      saveButton(
+        () => `${picture.kind}.${item.name}.${state.layer}.${state.meanOfHeads ? "mean" : state.head}`,
+        () => layout!,
+        (renderer, theme) => {
+          const pixels = blobs.read(picture.pixels);
+          if (!pixels || !weights || !layout) return;
+          drawPicture(renderer, picture, pixels, cells(), largest(), layout, theme);
+          drawPictureFocus(renderer, picture, layout, theme, queryCell(), null);
+        },
+      ),
+    ];
+  }
+
+  return { element, update };
+}
