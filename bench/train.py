@@ -30,7 +30,7 @@ padding per CPU-second, one thread, the same allocator, ours in bfloat16 with th
 
 peers            *tiny* against JoeyNMT (`python -m bench.peers joeynmt`, or JOEYNMT_PYTHON; float32, its only precision
                  on a CPU) and Hugging Face Seq2SeqTrainer with a Marian of the same shape (the faster of float32 and
-                 bfloat16)
+                 bfloat16), and Marian (`python -m bench.peers marian`, or PYMARIAN; float32, its only precision)
 nanogpt_small    *shakespeare* against nanoGPT's train.py (NANOGPT is its folder): the faster of float32, the only
                  precision of its script on a CPU (`.._as_it_is`), and bfloat16 with an autocast around its model
 nanogpt_medium   the same for *6x384*

@@ -2,12 +2,13 @@
 
     python -m bench.peers data        # litdata, Hugging Face datasets and Grain, for bench.data
     python -m bench.peers joeynmt     # JoeyNMT, for bench.train
+    python -m bench.peers marian      # Marian, for bench.train (600 MB)
     python -m bench.peers bertviz     # BertViz, for web/bench/bertviz.mjs
     python -m bench.peers serve       # LitServe and Ray Serve, for bench.serve
 
 Peers that conflict with the project's own environment get a separate one under build/peers, where the benchmarks find
-it. This package contains no code of the peers: `joeynmt`, `hf_trainer` and `nanogpt` start the training loop of the
-installed tool and run it in turns (`turns`) with Regard's (`contest`).
+it. This package contains no code of the peers: `joeynmt`, `hf_trainer`, `marian` and `nanogpt` start the training loop
+of the installed tool and run it in turns (`turns`) with Regard's (`contest`).
 """
 
 import os
@@ -33,6 +34,7 @@ REQUIREMENTS = {
         ("datasets", "matplotlib", "pyyaml", "sacrebleu", "sentencepiece", "six", "subword-nmt", "numpy<2"),
         ("--no-deps", "joeynmt==2.3.0"),  # it also requires linters and trackers
     ),
+    "marian": (("pymarian==1.12.*",),),
     "bertviz": (
         ("torch==2.13.0",),
         ("bertviz==1.4.1", "ipython", "tokenizers", "pydantic", "tomli-w"),
@@ -60,6 +62,13 @@ def find_python(name: str) -> Path | None:
     configured = os.environ.get(f"{name.upper()}_PYTHON")
     interpreter = Path(configured) if configured else ENVIRONMENTS / name / "bin/python"
     return interpreter if interpreter.exists() else None
+
+
+def find_marian() -> Path | None:
+    """Return Marian's program: that of the variable PYMARIAN, or of its environment, or None."""
+    configured = os.environ.get("PYMARIAN")
+    program = Path(configured) if configured else ENVIRONMENTS / "marian/bin/pymarian"
+    return program if program.exists() else None
 
 
 def restart_in_environment(name: str) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.loops import RegardLoop
-from bench.peers import ROOT, find_python
+from bench.peers import ROOT, find_marian, find_python
 from bench.timing import quartiles
 from bench.training_cases import (
     CACHE_FOLDER,
@@ -97,6 +97,7 @@ def iter_contests(quick: bool) -> Iterator[TrainingContest]:
     translation = {
         "step/joeynmt": (("joeynmt", "float32"),),
         "step/hf_trainer": tuple(("hf_trainer", precision) for precision in precisions),
+        "step/marian": (("marian", "float32"),),
     }
     yield TrainingContest(
         "peers",
@@ -200,6 +201,9 @@ def _find_interpreter(module: str) -> Path | str:
     """Return the Python that can run a peer, or the reason why there is none."""
     if module == "joeynmt":
         return find_python(module) or "make it with `python -m bench.peers joeynmt`, or set JOEYNMT_PYTHON."
+    if module == "marian":
+        found = Path(sys.executable) if find_marian() else None
+        return found or "make it with `python -m bench.peers marian`, or set PYMARIAN."
     if module == "nanogpt":
         folder = os.environ.get("NANOGPT", "")
         has_script = folder and (Path(folder) / "train.py").is_file()
@@ -250,6 +254,7 @@ def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
         "rows": round(0.9 * run.data.batch_tokens / mean),
         "rate": LEARNING_RATE,
         "clip": CLIP,
+        "marian": str(find_marian()),
     }
 
 
