@@ -1,11 +1,12 @@
 """Tune a translation model of Europarl to captions (Multi30k): all parameters, the last layers, LoRA; against scratch.
 
     python examples/tune_translation/prepare.py --europarl DATA/europarl_deen --multi30k DATA/multi30k/tok --out OUT
-    python examples/tune_translation/run.py parent methods curve scores --out OUT
+    python examples/tune_translation/run.py parent methods fewer scratch scores --out OUT
 
-`parent` trains on Europarl. `methods` tunes it in three ways with equally many updates. `curve` tunes and trains from
-scratch on fewer pairs. Every model translates the validation and the test set once, with a beam of 5. A step whose
-output exists is not repeated; `scores` prints BLEU of all translations in OUT/hypotheses.
+`parent` trains on Europarl. `methods` tunes it in three ways with equally many updates, `fewer` on fewer pairs, and
+`scratch` trains new models on all and on fewer pairs, again with as many updates. Every model translates the validation
+and the test set once, with a beam of 5. A step whose output exists is not repeated; `scores` prints BLEU of all
+translations in OUT/hypotheses.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
-PARENT_UPDATES = 1000
+PARENT_UPDATES = 2000
 UPDATES = 300
 SIZES = (1_000, 5_000, 29_000)
 SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}", "--set", "device.threads=1"]
@@ -28,26 +29,36 @@ for stack in ("encoder", "decoder"):  # pre-norm and rotary positions, as the st
 PARENT = [
     *SHAPE,
     *("--set", "model.encoder.dropout={}", "--set", "model.decoder.dropout={}"),  # a few epochs do not overfit
-    *("--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 100}"),
+    *("--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 200}"),
     *("--set", "train.update_tokens=4096", "--set", "data.batch_tokens=2048", "--set", "validation.every=500"),
 ]
 TUNE = ["--updates", str(UPDATES), "--set", "train.update_tokens=4096", "--set", "data.batch_tokens=2048"]
 TUNE += ["--set", "validation.every=100", "--set", "train.save_every=100", "--set", "device.threads=1"]
 DROPOUT = [f"model.{stack}.dropout={{embedding = 0.1, sublayer = 0.1}}" for stack in ("encoder", "decoder")]
 TUNE += ["--set", DROPOUT[0], "--set", DROPOUT[1]]
-METHODS = {"full": [], "layers": ["--layers", "2"], "lora": ["--lora", "4"]}
+SCRATCH = ["--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 50}"]
+# Learning rates are the best of few after 60 to 100 updates, by validation loss; those of tuning by default are lower.
+MUON = ["--set", "train.optimizer={kind = 'muon'}"]
+MUON += ["--set", "train.schedule={kind = 'linear', peak = 0.003, warmup = 50}"]
+LORA = ["--lora", "4", "--set", "train.schedule={kind = 'linear', peak = 0.015, warmup = 50}"]  # with Adam
+METHODS = {"full": MUON, "layers": ["--layers", "2", *MUON], "lora": LORA}
 
 
 def call_regard(arguments: Sequence[str], out: Path, name: str) -> None:
-    """Run a command of Regard, and add its CPU minutes to `minutes.json`."""
+    """Run a command of Regard, and add its CPU minutes to `minutes.json` when it has ended well."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "regard", *arguments], check=True)  # noqa: S603 - our own command
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    path = out / "minutes.json"
-    times = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    times = read_minutes(out)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     times[name] = round(times.get(name, 0) + seconds / 60, 1)
-    path.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
+    (out / "minutes.json").write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
+
+
+def read_minutes(out: Path) -> dict[str, float]:
+    """Read the CPU minutes of the commands that have ended."""
+    path = out / "minutes.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def list_files(corpus: Path, train: str = "train") -> list[str]:
@@ -60,10 +71,9 @@ def list_files(corpus: Path, train: str = "train") -> list[str]:
 def run(arguments: Sequence[str], out: Path, name: str) -> None:
     """Train or tune a model and translate with it, unless that is done."""
     folder = out / name
-    if not (folder / "best").is_dir() and not (folder / "run.toml").is_file():
-        call_regard([*arguments, "--out", str(folder)], out, name)
-    elif not (out / "hypotheses" / f"{name}.test.de").is_file():
-        call_regard(["train", "--resume", str(folder)], out, name)
+    if name not in read_minutes(out):
+        start = ["train", "--resume"] if (folder / "run.toml").is_file() else [*arguments, "--out"]
+        call_regard([*start, str(folder)], out, name)
     translate(out, name)
 
 
@@ -94,19 +104,24 @@ def tune_by_methods(out: Path) -> None:
         run(["tune", str(out / "parent"), *list_files(out / "multi30k"), *TUNE, *options], out, name)
 
 
-def draw_curve(out: Path) -> None:
-    """Tune and train from scratch on the first pairs of the training set, with as many updates."""
-    corpus = out / "multi30k"
+def write_pairs(corpus: Path, size: int) -> list[str]:
+    """Write the first pairs of the training set to files of their own; return the options of these files."""
+    for language in ("en", "de"):
+        lines = read_lines(corpus / f"train.{language}")
+        (corpus / f"train-{size}.{language}").write_text("\n".join(lines[:size]) + "\n", encoding="utf-8")
+    return list_files(corpus, f"train-{size}")
+
+
+def tune_on_fewer_pairs(out: Path) -> None:
+    """Tune the parent on the first pairs of the training set."""
+    for size in SIZES[:-1]:  # all pairs: `full`
+        run(["tune", str(out / "parent"), *write_pairs(out / "multi30k", size), *TUNE, *MUON], out, f"tuned-{size}")
+
+
+def train_from_scratch(out: Path) -> None:
+    """Train new models on the first pairs of the training set."""
     for size in SIZES:
-        name = f"train-{size}"
-        for language in ("en", "de"):
-            lines = (corpus / f"train.{language}").read_text(encoding="utf-8").split("\n")
-            (corpus / f"{name}.{language}").write_text("\n".join(lines[:size]) + "\n", encoding="utf-8")
-        files = list_files(corpus, name)
-        if size != SIZES[-1]:  # all pairs: `full`
-            run(["tune", str(out / "parent"), *files, *TUNE], out, f"tuned-{size}")
-        schedule = ["--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 50}"]
-        run(["train", *files, *SHAPE, *TUNE, *schedule], out, f"scratch-{size}")
+        run(["train", *write_pairs(out / "multi30k", size), *SHAPE, *TUNE, *SCRATCH], out, f"scratch-{size}")
 
 
 def score(out: Path, hypotheses: Path) -> None:
@@ -129,7 +144,8 @@ def read_lines(path: Path) -> list[str]:
 def main() -> None:
     """Run the steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    steps = {"parent": train_parent, "methods": tune_by_methods, "curve": draw_curve}
+    steps = {"parent": train_parent, "methods": tune_by_methods}
+    steps |= {"fewer": tune_on_fewer_pairs, "scratch": train_from_scratch}
     parser.add_argument("steps", nargs="+", choices=(*steps, "scores"))
     parser.add_argument("--out", type=Path, required=True, help="folder of prepare.py, models and translations")
     parser.add_argument("--hypotheses", type=Path, help="scores: another folder of translations")
