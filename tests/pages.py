@@ -103,6 +103,7 @@ def make_fixtures(folder: Path) -> None:
     weights = get_weights(build(settings, seed=1))
     write_model(folder / "my-vit", settings, None, weights, "# A model for pages\n")
     write_image_gpt(folder / "my-image-gpt")
+    write_captioner(folder)
     write_tones(folder)
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
 
@@ -114,6 +115,18 @@ def write_image_gpt(folder: Path) -> None:
     settings = preset("image-gpt", changes)
     weights = get_weights(build(settings, seed=1))
     write_model(folder, settings, TokenizerPair.joint(tokenizer), weights, "# A model for pages\n")
+
+
+def write_captioner(folder: Path) -> None:
+    """Write a table of captions of `write_photos`, and an untrained model that captions such images."""
+    names = [f"photos/left/{number}.png" for number in (0, 2)] + [f"photos/right/{number}.png" for number in (1, 3)]
+    lines = [f"{name}\tbright on the {Path(name).parent.name}" for name in names]
+    (folder / "photos.tsv").write_text("\n".join(["file\tcaption", *lines]) + "\n")
+    tokenizers = TokenizerPair.joint(learn(["bright on the left right"], CharacterLevel()))
+    changes = {"width": 16, "encoder.layers": 1, "decoder.layers": 1, "source.size": [8, 8]}
+    settings = preset("image-to-text", changes | {"target.vocabulary": tokenizers.target.size})
+    weights = get_weights(build(settings, seed=1))
+    write_model(folder / "my-captions", settings, tokenizers, weights, "# A model for pages\n")
 
 
 def write_photos(folder: Path) -> None:

@@ -20,7 +20,6 @@ NOWHERE = Lines(source="nowhere.en", target="nowhere.de")
     [
         ("continue", {"model.prefix": {"kind": "mel", "bins": 80}}, "model.prefix.kind: is 'mel'"),
         ("continue", {"model.prefix": PATCHES, "model.task": "caption"}, "model.prefix.kind: is 'patches'"),
-        ("continue", {"model.task": "caption"}, "model.task: is 'caption'"),
     ],
 )
 def test_a_model_that_reads_no_text_is_refused_at_once(
@@ -32,9 +31,13 @@ def test_a_model_that_reads_no_text_is_refused_at_once(
         configure(NOWHERE, changes=changes)  # an error about the corpus would mean that it was read first
 
 
-def test_only_encoders_are_trained_on_images(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"model\.source\.kind: is 'patches', but of Regard's models encoders"):
-        make_small_run("translate", write_corpus(tmp_path, 10), {"model.source": PATCHES})
+def test_images_need_a_model_and_a_corpus_of_images(tmp_path: Path) -> None:
+    files = write_corpus(tmp_path, 10)
+    with pytest.raises(ConfigError, match=r"task: is 'caption', but the source has no images"):
+        make_small_run("translate", files, {"model.task": "caption"})
+    images = {"model.source": PATCHES, "model.target": {"kind": "tokens", "vocabulary": 300}}
+    with pytest.raises(ConfigError, match=r"(?s)'translate', which this model cannot learn.*kind: is 'lines', but"):
+        make_small_run("translate", files, images)
 
 
 def test_sounds_need_a_model_and_a_corpus_of_sounds(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
     (folder / "book.txt").write_text("\n".join(lines) + "\n")
     write_images(folder / "images-idx3-ubyte", count)
     write_sounds(folder, min(count, 60))
-    names = ("all.en", "all.de", "book.txt", "images-idx3-ubyte", "sounds", "speech.tsv")
+    write_captions(folder, min(count, 60))
+    names = ("all.en", "all.de", "book.txt", "images-idx3-ubyte", "sounds", "speech.tsv", "captions.tsv")
     return {name: str(folder / name) for name in names}
 
 
@@ -71,6 +72,20 @@ def write_images(path: Path, count: int) -> None:
     path.write_bytes(struct.pack(">HBBIII", 0, 8, 3, count, 8, 8) + images.astype(np.uint8).tobytes())
     content = struct.pack(">HBBI", 0, 8, 1, count) + labels.astype(np.uint8).tobytes()
     Path(str(path).replace("images-idx3", "labels-idx1")).write_bytes(content)
+
+
+def write_captions(folder: Path, count: int) -> None:
+    """Write grey images of 8 x 8 pixels that are bright above or below, and a table with captions that say so."""
+    rng = np.random.default_rng(1)
+    lines = []
+    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        is_below = bool(rng.integers(2))
+        image = rng.integers(0, 120, (8, 8)).astype(np.uint8)
+        image[4 * is_below : 4 * is_below + 4] += 120
+        (folder / "pictures" / f"{number}.pgm").write_bytes(b"P5 8 8 255\n" + image.tobytes())
+        lines.append(f"pictures/{number}.pgm\t{('a bright sky', 'dark over light')[is_below]}\n")
+    (folder / "captions.tsv").write_text("".join(lines))
 
 
 def write_sounds(folder: Path, count: int) -> None:
@@ -131,6 +146,12 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
             "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
             "max_length_ratio": 0.1,
         },
+        "caption": {
+            "family": "encoder_decoder", "source": {"kind": "patches", "patch": 4}, "target": tokens,
+            "encoder": {**stack, "position": {"kind": "learned", "length": 4}},
+            "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
+            "max_length_ratio": 0.1,
+        },
     }  # fmt: skip
     if task == RECURRENT:
         task = "translate"
@@ -146,6 +167,7 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         "sounds": {"kind": "sounds", "path": files.get("sounds", "sounds")},
         "transcribe": {"kind": "sounds", "path": files.get("speech.tsv", "speech.tsv"), "second": "text"},
     }
+    sources["caption"] = {"kind": "images", "path": files.get("captions.tsv", "captions.tsv"), "second": "text"}
     sources["pixels"] = {**sources["images"], "size": [4, 4], "channels": 1}
     table: dict[str, Any] = {
         "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "max_length": 32},
@@ -160,6 +182,8 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     }  # fmt: skip
     if task == "images":
         table["tokenizer"], table["data"]["augmentation"] = {"kind": "none"}, {"shift": 1, "flip": True}
+    if task == "caption":
+        table["data"]["augmentation"] = {"shift": 1, "flip": False}
     if task == "pixels":
         table["tokenizer"], table["data"]["max_length"] = {"kind": "codebook", "colours": 4}, 18
     if task in ("sounds", "transcribe"):

@@ -9,6 +9,7 @@ from rich.console import Console  # noqa: TID251
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.cli import (
+    caption,
     check,
     demo,
     embed,
@@ -68,6 +69,7 @@ _add("Train", settings, settings.settings)
 app.add_typer(model.app, name="model", rich_help_panel="Train")
 _add("Use", translate, translate.translate)
 _add("Use", transcribe, transcribe.transcribe)
+_add("Use", caption, caption.caption)
 _add("Use", generate, generate.generate)
 _add("Use", fill, fill.fill)
 _add("Use", label, label.label)

@@ -43,9 +43,9 @@ def evaluate(options: EvaluateOptions) -> None:
 
     Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification of texts,
     images and sounds: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and
-    entity F1. Transcription: character and word error rate. Language models: perplexity; masked ones:
-    pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models that generate images: bits per pixel. With --other or
-    --other-output a paired bootstrap test.
+    entity F1. Transcription: character and word error rate. Captions: BLEU, chrF, exact match. Language models:
+    perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models that generate images: bits per
+    pixel. With --other or --other-output a paired bootstrap test.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)
@@ -59,6 +59,8 @@ def evaluate(options: EvaluateOptions) -> None:
         _evaluate_embeddings(options, data, evaluation)
     elif data.texts is not None:
         _evaluate_text(options, data, None if settings is None else settings.task, evaluation)
+    elif data.images is not None:
+        _evaluate_captions(options, data, evaluation)
     elif data.sounds is not None:
         _evaluate_transcripts(options, data, evaluation)
     else:
@@ -173,7 +175,7 @@ def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evalua
     from regard.pipeline.search import Beam
     from regard.pipeline.transcriber import Transcriber
 
-    options.check_transcripts()
+    options.check_texts("transcripts")
     sounds, texts = data.sounds or [], data.hypotheses or []
     if options.folder is not None:
         transcriber = load_as(options.folder, Transcriber)
@@ -183,6 +185,25 @@ def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evalua
     _write_lines(options.output, texts)
     evaluation["sounds"] = len(sounds)
     scores = score_transcripts(texts, [references[0] for references in data.references or []])
+    evaluation["scores"] = {name: asdict(score) for name, score in scores.items()}
+
+
+def _evaluate_captions(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
+    """Score the captions of a model or of a file."""
+    from regard.pipeline.evaluate import score_captions  # imports torch: only when needed
+    from regard.pipeline.image_captioner import ImageCaptioner
+    from regard.pipeline.search import Beam
+
+    options.check_texts("captions")
+    images, texts = data.images or [], data.hypotheses or []
+    if options.folder is not None:
+        captioner = load_as(options.folder, ImageCaptioner)
+        with show_progress("captioning", len(images), is_hidden=False) as advance:
+            search = Beam(options.beam, options.length_penalty)
+            texts = [result.text for result in captioner.caption(images, search, report=advance)]
+    _write_lines(options.output, texts)
+    evaluation["images"] = len(images)
+    scores = score_captions(texts, [references[0] for references in data.references or []])
     evaluation["scores"] = {name: asdict(score) for name, score in scores.items()}
 
 

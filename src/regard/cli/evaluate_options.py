@@ -38,8 +38,8 @@ class EvaluateOptions:
     images: Annotated[
         Path | None,
         option(
-            "Test images for a model that labels or generates them: a folder with one folder per label, an idx or a "
-            "Parquet file.",
+            "Test images for a model that labels, captions or generates them: a folder with one folder per label, an "
+            "idx or a Parquet file, or a table of files and labels or captions.",
             metavar="FOLDER",
             panel=INPUT_PANEL,
         ),
@@ -133,12 +133,12 @@ class EvaluateOptions:
             raise RegardError(f"{name} is not for embeddings.", fix=f"Leave out {name}.")
         self.check_labels("embeddings")
 
-    def check_transcripts(self) -> None:
-        """Raise an error for options that a transcription model does not have."""
+    def check_texts(self, data: str) -> None:
+        """Raise an error for options that a model does not have which writes transcripts or captions (`data`)."""
         for name, is_given in (("--other", self._has_other), ("--unconstrained", self.unconstrained)):
             if is_given:
-                raise RegardError(f"{name} is not for transcripts.", fix=f"Leave out {name}.")
-        self.check_labels("transcripts")
+                raise RegardError(f"{name} is not for {data}.", fix=f"Leave out {name}.")
+        self.check_labels(data)
 
     def check_pixels(self) -> None:
         """Raise an error for options that a model of pixels does not have."""

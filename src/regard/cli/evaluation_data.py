@@ -29,6 +29,7 @@ _TASK_CONTENT = {
     "continue": "text",
     "fill": "text",
     "transcribe": "speech",
+    "caption": "captions",
 }
 _CONTENT_NAMES = {
     "pairs": "pairs of texts",
@@ -38,6 +39,7 @@ _CONTENT_NAMES = {
     "images": "labelled images",
     "sounds": "labelled sounds",
     "speech": "sounds with texts",
+    "captions": "images with captions",
 }
 _FORMATS = {
     "pairs": "a table, .jsonl or .tmx file with source and target",
@@ -47,6 +49,7 @@ _FORMATS = {
     "images": "a folder with one folder per label (--images)",
     "sounds": "a folder with one folder per label, or a table of files and labels (--sounds)",
     "speech": "a table of files and texts (--sounds)",
+    "captions": "a table of files and captions (--images)",
 }
 
 
@@ -133,14 +136,14 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | N
     if options.sounds:
         source: AnySource = make_sound_source(str(path), task)
     else:
-        source = make_image_source(str(path)) if options.images else _detect(path, options.folder, settings)
+        source = make_image_source(str(path), task) if options.images else _detect(path, options.folder, settings)
     examples = [example for _, example in Corpus([source]).examples(defects)]
     if not examples:
         raise RegardError("The test data is empty.", where=str(path), fix="Give a file with text.")
     contents = {_detect_content(example) for example in examples}
     expected = _TASK_CONTENT.get(task or "", min(contents))
     kind = getattr(getattr(settings, "source", None), "kind", "")
-    if kind == "patches" or (kind == "mel" and task == "classify"):
+    if (kind == "patches" and task != "caption") or (kind == "mel" and task == "classify"):
         expected = "images" if kind == "patches" else "sounds"
     if getattr(settings, "raster", None) is not None:
         expected = "images"
@@ -188,7 +191,7 @@ def _find_label_column(source: "Table", labels: Sequence[str]) -> "Table":
 
 def _detect_content(example: "Example") -> str:
     if example.image is not None:
-        return "images"
+        return "images" if example.target is None else "captions"
     if example.sound is not None:
         return "sounds" if example.target is None else "speech"
     if example.tags is not None:
@@ -209,8 +212,9 @@ def _add_examples(data: EvaluationData, examples: "list[Example]", *, may_lack_l
         data = data if unlabelled else replace(data, labels=[(example.label or "",) for example in examples])
     images = [example.image for example in examples if example.image is not None]
     sounds = [example.sound for example in examples if example.sound is not None]
-    if content == "speech":
-        return replace(data, sounds=sounds, references=[(example.target or "",) for example in examples])
+    if content in ("speech", "captions"):
+        data = replace(data, references=[(example.target or "",) for example in examples])
+        return replace(data, images=images or None, sounds=sounds or None)
     if images or sounds:
         return replace(data, images=images or None, sounds=sounds or None)
     if content == "text":

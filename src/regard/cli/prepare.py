@@ -31,7 +31,7 @@ def prepare(
     tokenizer: Annotated[
         Path | None,
         option(
-            "Folder with tokenizer.json, or source.json and target.json; images and labelled sounds need none.",
+            "Folder with tokenizer.json, or source.json and target.json; images and sounds without texts need none.",
             metavar="FOLDER",
         ),
     ] = None,
@@ -56,7 +56,7 @@ def prepare(
 
 
 def _has_no_text(source: AnySource) -> bool:
-    return isinstance(source, Images) or (isinstance(source, Sounds) and source.second == "label")
+    return isinstance(source, Images | Sounds) and source.second == "label"
 
 
 def _make_corpora(data: Data) -> "dict[str, Corpus]":

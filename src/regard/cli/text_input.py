@@ -1,8 +1,10 @@
 """Helpers of the commands that run a model: load it, read texts line by line, show a progress bar."""
 
+import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from regard.pipeline.classifier import Classifier
     from regard.pipeline.encoding import Pipeline
     from regard.pipeline.load import Engine
+    from regard.pipeline.results import GeneratedText
 
 CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
 AnyPipeline = TypeVar("AnyPipeline", bound="Pipeline")
@@ -29,6 +32,7 @@ COMMANDS = {
     "ImageGenerator": "generate",
     "SoundClassifier": "label",
     "Transcriber": "transcribe",
+    "ImageCaptioner": "caption",
 }
 
 
@@ -152,3 +156,16 @@ def show_progress(description: str, total: int | None, *, is_hidden: bool) -> It
     with Progress(*columns, console=console, transient=True, disable=is_hidden or not console.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda count: bar.advance(task, count)
+
+
+def write_texts(files: Sequence[str], texts: "Sequence[GeneratedText]", *, n_best: int, as_json: bool) -> None:
+    """Write the text of each file of images or sounds: a line, a JSON object, or a row for each of several texts."""
+    for file, result in zip(files, texts, strict=True):
+        if as_json:
+            sys.stdout.write(json.dumps({"source": file, **asdict(result)}, ensure_ascii=False) + "\n")
+        elif n_best == 1:
+            sys.stdout.write(f"{join_lines(result.text)}\n")
+        else:
+            for candidate in (result, *result.alternatives):
+                sys.stdout.write(f"{file}\t{candidate.score:.4f}\t{join_lines(candidate.text)}\n")
+    sys.stdout.flush()

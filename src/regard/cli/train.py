@@ -34,6 +34,7 @@ regard train --source train.en --target train.de --out my-model --minutes 10
 regard train --text book.txt --out my-book
 regard train --data reviews.tsv --out my-classifier
 regard train --images photos --out my-vit
+regard train --images captions.tsv --out my-captions
 regard train --sounds recordings --out my-sounds
 regard train --resume my-model
 regard train --source train.en --target train.de --out my-model --ranks 4
@@ -50,6 +51,7 @@ USES = {  # by task: the command that runs the model, a text for it, and the opt
     "pixels": ("generate", "--out IMAGES", "--images TEST"),
     "sounds": ("label", "SOUND.wav", "--sounds TEST"),
     "transcribe": ("transcribe", "SOUND.wav", "--sounds TEST"),
+    "caption": ("caption", "IMAGE.png", "--images TEST"),
 }
 
 

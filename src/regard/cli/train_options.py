@@ -95,7 +95,9 @@ TRAIN_PARAMETERS = {
     "target": file_option("Target side: line n translates line n of --source."),
     "text": file_option("Text for a language model: file or folder. Repeatable."),
     "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
-    "images": file_option("Images: a folder with one folder per label, an idx or a Parquet file. Repeatable."),
+    "images": file_option(
+        "Images: a folder with one folder per label, an idx or Parquet file, or a table of files with labels or texts."
+    ),
     "image_size": option("With --images: scale them to squares of N x N pixels.", metavar="N"),
     "sounds": file_option("Sounds: a folder with one folder per label, or a table of files and labels or texts."),
     "out": option("New folder for checkpoints, log and the best model.", metavar="FOLDER"),

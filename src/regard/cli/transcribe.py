@@ -1,14 +1,11 @@
 """`regard transcribe`: write the text that is spoken in sound files."""
 
-import json
-import sys
-from dataclasses import asdict
 from typing import Annotated
 
 import typer  # noqa: TID251
 
 from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, InputFile, LengthExponent, ModelArgument, option
-from regard.cli.text_input import check_paths, join_lines, load_as, read_lines
+from regard.cli.text_input import check_paths, load_as, read_lines, write_texts
 
 EXAMPLES = """
 regard transcribe my-speech morning.wav
@@ -44,12 +41,4 @@ def transcribe(
     lines, _, chunk_size = read_lines(files, input_file)
     for chunk in chunks(lines, chunk_size):
         texts = transcriber.transcribe(chunk, Beam(beam, length_penalty), n_best=n_best, max_length=max_length)
-        for file, result in zip(chunk, texts, strict=True):
-            if as_json:
-                sys.stdout.write(json.dumps({"source": file, **asdict(result)}, ensure_ascii=False) + "\n")
-            elif n_best == 1:
-                sys.stdout.write(f"{join_lines(result.text)}\n")
-            else:
-                for candidate in (result, *result.alternatives):
-                    sys.stdout.write(f"{file}\t{candidate.score:.4f}\t{join_lines(candidate.text)}\n")
-        sys.stdout.flush()
+        write_texts(chunk, texts, n_best=n_best, as_json=as_json)

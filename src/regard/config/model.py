@@ -167,8 +167,8 @@ class EncoderDecoder(Model):
     """Encoder-decoder: encodes the source, then generates the target token by token."""
 
     family: Literal["encoder_decoder"] = "encoder_decoder"
-    task: Literal["translate", "restore", "transcribe"] = "translate"
-    """Task of the model; `transcribe` reads sounds and writes the text that is spoken."""
+    task: Literal["translate", "restore", "transcribe", "caption"] = "translate"
+    """Task of the model; `transcribe` reads sounds and writes the text that is spoken, `caption` describes images."""
     source: Input
     target: Annotated[Tokens | Shared, Field(discriminator="kind")]
     encoder: AnyStack
@@ -195,12 +195,16 @@ class EncoderDecoder(Model):
         yield from find_type_faults("source", self.source)
         yield from find_type_faults("target", self.target)
         yield from find_grid_faults("decoder", self.decoder)
-        if not isinstance(self.source, Patches):
+        if isinstance(self.source, Patches):
+            yield from find_image_faults(self.source, self.encoder)
+        else:
             yield from find_grid_faults("encoder", self.encoder)
         if isinstance(self.source, Mel):
             yield from self.source.find_faults("source")
         if self.task == "transcribe" and not isinstance(self.source, Mel):
             yield Fault("task", "is 'transcribe', but the source has no sounds.", "Use source = {kind = 'mel'}.")
+        if self.task == "caption" and not isinstance(self.source, Patches):
+            yield Fault("task", "is 'caption', but the source has no images.", "Use source = {kind = 'patches'}.")
         if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
 
@@ -268,7 +272,10 @@ class EncoderOnly(Model):
         """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("encoder", self.encoder, self.width, may_be_empty=isinstance(self.head, BagHead))
         if isinstance(self.source, Patches):
-            yield from self._find_image_faults(self.source)
+            yield from find_image_faults(self.source, self.encoder)
+            if isinstance(self.head, Pixels) and self.source.stem == "convolution":
+                what = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
+                yield Fault("source.stem", what, "Use 'linear'.")
         else:
             yield from find_grid_faults("encoder", self.encoder)
         if isinstance(self.source, Mel):
@@ -284,25 +291,6 @@ class EncoderOnly(Model):
         heads_by_task: TaskHeads = {"fill": fill_head, "classify": Classes, "tag": Tags, "embed": NoHead}
         heads_by_task |= {"cbow": BagHead, "skip_gram": BagHead}
         yield from find_task_faults(self.task, self.head, heads_by_task)
-
-    def _find_image_faults(self, source: Patches) -> Iterator[Fault]:
-        yield from source.find_faults("source")
-        if isinstance(self.head, Pixels) and source.stem == "convolution":
-            what = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
-            yield Fault("source.stem", what, "Use 'linear'.")
-        position = getattr(self.encoder, "position", None)
-        if isinstance(position, Sinusoidal2d):
-            columns = None if source.size is None else source.size[1] // source.patch
-            if columns not in (None, position.columns):
-                what = f"is {position.columns}, but a row of an image has {columns} patches."
-                yield Fault("encoder.position.columns", what, f"Set it to {columns}.")
-            if position.first != source.class_token:
-                what = f"is {position.first}, but {int(source.class_token)} vectors come before the patches."
-                yield Fault("encoder.position.first", what, f"Set it to {int(source.class_token)}.")
-        limit = self.encoder.max_positions
-        if source.size is not None and limit is not None and limit < (count := source.count_vectors(*source.size)):
-            what = f"is {limit}, but an image becomes {count} vectors (patches and class token)."
-            yield Fault("encoder.position.length", what, f"Set it to {count}.")
 
 
 ModelConfig = Annotated[EncoderDecoder | DecoderOnly | EncoderOnly, Field(discriminator="family")]
@@ -336,6 +324,24 @@ def find_stack_faults(
         yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
     if position.kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
         yield Fault(f"{path}.position", f"rotates pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
+
+
+def find_image_faults(source: Patches, encoder: Stack | Recurrent) -> Iterator[Fault]:
+    """Yield the faults between images and the encoder that reads them."""
+    yield from source.find_faults("source")
+    position = getattr(encoder, "position", None)
+    if isinstance(position, Sinusoidal2d):
+        columns = None if source.size is None else source.size[1] // source.patch
+        if columns not in (None, position.columns):
+            what = f"is {position.columns}, but a row of an image has {columns} patches."
+            yield Fault("encoder.position.columns", what, f"Set it to {columns}.")
+        if position.first != source.class_token:
+            what = f"is {position.first}, but {int(source.class_token)} vectors come before the patches."
+            yield Fault("encoder.position.first", what, f"Set it to {int(source.class_token)}.")
+    limit = encoder.max_positions
+    if source.size is not None and limit is not None and limit < (count := source.count_vectors(*source.size)):
+        what = f"is {limit}, but an image becomes {count} vectors (patches and class token)."
+        yield Fault("encoder.position.length", what, f"Set it to {count}.")
 
 
 def find_memory_faults(encoder: Stack | Recurrent, decoder: CrossRecurrent) -> Iterator[Fault]:

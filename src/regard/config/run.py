@@ -191,35 +191,25 @@ class Distillation(Frozen):
 
 
 LABEL_TASKS = ("classify", "tag")
-IMAGE_TASKS = ("classify", "fill")
+IMAGE_TASKS = {"encoder_only": ("classify", "fill"), "encoder_decoder": ("caption",)}  # by family
 SOUND_TASKS = {"encoder_only": "classify", "encoder_decoder": "transcribe"}  # by family
 METRIC_TASKS = {
     "bleu": ("translate",),
     "chrf": ("translate",),
     "bits_per_byte": ("translate", "continue"),
-    "perplexity": ("translate", "continue", "fill", "restore", "transcribe", "cbow", "skip_gram"),
+    "perplexity": ("translate", "continue", "fill", "restore", "transcribe", "caption", "cbow", "skip_gram"),
     "f1": LABEL_TASKS,
     "retrieval_at_1": ("embed",),
 }
 
 
-UNTRAINABLE_TASKS = ("caption",)
-
-
 def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield a fault for every input and task in a table of model settings that no run can train."""
-    for name in ("source", "prefix"):
-        settings = model.get(name)
-        kind = settings.get("kind") if isinstance(settings, Mapping) else None
-        is_image_encoder = name == "source" and model.get("family", "encoder_only") == "encoder_only"
-        if (kind == "mel" and name == "prefix") or (kind == "patches" and not is_image_encoder):
-            what = (
-                f"is '{kind}', but of Regard's models encoders read images, and encoders and encoder-decoders sounds."
-            )
-            yield Fault(f"model.{name}.kind", what, "Use 'tokens'." if name == "source" else "Remove the prefix.")
-    task = model.get("task")
-    if task in UNTRAINABLE_TASKS:
-        yield Fault("model.task", f"is '{task}', which cannot be trained yet.", "Use another task.")
+    prefix, task = model.get("prefix"), model.get("task")
+    if isinstance(prefix, Mapping) and "kind" in prefix:
+        what = f"is '{prefix['kind']}', but no task trains a decoder-only model with a prefix."
+        fix = "Remove the prefix: encoder-decoders caption images (preset image-to-text) and transcribe sounds."
+        yield Fault("model.prefix.kind", what, fix)
     if task in ("classify", "embed") and model.get("family") == "decoder_only":
         what = f"is '{task}', which a decoder-only model cannot be trained for yet."
         yield Fault("model.task", what, "Use an encoder-only model: model.preset = 'encoder-small'.")
@@ -294,7 +284,7 @@ class Run(Consistent):
         if self.model.family == "encoder_decoder" and self.model.target.kind == "shared" and not self.tokenizer.joint:
             what = "is false, but the model has one embedding table for the tokens of both sides."
             yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or remove this setting.')
-        for name in ("encoder", "decoder") if not self.reads_images else ():  # images have one size
+        for name in ("decoder",) if self.reads_images else ("encoder", "decoder"):  # images have one size
             position = getattr(getattr(self.model, name, None), "position", None)
             max_length = self.data.max_length
             if name == "encoder" and isinstance(source := getattr(self.model, "source", None), Mel):
@@ -317,8 +307,8 @@ class Run(Consistent):
 
     @property
     def reads_images(self) -> bool:
-        """Whether the model reads images: then there is no tokenizer."""
-        return self.model.family == "encoder_only" and isinstance(self.model.source, Patches)
+        """Whether the model reads images."""
+        return isinstance(getattr(self.model, "source", None), Patches)
 
     @property
     def raster(self) -> Raster | None:
@@ -333,7 +323,7 @@ class Run(Consistent):
     @property
     def has_tokenizer(self) -> bool:
         """Whether the model reads or writes text; a model that only labels images or sounds does not."""
-        return not self.reads_images and not (self.reads_sounds and self.model.family == "encoder_only")
+        return self.model.family != "encoder_only" or not (self.reads_images or self.reads_sounds)
 
     def _find_media_faults(self) -> Iterator[Fault]:
         if self.raster is not None:
@@ -346,14 +336,15 @@ class Run(Consistent):
             if getattr(self.data, name) is not None and media != needed:
                 yield Fault(f"data.{name}", f"is set, but the model reads no {needed}.", "Remove it.")
         if self.has_tokenizer and isinstance(self.tokenizer, NoTokenizer):
-            verb, kind = ("writes", "character") if self.reads_sounds else ("reads", "byte_bpe")
+            verb = "reads" if media == "tokens" else "writes"
+            kind = "character" if self.reads_sounds else "byte_bpe"
             yield Fault("tokenizer.kind", f"is 'none', but the model {verb} tokens.", f"Use '{kind}'.")
         if not self.has_tokenizer and not isinstance(self.tokenizer, NoTokenizer):
             what = f"is '{self.tokenizer.kind}', but the model reads {media}."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'none'.")
         if media == "tokens":
             return
-        tasks = IMAGE_TASKS if self.reads_images else (SOUND_TASKS[self.model.family],)
+        tasks = IMAGE_TASKS[self.model.family] if self.reads_images else (SOUND_TASKS[self.model.family],)
         if self.model.task not in tasks:
             what = f"is '{self.model.task}', which this model cannot learn from {media}."
             yield Fault("model.task", what, f"Use {' or '.join(tasks)}.")

@@ -106,14 +106,19 @@ class Documents(Source):
 
 
 class Images(Source):
-    """Images with their labels: one folder of image files per label, an idx file (MNIST), or a Parquet file.
+    """Images with labels or captions: one folder of image files per label, an idx file (MNIST), Parquet, or a table.
 
     Image files without folders have no labels.
     """
 
     kind: Literal["images"] = "images"
     path: str
-    """A folder of image files, an idx file of images, or a Parquet file (or a folder of them)."""
+    """A folder of image files, an idx file of images, or a Parquet file (or a folder of them); or a table with the path
+    of a file, relative to the table, and a tab and its label, or its caption, on each line."""
+    second: Literal["label", "text"] = "label"
+    """What the second column of a table holds: the label of the image, or its caption."""
+    header: bool = False
+    """Whether the first line of a table names its columns."""
     labels: str | None = None
     """idx: the file of labels; none means images without labels."""
     image_column: str = "image"

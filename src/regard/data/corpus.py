@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Lines, Sounds
+from regard.config.run import AnySource, Images, Lines, Sounds
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers import read
 from regard.data.readers.detect import detect_source
+from regard.data.readers.images import list_image_files
 from regard.data.readers.sounds import list_sound_files
 from regard.data.readers.text_files import is_url, list_files, open_binary, read_chunk
 
@@ -63,7 +64,7 @@ class Corpus:
         parts = []
         for source in self.sources:
             contents = [[infos[file] for file in _list_files(path)] for path in source.paths]
-            if isinstance(source, Sounds):  # a table names its sounds
+            if isinstance(source, Images | Sounds):  # a table names its files
                 contents = [[infos[file] for file in _list_source_files(source)]]
             path_fields = {"source", "target"} if isinstance(source, Lines) else set()
             parts.append([source.model_dump(mode="json", exclude=ignored_fields | path_fields), contents])
@@ -87,6 +88,8 @@ class Corpus:
 def _list_source_files(source: AnySource) -> list[str]:
     if isinstance(source, Sounds):
         return list_sound_files(source, Defects())
+    if isinstance(source, Images):
+        return list_image_files(source, Defects())
     return [file for path in source.paths for file in _list_files(path)]
 
 

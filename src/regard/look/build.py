@@ -42,6 +42,7 @@ from regard.look.search import best_dropped, continue_candidate, make_sampling, 
 from regard.look.tokens import describe_vocabulary
 from regard.nn.positions import Sinusoidal2d
 from regard.pipeline.embedder import Embedder
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, load
@@ -98,6 +99,9 @@ def look_into(
         raise RegardError(
             "The page shows tokens of text, and this model's tokens are pixels.", fix="See docs/images.md."
         )
+    if isinstance(pipeline, ImageCaptioner):
+        what = "The page shows no images beside the text of a caption yet."
+        raise RegardError(what, fix="Look into a model that labels images.")
     if isinstance(pipeline, Embedder):
         raise RegardError("A model without a head predicts nothing to look into.", fix="Use an encoder with a head.")
     options = ReadOptions(search, n_best, max_length, target_language, seed)

@@ -87,6 +87,17 @@ def score_transcripts(hypotheses: Sequence[str], references: Sequence[str]) -> d
     return {name: measure(hypotheses, references) for name, measure in measures.items()}
 
 
+def score_captions(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Score]:
+    """Score captions by BLEU, chrF and exact match.
+
+    >>> score_captions(["a red shoe"], ["a red shoe"])["exact_match"].value
+    100.0
+    """
+    measures: dict[str, Callable[[Sequence[str], References], Score]]
+    measures = {"bleu": bleu, "chrf": chrf, "exact_match": exact_match}
+    return {name: measure(hypotheses, references) for name, measure in measures.items()}
+
+
 def compare(
     baseline: Sequence[str], system: Sequence[str], references: References, samples: int = 1000, seed: int = 12345
 ) -> list[Comparison]:

@@ -12,14 +12,14 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.data.batches.images import normalise
-from regard.data.example import CorpusError, Image
+from regard.data.example import Image
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.record import Record
 from regard.pipeline.attention import RecordedAttention
 from regard.pipeline.classifier import Label
 from regard.pipeline.encoding import Pipeline
-from regard.pipeline.images import AnyImage, load_pixels
+from regard.pipeline.images import AnyImage, load_patches
 
 BATCH_IMAGES = 128
 
@@ -88,12 +88,7 @@ class ImageClassifier(Pipeline):
 
     def load_image(self, image: AnyImage) -> NDArray[np.uint8]:
         """Return the pixels (channels, height, width) of an image in the shape that the model reads."""
-        pixels = load_pixels(image, self.patches.size, self.patches.channels)
-        _, height, width = pixels.shape
-        if height % self.patches.patch or width % self.patches.patch:
-            what = f"{height} x {width} pixels do not divide into patches of {self.patches.patch}."
-            raise CorpusError(what, fix="Resize or pad the image.")
-        return pixels
+        return load_patches(image, self.patches)
 
     def _describe_input(self) -> str:
         height, width = self.patches.size or ("any", "any")

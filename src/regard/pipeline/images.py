@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
+from regard.config.model import Patches
 from regard.config.sources import Images
-from regard.data.example import Image
+from regard.data.example import CorpusError, Image
 from regard.data.readers.images import convert_image, decode_image, read_image_file
 
 AnyImage = str | PathLike[str] | Image | NDArray[np.uint8]  # a file, an example's image, or (height, width[, channels])
@@ -25,6 +26,16 @@ def load_pixels(image: AnyImage, size: tuple[int, int] | None, channels: int) ->
     if size is not None and image.shape != (channels, *size):
         image = convert_image(image, target)
     return np.frombuffer(image.pixels, np.uint8).reshape(image.shape)
+
+
+def load_patches(image: AnyImage, patches: Patches) -> NDArray[np.uint8]:
+    """Return the pixels (channels, height, width) of an image in the shape that a model of patches reads."""
+    pixels = load_pixels(image, patches.size, patches.channels)
+    _, height, width = pixels.shape
+    if height % patches.patch or width % patches.patch:
+        what = f"{height} x {width} pixels do not divide into patches of {patches.patch}."
+        raise CorpusError(what, fix="Resize or pad the image.")
+    return pixels
 
 
 def save_image(pixels: NDArray[np.uint8], path: Path) -> None:

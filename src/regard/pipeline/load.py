@@ -22,6 +22,7 @@ from regard.pipeline.ctranslate2_pipelines import CTranslate2Generator, CTransla
 from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.sound_classifier import SoundClassifier
@@ -39,6 +40,7 @@ AnyPipeline = (
     | FillMask
     | Classifier
     | Embedder
+    | ImageCaptioner
     | ImageClassifier
     | ImageGenerator
     | SoundClassifier
@@ -57,6 +59,7 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "generate_images": ImageGenerator,
     "classify_sounds": SoundClassifier,
     "transcribe": Transcriber,
+    "caption": ImageCaptioner,
     "cbow": Embedder,
     "skip_gram": Embedder,
 }
@@ -148,6 +151,15 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
+    task: Literal["caption"],
+    engine: Engine = "torch",
+    adapters: Mapping[str, AnyPath] | None = None,
+) -> ImageCaptioner: ...
+@overload
+def load(
+    folder: AnyPath,
+    device: AnyDevice = "cpu",
+    *,
     task: None = None,
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
@@ -177,9 +189,10 @@ def load(
             inside `with pipeline.adapters.active(name):`.
 
     Returns:
-        `Translator` for an encoder-decoder, `Transcriber` if it reads sounds; `TextGenerator` for a decoder-only model,
-        `ImageGenerator` if its tokens are pixels; for an encoder-only model `FillMask` (masked language model),
-        `Classifier` (classification, tagging), `Embedder` (no head), `ImageClassifier` or `SoundClassifier`.
+        `Translator` for an encoder-decoder, `Transcriber` if it reads sounds and `ImageCaptioner` if it reads images;
+        `TextGenerator` for a decoder-only model, `ImageGenerator` if its tokens are pixels; for an encoder-only model
+        `FillMask` (masked language model), `Classifier` (classification, tagging), `Embedder` (no head),
+        `ImageClassifier` or `SoundClassifier`.
 
     Raises:
         DamagedError: A file differs from the manifest.
@@ -253,6 +266,11 @@ def load_transcriber(folder: AnyPath, device: AnyDevice = "cpu") -> Transcriber:
     return _load_as(Transcriber, folder, device)
 
 
+def load_image_captioner(folder: AnyPath, device: AnyDevice = "cpu") -> ImageCaptioner:
+    """Load a model that captions images; as `load`, but another kind of model is an error."""
+    return _load_as(ImageCaptioner, folder, device)
+
+
 def _load_as(
     pipeline_class: type[Requested], folder: AnyPath, device: AnyDevice, engine: Engine = "torch"
 ) -> Requested:
@@ -271,8 +289,9 @@ def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipelin
         return SoundClassifier(model, settings)
     tokenizers = stored.tokenizers
     if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
-        encoder_decoder = Transcriber if reads_sounds(settings) else Translator
-        return encoder_decoder(model, tokenizers, settings)
+        if reads_images(settings):
+            return ImageCaptioner(model, tokenizers, settings)
+        return (Transcriber if reads_sounds(settings) else Translator)(model, tokenizers, settings)
     if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
         return (TextGenerator if settings.raster is None else ImageGenerator)(model, tokenizers, settings)
     if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly):
@@ -340,6 +359,7 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         ImageGenerator: load_image_generator,
         SoundClassifier: load_sound_classifier,
         Transcriber: load_transcriber,
+        ImageCaptioner: load_image_captioner,
     }
     loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
     return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")

@@ -13,6 +13,7 @@ from regard.pipeline.classifier import Classifier
 from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, Engine, load
@@ -62,9 +63,10 @@ def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> Lo
         engine = "torch"
         logger.info("PyTorch runs %s: CTranslate2 cannot change adapters", folder)
     pipeline = load(folder, engine=engine, adapters=adapters)
-    if isinstance(pipeline, ImageGenerator):
-        fix = "Use `regard generate`, or regard.load_image_generator in Python."
-        raise RegardError("The server has no route for models that generate images.", where=str(folder), fix=fix)
+    if isinstance(pipeline, ImageGenerator | ImageCaptioner):
+        verb = "generate" if isinstance(pipeline, ImageGenerator) else "caption"
+        what = f"The server has no route for models that {verb} images."
+        raise RegardError(what, where=str(folder), fix=f"Use `regard {verb}`, or regard.load in Python.")
     if isinstance(pipeline, FillMask):
         pipeline = load(folder, task="embed", adapters=adapters)
     path, prepared = find_model(folder), ExitStack()

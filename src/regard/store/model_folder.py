@@ -53,8 +53,8 @@ class StoredModel:
 
 
 def reads_images(settings: Settings) -> bool:
-    """Return whether a model reads images, and so has no tokenizer."""
-    return isinstance(settings, EncoderOnly) and isinstance(settings.source, Patches)
+    """Return whether a model reads images; an encoder that does has no tokenizer."""
+    return isinstance(getattr(settings, "source", None), Patches)
 
 
 def reads_sounds(settings: Settings) -> bool:
@@ -64,7 +64,7 @@ def reads_sounds(settings: Settings) -> bool:
 
 def has_tokenizer(settings: Settings) -> bool:
     """Return whether a model reads or writes text."""
-    return not reads_images(settings) and not (isinstance(settings, EncoderOnly) and reads_sounds(settings))
+    return not isinstance(settings, EncoderOnly) or not (reads_images(settings) or reads_sounds(settings))
 
 
 def write_model(

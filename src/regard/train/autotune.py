@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from regard.base import cpu_fast_path
 from regard.base.formatting import format_duration
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderOnly, Mel, Patches
+from regard.config.model import Mel, Patches
 from regard.config.run import Run
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
@@ -285,10 +285,12 @@ def pick_typical_batch(run: Run, run_data: RunData) -> Batch:
 def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
     """Return a batch of random tokens, images or sounds in the shape that the run's task has."""
     model, zeros = run.model, torch.zeros(rows, dtype=torch.long)  # (B)
-    if isinstance(model, EncoderOnly) and isinstance(model.source, Patches):
-        source = model.source
+    if isinstance(source := getattr(model, "source", None), Patches):
         height, width = source.size or (source.patch, source.patch * (length - source.class_token))
         images = torch.rand(rows, source.channels, height, width)  # (B, C, height, width)
+        if model.task == "caption":
+            text = torch.zeros(rows, max(1, length // 2), dtype=torch.long)  # (B, T)
+            return Batch(0, text, zeros, zeros, source=images, target=text)
         if model.task != "fill":
             return Batch(0, zeros, zeros, zeros, source=images)
         labels = torch.zeros(rows, source.count_vectors(height, width) - source.class_token, dtype=torch.long)

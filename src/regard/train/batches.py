@@ -5,7 +5,7 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config.model import Mel, Patches
 from regard.config.run import Augmentation, Run, SpecAugment
-from regard.data.batches.images import ClassifyImages, MaskedPatches, check_shape
+from regard.data.batches.images import CaptionImages, ClassifyImages, MaskedPatches, check_shape
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.batches.prompt_response import PromptResponse
@@ -57,8 +57,6 @@ def make_task(
         RegardError: If the model's task cannot be trained on this corpus.
     """
     kind = run.model.task
-    if kind == "caption":
-        raise AssertionError("the settings of a run refuse this task")  # pragma: no cover
     if kind in ("classify", "tag"):
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
     media = getattr(run.model, "source", None)
@@ -67,6 +65,8 @@ def make_task(
         size, seed = check_shape(shards, media), run.data.seed
         if kind == "fill":
             return shards, MaskedPatches(media, size, augmentation, seed, run.masking.probability)
+        if tokenizers is not None:
+            return shards, CaptionImages(media, size, augmentation, seed, tokenizers.target.specials)
         return shards, ClassifyImages(media, size, augmentation, seed)
     if isinstance(media, Mel):
         assert not isinstance(augmentation, Augmentation)  # noqa: S101 - the settings refuse it
@@ -76,6 +76,7 @@ def make_task(
         return shards, Transcribe(media, augmentation, run.data.seed, tokenizers.target.specials)
     assert tokenizers is not None  # noqa: S101 - only models of images and sounds have none
     assert kind != "transcribe"  # noqa: S101 - the settings refuse it without sounds
+    assert kind != "caption"  # noqa: S101 - the settings refuse it without images
     max_length = min(run.data.max_length, run.data.batch_tokens)
     if kind in ("fill", "restore") and shards.streams == ("source",):
         shards = shards.split_long(max_length - 2)  # 2 special tokens are added

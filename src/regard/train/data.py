@@ -15,13 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.run import Run
+from regard.data.batches.arrays import select_first_stream
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, FileInfo
 from regard.data.readers.text_files import is_url
@@ -232,8 +231,8 @@ def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, where: s
     size = max(tokenizers.source.size, tokenizers.target.size)
     for shard in shards.shards:
         tokens = shard.tokens
-        if shard.sample_rate is not None and tokens.size:
-            tokens = tokens[np.repeat(np.tile([False, True], len(shard)), shard.lengths.T.ravel())]
+        if shard.streams[0] in ("image", "sound") and tokens.size:
+            tokens = tokens[~select_first_stream(shard.lengths)]
         if tokens.max(initial=0) >= size:
             what = f"Shard {shard.name} has token ids beyond the vocabulary of {size:,}."
             raise DamagedError(what, where=where, fix="Prepare it again from the text.")
@@ -279,7 +278,7 @@ def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
             validation = open_corpus(prepared / "validation")
     for shards in (train, *(() if validation is None else (validation,))):
         _check_tokenizers(shards, tokenizers, location)
-    if tokenizers is None or train.sample_rate is not None:
+    if tokenizers is None or train.streams[0] != "source":
         return RunData(tokenizers, train, validation, ())
     if run.tuning is not None and not folder.checkpoints.is_dir():
         parent = load_parent_tokenizers(run.tuning)

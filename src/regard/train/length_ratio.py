@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.model import Mel
+from regard.config.model import Mel, Patches
 from regard.data.mel import count_frames
 from regard.data.shards.shard import Shards
 
@@ -22,14 +22,22 @@ QUANTILE = 0.999
 MAX_FACTORS = {0.99: 1.5, 0.5: 4.0}
 
 
-def compute_max_length_ratio(pairs: Shards, mel: Mel | None = None) -> float:
+def compute_max_length_ratio(pairs: Shards, media: Mel | Patches | None = None) -> float:
     """Return the number of target tokens per source token, eos included, that hardly any pair exceeds.
 
-    Of sounds, `mel` says how many frames there are; they count as source tokens.
+    The frames of a sound and the vectors of an image count as source tokens; `media` says how many there are.
     """
-    sources = (shard.lengths[0] + 1 if mel is None else count_frames(shard.lengths[0], mel) for shard in pairs.shards)
+    sources = (_count_source(shard.lengths[0], media) for shard in pairs.shards)
     targets = (shard.lengths[1] + 1.0 for shard in pairs.shards)
     return estimate_max_length_ratio(target / source for target, source in zip(targets, sources, strict=True))
+
+
+def _count_source(lengths: NDArray[np.uint32], media: Mel | Patches | None) -> NDArray[np.integer]:
+    if isinstance(media, Mel):
+        return count_frames(lengths, media)
+    if isinstance(media, Patches):
+        return lengths // (media.channels * media.patch**2) + int(media.class_token)
+    return lengths + 1
 
 
 def estimate_max_length_ratio(ratios: Iterable[NDArray[np.float64]]) -> float:

@@ -287,8 +287,8 @@ class TrainOptions:
 
         sources: list[AnySource] = [Documents(path=path) for path in text or ()]
         size = None if self.image_size is None else (self.image_size, self.image_size)
-        sources += [make_image_source(path).model_copy(update={"size": size}) for path in images or ()]
         task = self.changes.get("model.task")
+        sources += [make_image_source(path, task).model_copy(update={"size": size}) for path in images or ()]
         sources += [make_sound_source(path, task) for path in sounds or ()]
         sources += [detect_source([path]) for path in data or ()]
         if source and target:

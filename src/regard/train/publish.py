@@ -113,7 +113,7 @@ class ModelWriter:
 
 
 def _name_labels(run: Run) -> str:
-    if run.reads_images:
+    if run.reads_images and not run.has_tokenizer:
         return "labelled images seen" if run.model.task == "classify" else "masked patches"
     if run.reads_sounds and run.model.task == "classify":
         return "labelled sounds seen"

@@ -33,10 +33,10 @@ def resolve_run(run: Run, run_data: RunData) -> Run:
         # A rare label may occur only in the validation part.
         validation_labels = () if run_data.validation is None else run_data.validation.labels
         changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
-    if isinstance(run.model, EncoderDecoder) and run.model.task in ("translate", "transcribe"):
-        rate, source = {"rate": run_data.train.sample_rate}, run.model.source
-        mel = source.model_copy(update=rate) if isinstance(source, Mel) else None
-        ratio = compute_max_length_ratio(run_data.train, mel)
+    if isinstance(run.model, EncoderDecoder) and run.model.task in ("translate", "transcribe", "caption"):
+        rate, media = {"rate": run_data.train.sample_rate}, run.model.source
+        media = media.model_copy(update=rate) if isinstance(media, Mel) else media
+        ratio = compute_max_length_ratio(run_data.train, media if isinstance(media, Mel | Patches) else None)
         changes["model.max_length_ratio"] = max(run.model.max_length_ratio, ratio)
     if not run.model.languages and len(run_data.train.languages) == 1:
         changes["model.languages"] = list(run_data.train.languages[0])
@@ -49,7 +49,7 @@ def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
     A tuned model keeps those of its parent: its weights belong to them.
     """
     patches = run.model.source  # type: ignore[union-attr]
-    assert isinstance(patches, Patches)  # noqa: S101 - only models of images have no tokenizers
+    assert isinstance(patches, Patches)  # noqa: S101 - the caller knows
     changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
     if not patches.mean and not patches.deviation:
         mean, deviation = measure_channels(shards)

@@ -64,7 +64,8 @@ def train(
         target: Target side: line n translates line n of `source`.
         text: Text for a language model: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .tmx, .conllu, ...
-        images: Images: folders with one folder per label, idx files (MNIST) or Parquet files.
+        images: Images: folders with one folder per label, idx files (MNIST), Parquet files, or tables of files and
+            their labels or captions.
         image_size: Scale images to squares with sides of this many pixels.
         sounds: Sounds: folders with one folder per label, or tables of files and their labels or texts.
         out: New folder for checkpoints, log and the best model.

@@ -54,7 +54,7 @@ def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus
                 if (text := side(example)) and sampler.should_keep(text):
                     yield text
 
-    if run.reads_sounds:
+    if run.reads_images or run.reads_sounds:
         return TokenizerPair.joint(learn(iter_texts(_get_target), settings))
     if run.model.task in ("embed", "continue"):  # one encoder, or decoder, reads both sides
         return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from regard.data.batches.cutting import BatchShapes
 from regard.data.batches.keyed_random import Bits, derive, make_key
+from regard.text.specials import SpecialIds
 
 IGNORE_INDEX = -100  # the label of a position without a loss; the default of torch's cross_entropy
 IntArray = NDArray[np.int64]
@@ -71,6 +72,24 @@ def scatter(tokens: NDArray[np.integer], mask: BoolArray, fill: int) -> IntArray
     grid = np.full(mask.shape, fill, np.int64)
     grid[mask] = tokens
     return grid
+
+
+def select_first_stream(lengths: NDArray[np.integer]) -> BoolArray:
+    """Return which values of samples with two streams, (2, samples), belong to the first: to an image or a sound."""
+    return np.repeat(np.tile([True, False], lengths.shape[1]), lengths.T.ravel())
+
+
+def shift_target(
+    records: StoredSamples, tokens: NDArray[np.integer], specials: SpecialIds
+) -> tuple[IntArray, IntArray]:
+    """Return the labels, text + [eos], and the decoder's input, [bos] + text, of the texts of the second stream."""
+    lengths = records.lengths[1]
+    width = records.padded_width(int(lengths.max()) + 1)
+    labels = scatter(tokens, range_mask(0, lengths, width), IGNORE_INDEX)
+    labels[np.arange(lengths.size), lengths] = specials.eos
+    target = scatter(tokens, range_mask(1, lengths + 1, width), specials.pad)
+    target[:, 0] = specials.bos
+    return labels, target
 
 
 def row_and_offset(lengths: IntArray) -> tuple[IntArray, IntArray]:

@@ -5,6 +5,7 @@ of ranks, and differently every time it is drawn.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,17 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.config.model import Patches
 from regard.config.run import Augmentation
-from regard.data.batches.arrays import IGNORE_INDEX, BatchArrays, StoredSamples, derive_sample_keys
+from regard.data.batches.arrays import (
+    IGNORE_INDEX,
+    BatchArrays,
+    StoredSamples,
+    derive_sample_keys,
+    select_first_stream,
+    shift_target,
+)
 from regard.data.batches.keyed_random import derive, integers
 from regard.data.shards.shard import Shards, describe_shape
+from regard.text.specials import SpecialIds
 
 SHIFT_ROWS, SHIFT_COLUMNS, FLIP, MASK = range(100, 104)  # purpose of a random key; other tasks have lower numbers
 LEVELS = 256
@@ -26,7 +35,10 @@ def measure_channels(shards: Shards) -> tuple[list[float], list[float]]:
     assert shards.image_shape is not None  # noqa: S101 - the caller has images
     counts = np.zeros((shards.image_shape[0], LEVELS), np.int64)  # exact, so that all machines agree
     for number in range(len(shards.shards)):
-        pixels = shards.load_tokens(number).reshape(-1, shards.image_shape[0], np.prod(shards.image_shape[1:]))
+        pixels, shard = shards.load_tokens(number), shards.shards[number]
+        if shard.streams != ("image",):
+            pixels = pixels[select_first_stream(shard.lengths)]
+        pixels = pixels.reshape(-1, shards.image_shape[0], np.prod(shards.image_shape[1:]))
         for channel in range(len(counts)):
             counts[channel] += np.bincount(pixels[:, channel].ravel(), minlength=LEVELS)
     levels, totals = np.arange(LEVELS) / (LEVELS - 1), counts.sum(axis=1)
@@ -74,7 +86,7 @@ class ImageTask:
     augmentation: Augmentation | None = None
     seed: int = 1
     packed = False
-    needs = ("image",)
+    needs: ClassVar[tuple[str, ...]] = ("image",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
         """Count the patches of each image, and the class token."""
@@ -85,10 +97,10 @@ class ImageTask:
         """The number of patches of an image."""
         return self.patches.count_vectors(*self.size) - int(self.patches.class_token)
 
-    def make_images(self, records: StoredSamples) -> NDArray[np.float32]:
-        """Return the images (B, channels, height, width), changed at random and normalised."""
+    def make_images(self, records: StoredSamples, values: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return the images (B, channels, height, width) of stored values, changed at random and normalised."""
         shape = (self.patches.channels, *self.size)
-        pixels = records.tokens.astype(np.uint8, copy=False).reshape(-1, *shape)
+        pixels = values.astype(np.uint8, copy=False).reshape(-1, *shape)
         if not len(pixels):  # an empty batch, which keeps ranks in step
             return np.zeros((records.samples.size, *shape), np.float32)
         if self.augmentation is not None:
@@ -102,7 +114,7 @@ class ClassifyImages(ImageTask):
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make a batch with one label per image."""
-        images = self.make_images(records)
+        images = self.make_images(records, records.tokens)
         return BatchArrays(
             np.where(records.labels < 0, IGNORE_INDEX, records.labels),
             images=images,
@@ -131,7 +143,7 @@ class MaskedPatches(ImageTask):
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make a batch of images with the positions of their visible patches."""
-        images = self.make_images(records)
+        images = self.make_images(records, records.tokens)
         keys = derive(derive_sample_keys(self.seed, records, MASK)[:, None], np.arange(self.n_patches)[None])
         order = np.argsort(keys, axis=1)  # (B, patches)
         visible = np.sort(order[:, : self.n_visible], axis=1)
@@ -140,6 +152,27 @@ class MaskedPatches(ImageTask):
         first = int(self.patches.class_token)
         positions = np.concatenate((np.zeros((len(images), first), np.int64), visible + first), axis=1)
         return BatchArrays(labels, images=images, positions=positions)
+
+
+@dataclass(frozen=True)
+class CaptionImages(ImageTask):
+    """Captions by teacher forcing: image; [bos] + caption -> caption + [eos]."""
+
+    specials: SpecialIds | None = None
+    needs: ClassVar[tuple[str, ...]] = ("image", "target")
+
+    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Count the vectors of each image, and the tokens of each caption with eos."""
+        return np.concatenate((super().row_lengths(lengths), lengths[1:2] + 1))
+
+    def make_arrays(self, records: StoredSamples) -> BatchArrays:
+        """Make a batch of images and their captions."""
+        assert self.specials is not None  # noqa: S101 - it has a default because those of the base class have one
+        is_image = select_first_stream(records.lengths)
+        images = self.make_images(records, records.tokens[is_image])
+        labels, target = shift_target(records, records.tokens[~is_image], self.specials)
+        valid = np.ones((len(images), self.n_patches), np.bool_)
+        return BatchArrays(labels, images=images, source_valid=valid, target=target)
 
 
 def check_shape(shards: Shards, settings: Patches) -> tuple[int, int]:

@@ -21,7 +21,8 @@ from regard.data.batches.arrays import (
     StoredSamples,
     derive_sample_keys,
     range_mask,
-    scatter,
+    select_first_stream,
+    shift_target,
 )
 from regard.data.batches.keyed_random import Bits, derive, uniform
 from regard.data.mel import count_frames, log_mel, normalise
@@ -153,15 +154,9 @@ class Transcribe(SoundTask):
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make a batch of sounds and their texts."""
         assert self.specials is not None  # noqa: S101 - it has a default because those of the base class have one
-        sample_counts, target_lengths = records.lengths
-        is_target = np.repeat(np.tile([False, True], records.samples.size), records.lengths.T.ravel())
-        sounds, valid = self.make_spectrograms(records.tokens[~is_target], sample_counts, records)
-        width = records.padded_width(int(target_lengths.max()) + 1)
-        tokens = records.tokens[is_target].astype(np.int64)
-        labels = scatter(tokens, range_mask(0, target_lengths, width), IGNORE_INDEX)
-        labels[np.arange(target_lengths.size), target_lengths] = self.specials.eos
-        target = scatter(tokens, range_mask(1, target_lengths + 1, width), self.specials.pad)
-        target[:, 0] = self.specials.bos
+        is_sound = select_first_stream(records.lengths)
+        sounds, valid = self.make_spectrograms(records.tokens[is_sound], records.lengths[0], records)
+        labels, target = shift_target(records, records.tokens[~is_sound], self.specials)
         return BatchArrays(labels, sounds=sounds, source_valid=valid, target=target)
 
 

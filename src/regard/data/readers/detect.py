@@ -13,7 +13,7 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Sounds, Table, Tmx
 from regard.data.example import CorpusError, Defects
-from regard.data.readers.images import find_idx_labels, is_idx, is_image_file
+from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
 from regard.data.readers.parquet import PARQUET_FIX
 from regard.data.readers.sounds import is_sound_file, is_sound_table
 from regard.data.readers.table import read_rows
@@ -26,8 +26,8 @@ _NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc",
 _SOURCE_NAMES = ("source", "src", "text", "sentence")
 _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
-_FILE_NAMES = ("file", "path", "sound", "audio")
-_SPOKEN_NAMES = ("text", "sentence", "transcript", "transcription")
+_FILE_NAMES = ("file", "path", "sound", "audio", "image")
+_TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
@@ -80,29 +80,35 @@ def detect_source(paths: Sequence[str]) -> AnySource:
     return Lines(source=path, languages=(language,) if language else ())
 
 
-def make_image_source(path: str) -> Images:
-    """Return the source of a folder of images, of an idx file or of a Parquet file of images."""
+def make_image_source(path: str, task: str | None = None) -> Images:
+    """Return the source of a folder of images, of an idx or Parquet file, or of a table of images (see below)."""
+    if is_image_table(path):
+        return Images(path=path, **_describe_table(path, None if task is None else task == "caption"))
     return Images(path=path, labels=find_idx_labels(path) if is_idx(path) else None)
 
 
 def make_sound_source(path: str, task: str | None = None) -> Sounds:
-    """Return the source of a folder of sounds, or of a table of sounds with their labels or texts.
-
-    The task or the first line of a table (`file`, `label` or `text`) decide what its second column holds; else few
-    different short values are labels.
-    """
+    """Return the source of a folder of sounds, or of a table of sounds with their labels or texts (see below)."""
     if not is_sound_table(path):
         return Sounds(path=path)
+    return Sounds(path=path, **_describe_table(path, None if task is None else task == "transcribe"))
+
+
+def _describe_table(path: str, is_text: bool | None) -> dict[str, Any]:
+    """Return whether a table of files has a header, and whether its second column holds labels or texts.
+
+    The task or the first line of the table (`file`, `label` or `text`) decide it; else few different short values are
+    labels.
+    """
     rows = [row.fields for row in islice(read_rows(path, "tab", Defects()), _MAX_ROWS)]
     rows = [fields for fields in rows if len(fields) == 2]  # the reader reports the others
     names = [fields.lower() for fields in rows[0]] if rows else []
     header = bool(names) and names[0] in _FILE_NAMES
-    is_text = not rows or not _are_labels([second for _, second in rows])
-    if header and names[1] in (*_LABEL_NAMES, *_SPOKEN_NAMES):
-        is_text = names[1] in _SPOKEN_NAMES
-    if task in ("classify", "transcribe"):
-        is_text = task == "transcribe"
-    return Sounds(path=path, second="text" if is_text else "label", header=header)
+    if is_text is None and header and names[1] in (*_LABEL_NAMES, *_TEXT_NAMES):
+        is_text = names[1] in _TEXT_NAMES
+    if is_text is None:
+        is_text = not rows or not _are_labels([second for _, second in rows])
+    return {"second": "text" if is_text else "label", "header": header}
 
 
 def detect_conll(path: str) -> Conll:

@@ -1,4 +1,4 @@
-"""Reader for images: a folder of image files per label, idx files (MNIST), or Parquet (as datasets of the Hub have it).
+"""Reader for images: a folder of image files per label, a table of files, idx files (MNIST), or Parquet.
 
 Image files and images in Parquet are decoded by Pillow (extra `images`); idx files need nothing. The size that a header
 claims is checked before memory is allocated for the pixels.
@@ -16,7 +16,7 @@ from regard.base.limits import PIXELS
 from regard.config.sources import Images
 from regard.data.example import CorpusError, Defects, Example, Image, Location
 from regard.data.readers.jsonl import format_label
-from regard.data.readers.media_files import find_label, read_whole
+from regard.data.readers.media_files import find_label, iter_table, read_whole
 from regard.data.readers.parquet import BATCH_ROWS, open_parquet
 from regard.data.readers.text_files import (
     TruncatedError,
@@ -36,10 +36,12 @@ _INTACT = "Replace the file with an intact copy."
 
 
 def read_images(source: Images, defects: Defects) -> Iterator[Example]:
-    """Read the images of a folder, of an idx file or of Parquet files."""
+    """Read the images of a folder, of a table, of an idx file or of Parquet files."""
     path = source.path
     if is_idx(path):
         return _read_idx(source, defects)
+    if is_image_table(path):
+        return _read_table(source, defects)
     files = list_files(path, defects)
     if PurePosixPath(files[0]).suffix == ".parquet":
         return (example for file in files for example in _read_parquet(file, source, defects))
@@ -54,6 +56,20 @@ def is_idx(path: str) -> bool:
 def is_image_file(path: str) -> bool:
     """Whether the suffix of a path is that of an image."""
     return PurePosixPath(path).suffix.lower() in SUFFIXES
+
+
+def is_image_table(path: str) -> bool:
+    """Whether a path is a table of images, and no image, idx, Parquet file or folder itself."""
+    if is_idx(path) or is_image_file(path) or PurePosixPath(path).suffix == ".parquet":
+        return False
+    return list_files(path, Defects()) == [path]
+
+
+def list_image_files(source: Images, defects: Defects) -> list[str]:
+    """List every file of a source: the images, and the table that names them or the file of labels."""
+    if is_image_table(source.path):
+        return [source.path, *dict.fromkeys(file for _, file, _ in iter_table(source, defects))]
+    return [file for path in source.paths for file in list_files(path, defects)]
 
 
 def decode_image(
@@ -135,6 +151,18 @@ def _read_files(files: list[str], source: Images, defects: Defects) -> Iterator[
         content = read_image_file(file, defects)
         image = decode_image(content, source, file, defects)
         yield Example(Location(file, 1), "", label=find_label(file, source.path), image=image)
+
+
+def _read_table(source: Images, defects: Defects) -> Iterator[Example]:
+    for where, file, text in iter_table(source, defects):
+        try:
+            image = decode_image(read_image_file(file, defects), source, file, defects)
+        except CorpusError as error:
+            raise CorpusError(f"{error.what} ({where} names it.)", where=error.where, fix=error.fix) from error
+        if source.second == "text":
+            yield Example(where, "", target=text, image=image)
+        else:
+            yield Example(where, "", label=text, image=image)
 
 
 def read_image_file(path: str, defects: Defects | None = None) -> bytes:

@@ -1,8 +1,12 @@
-"""Files of images and sounds: their bytes, and the label that their folder gives them."""
+"""Files of images and sounds: their bytes, the label that their folder gives them, and tables that name files."""
 
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
-from regard.data.example import CorpusError, Defects
+from regard.base.formatting import pluralize
+from regard.config.sources import Images, Sounds
+from regard.data.example import CorpusError, Defects, Location
+from regard.data.readers.table import read_rows
 from regard.data.readers.text_files import is_url, read_decompressed
 
 
@@ -31,3 +35,18 @@ def find_label(file: str, folder: str) -> str | None:
     """Return the name of the folder below `folder` that holds the file; None if `folder` itself does, or for URLs."""
     parts = Path(file).relative_to(folder).parts if not is_url(folder) and Path(folder).is_dir() else ()
     return parts[0] if len(parts) > 1 else None
+
+
+def iter_table(source: Images | Sounds, defects: Defects) -> Iterator[tuple[Location, str, str]]:
+    """Yield where each row of a table is, the path of its file, and its label or text."""
+    folder = source.path[: len(source.path) - len(PurePosixPath(source.path).name)]
+    for number, (where, fields) in enumerate(read_rows(source.path, "tab", defects)):
+        if (number == 0 and source.header) or fields in ([], [""]):
+            continue
+        if len(fields) != 2:
+            what = f"The row has {pluralize(len(fields), 'column')}, not 2."
+            medium = "a sound" if isinstance(source, Sounds) else "an image"
+            fix = f"Write the path of {medium}, a tab, and its label or text."
+            raise CorpusError(what, where=str(where), fix=fix)
+        name, text = fields
+        yield where, name if is_url(name) or Path(name).is_absolute() else folder + name, text.strip()

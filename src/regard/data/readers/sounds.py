@@ -8,16 +8,15 @@ import struct
 import wave
 from collections.abc import Iterator
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from regard.base.extras import import_optional
 from regard.base.formatting import pluralize
 from regard.base.limits import SAMPLE_RATE, SAMPLES
 from regard.config.sources import Sounds
 from regard.data.example import BYTES_PER_SAMPLE, CorpusError, Defects, Example, Location, Sound
-from regard.data.readers.media_files import check_size, find_label, read_whole
-from regard.data.readers.table import read_rows
-from regard.data.readers.text_files import is_url, list_files
+from regard.data.readers.media_files import check_size, find_label, iter_table, read_whole
+from regard.data.readers.text_files import list_files
 
 SUFFIXES = (".wav", ".flac")
 FLAC = b"fLaC"  # the first bytes of a .flac file
@@ -52,7 +51,7 @@ def list_sound_files(source: Sounds, defects: Defects) -> list[str]:
     """
     files = list_files(source.path, defects)
     if is_sound_table(source.path):
-        files = [source.path, *dict.fromkeys(file for _, file, _ in _iter_rows(source, defects))]
+        files = [source.path, *dict.fromkeys(file for _, file, _ in iter_table(source, defects))]
     for file in filter(is_sound_file, files):
         check_size(file, MAX_FILE_BYTES, _SHORTEN)
     return files
@@ -153,7 +152,7 @@ def _read_files(files: list[str], source: Sounds, defects: Defects) -> Iterator[
 
 
 def _read_table(source: Sounds, defects: Defects) -> Iterator[Example]:
-    for where, file, text in _iter_rows(source, defects):
+    for where, file, text in iter_table(source, defects):
         try:
             sound = read_sound(file, defects)
         except CorpusError as error:
@@ -162,17 +161,3 @@ def _read_table(source: Sounds, defects: Defects) -> Iterator[Example]:
             yield Example(where, "", target=text, sound=sound)
         else:
             yield Example(where, "", label=text, sound=sound)
-
-
-def _iter_rows(source: Sounds, defects: Defects) -> Iterator[tuple[Location, str, str]]:
-    """Yield where each row is, the path of its file, and its label or text."""
-    folder = source.path[: len(source.path) - len(PurePosixPath(source.path).name)]
-    for number, (where, fields) in enumerate(read_rows(source.path, "tab", defects)):
-        if (number == 0 and source.header) or fields in ([], [""]):
-            continue
-        if len(fields) != 2:
-            what = f"The row has {pluralize(len(fields), 'column')}, not 2."
-            fix = "Write the path of a sound, a tab, and its label or text."
-            raise CorpusError(what, where=str(where), fix=fix)
-        name, text = fields
-        yield where, name if is_url(name) or Path(name).is_absolute() else folder + name, text.strip()

@@ -4,7 +4,7 @@
 table of 32-bit integers, column after column: the length of each stream, then file, line, languages and label of each
 sample. `.json` is written last, so a shard is either complete or absent. It holds the sha256 of both files, of the
 tokenizers and of the text, and the names that the integers of `.idx` stand for. A shard's arrays may also live in
-memory: small corpora need no files. A shard of images has one stream, `image`, of 8-bit values; all have one shape.
+memory: small corpora need no files. A shard of images has the stream `image` of 8-bit values; all have one shape.
 """
 
 import hashlib
@@ -192,8 +192,8 @@ def _check_table(shard: Shard, count: int, path: Path) -> None:
     invalid_columns = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
     if invalid_columns or int(shard.lengths.sum(dtype=np.int64)) != count:
         raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_PREPARE_AGAIN)
-    has_images, shape = shard.streams == ("image",), shard.image_shape
-    if has_images != (shape is not None) or (shape is not None and bool((shard.lengths != prod(shape)).any())):
+    has_images, shape = shard.streams[0] == "image", shard.image_shape
+    if has_images != (shape is not None) or (shape is not None and bool((shard.lengths[0] != prod(shape)).any())):
         raise DamagedError("The table does not belong to images of one shape.", where=str(path), fix=_PREPARE_AGAIN)
     if (shard.streams[0] == "sound") != (shard.sample_rate is not None):
         raise DamagedError("The table does not belong to sounds of one rate.", where=str(path), fix=_PREPARE_AGAIN)

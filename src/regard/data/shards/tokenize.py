@@ -46,8 +46,10 @@ def store_examples(
     image_shape, sample_rate, fingerprints = None, None, dict[str, str]()
     if _check_all_or_none(examples, "image", lambda example: example.image is not None):
         image_shape = (examples[0].image or EMPTY_IMAGE).shape
-        streams = {"image": _join_images(examples)}
-        if tokenizers is not None:
+        streams = _add_texts({"image": _join_images(examples)}, examples, tokenizers)
+        if "target" in streams and tokenizers is not None:
+            fingerprints = {"target": tokenizers.target.fingerprint}
+        elif tokenizers is not None:
             streams = {"source": _encode_images(examples, streams["image"][0], tokenizers)}
             image_shape, fingerprints = None, {"source": tokenizers.source.fingerprint}
     elif _check_all_or_none(examples, "sound", lambda example: example.sound is not None):
@@ -144,14 +146,22 @@ def _store_sounds(examples: Sequence[Example], tokenizers: TokenizerPair | None)
             raise CorpusError(what, where=str(example.where), fix=fix)
     lengths = np.array([len(sound) for sound in sounds], np.uint32)
     samples = np.frombuffer(b"".join(sound.samples for sound in sounds), "<u2")
+    return _add_texts({"sound": (samples, lengths)}, examples, tokenizers)
+
+
+def _add_texts(
+    streams: dict[str, TokenStream], examples: Sequence[Example], tokenizers: TokenizerPair | None
+) -> dict[str, TokenStream]:
+    """Return the stream of images or sounds, and that of their texts if they have some, in one number of bits."""
     if not _check_all_or_none(examples, "text", lambda example: example.target is not None):
-        return {"sound": (samples, lengths)}
+        return streams
+    ((name, (values, lengths)),) = streams.items()
     if tokenizers is None:
-        what = "This sound has a text, and there is no tokenizer."
+        what = f"This {name} has a text, and there is no tokenizer."
         raise CorpusError(what, where=str(examples[0].where), fix="Give labels, or a model that writes text.")
     dtype = np.dtype("<u4" if tokenizers.target.size > 1 << 16 else "<u2")
     target = _encode(tokenizers.target, [example.target or "" for example in examples], dtype)
-    return {"sound": (samples.astype(dtype), lengths), "target": target}
+    return {name: (values.astype(dtype), lengths), "target": target}
 
 
 def serialize_examples(examples: Iterable[Example]) -> bytes:

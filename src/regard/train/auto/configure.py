@@ -20,8 +20,9 @@ from regard.config.run import (
 )
 from regard.config.toml_file import with_changes
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
+from regard.train.auto.caption_plan import CaptionPlan
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan
-from regard.train.auto.corpus_stats import collect_stats
+from regard.train.auto.corpus_stats import CorpusStats, collect_stats
 from regard.train.auto.image_gpt_plan import ImageGptPlan
 from regard.train.auto.image_plan import ImagePlan
 from regard.train.auto.image_tuning_plan import ImageTuningPlan
@@ -82,7 +83,7 @@ def configure(
     reading_seconds = time.perf_counter() - reading_started
     plan_class: type[CorpusPlan] = {"images": ImagePlan, "sounds": SoundPlan}.get(stats.content, CorpusPlan)
     if stats.content == "images":
-        plan_class = _choose_image_plan(preset, changes or {})
+        plan_class = _choose_image_plan(stats, preset, changes or {})
     corpus_plan = plan_class(sources, tuple(validation), stats, dict(changes or {}), preset, check)
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
@@ -92,6 +93,9 @@ def configure(
             raise RegardError(what, fix="Tune it with --sounds.")
         if stats.content != "images" and settings.family == "encoder_only" and settings.source.kind == "patches":
             raise RegardError("The model reads images, and this corpus holds text.", fix="Tune it with --images.")
+        if settings.task == "caption":
+            fix = "Train a new one: `regard train --images TABLE --out NEW`."
+            raise RegardError("A model that captions images cannot be tuned yet.", fix=fix)
         if settings.family == "decoder_only" and settings.raster is not None:
             fix = "Train a new one: `regard train --images FOLDER --preset image-gpt`."
             raise RegardError("A model that generates images cannot be tuned yet.", fix=fix)
@@ -113,8 +117,13 @@ def configure(
     return configure_for_minutes(corpus_plan, minutes, count_seconds, timer or measure_update)
 
 
-def _choose_image_plan(preset: str | None, changes: Mapping[str, Any]) -> type[ImagePlan]:
-    """Return the plan for images: a decoder generates them, an encoder labels them or predicts masked patches."""
+def _choose_image_plan(stats: CorpusStats, preset: str | None, changes: Mapping[str, Any]) -> type[ImagePlan]:
+    """Return the plan for images.
+
+    A decoder generates them, an encoder labels them or predicts masked patches, an encoder-decoder writes captions.
+    """
+    if stats.target.characters:
+        return CaptionPlan
     is_decoder = preset is not None and codec.preset(preset).family == "decoder_only"
     return ImageGptPlan if is_decoder or changes.get("model.task") == "continue" else ImagePlan
 

@@ -94,13 +94,12 @@ class ImagePlan(CorpusPlan):
     def patch(self) -> int:
         """The side of a patch: that of the preset, or larger for large images."""
         requested = self._requested("model.source.patch")
-        model = codec.preset(self.recipe.preset)
-        assert isinstance(model, EncoderOnly)  # noqa: S101 - `recipe` checked it
-        assert isinstance(model.source, Patches)  # noqa: S101
+        source = getattr(codec.preset(self.recipe.preset), "source", None)
+        assert isinstance(source, Patches)  # noqa: S101 - `recipe` checked it
         if requested is not None:
             return requested
         sides = [min(MAX_SIDE, side) for shape in self.stats.image_shapes for side in shape[1:]]
-        return max(model.source.patch, ceil(max(sides) / MAX_PATCHES**0.5 / 4) * 4)
+        return max(source.patch, ceil(max(sides) / MAX_PATCHES**0.5 / 4) * 4)
 
     @property
     def n_vectors(self) -> int:
@@ -154,22 +153,27 @@ class ImagePlan(CorpusPlan):
         return text
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
+        self._explain_dropout(recipe, reasons)
+        changes = self._source_changes() | {"task": self.task, "head": self._make_head()}
+        changes |= {f"encoder.dropout.{site}": recipe.dropout for site in ("embedding", "sublayer")}
+        return codec.preset(recipe.preset, changes)
+
+    def _explain_dropout(self, recipe: Recipe, reasons: list[str]) -> None:
         reasons.append(
             f"Dropout: {recipe.dropout:g}, because there is some risk of overfitting."
             if recipe.dropout
             else "Dropout: none, because a model of this size does not overfit this many images."
         )
+
+    def _source_changes(self) -> dict[str, Any]:
+        """Return the settings of a model that follow from the images."""
         channels, height, width = self.image_shape
-        changes: dict[str, Any] = {
-            "task": self.task,
+        return {
             "source.patch": self.patch,
             "source.channels": channels,
             "source.size": [height, width],
             "encoder.position.length": self.n_vectors,
-            "head": self._make_head(),
         }
-        changes |= {f"encoder.dropout.{site}": recipe.dropout for site in ("embedding", "sublayer")}
-        return codec.preset(recipe.preset, changes)
 
     def _make_head(self) -> dict[str, Any]:
         if self.task == "fill":
@@ -215,11 +219,15 @@ class ImagePlan(CorpusPlan):
     def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
         from regard.models.cost import cost  # imports torch: only when needed
 
-        parameters = cost(model, batch_size=1, source=1).parameters.total()
+        parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
+        size = f"{format_count(parameters)} parameters"
+        return f"{self._describe_size()}: preset {recipe.preset} ({size}), because {recipe.reason}."
+
+    def _describe_size(self) -> str:
         size = pluralize(self.stats.examples, "image")
         if self.stats.labels and self.task != "fill":
             size += f" with {pluralize(len(self.stats.labels), 'label')}"
-        return f"{size}: preset {recipe.preset} ({format_count(parameters)} parameters), because {recipe.reason}."
+        return size
 
 
 def recipe_for_images(task: TaskKind, stats: CorpusStats) -> Recipe:

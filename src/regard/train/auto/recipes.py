@@ -13,7 +13,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import AnyModel
 
-TaskKind = Literal["translate", "continue", "classify", "tag", "fill", "embed", "transcribe"]
+TaskKind = Literal["translate", "continue", "classify", "tag", "fill", "embed", "transcribe", "caption"]
 CHARACTER_LEVEL = 0  # as a vocabulary size: every character is a token
 
 

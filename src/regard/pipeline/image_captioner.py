@@ -1,0 +1,144 @@
+"""Caption images with an encoder-decoder."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
+from regard.config import model as settings_of
+from regard.data.batches.images import normalise
+from regard.data.example import Image
+from regard.models.cpu_decoder import LazyCpuDecoder
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.pipeline.encoding import Pipeline
+from regard.pipeline.images import AnyImage, load_patches
+from regard.pipeline.results import GeneratedText, make_result
+from regard.pipeline.search import Beam, Search, SearchInput, make_generator
+from regard.store.model_folder import check_vocabulary_sizes
+from regard.text.tokenizer_pair import TokenizerPair
+
+DEFAULT_SEARCH = Beam()
+BATCH_ROWS = 128  # images times beams
+EXTRA_TOKENS = 20  # added to max_length_ratio * vectors
+
+
+class ImageCaptioner(Pipeline):
+    """Captions images with an encoder-decoder.
+
+    captioner = regard.load_image_captioner("my-model")
+    captioner.caption("shoe.png").text
+    """
+
+    kind = "captioning model"
+
+    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
+        if settings.task != "caption" or not isinstance(settings.source, settings_of.Patches):
+            what = f"This model's task is '{settings.task}': it does not caption images."
+            raise RegardError(what, fix="Train one that does: `regard train --images TABLE --out NEW`.")
+        check_vocabulary_sizes(settings, tokenizers, where="ImageCaptioner")
+        self.model: EncoderDecoder = model
+        self.tokenizers = tokenizers
+        self.settings: settings_of.EncoderDecoder = settings
+        self.patches = settings.source
+        self._decoder = LazyCpuDecoder(model)
+
+    @overload
+    def caption(  # type: ignore[overload-overlap]
+        self,
+        images: str | PathLike[str] | Image | NDArray[np.uint8],
+        search: Search = ...,
+        *,
+        n_best: int = ...,
+        max_length: int | None = ...,
+        seed: int | None = ...,
+        report: Callable[[int], None] = ...,
+    ) -> GeneratedText: ...
+    @overload
+    def caption(
+        self,
+        images: Sequence[AnyImage],
+        search: Search = ...,
+        *,
+        n_best: int = ...,
+        max_length: int | None = ...,
+        seed: int | None = ...,
+        report: Callable[[int], None] = ...,
+    ) -> list[GeneratedText]: ...
+
+    def caption(
+        self,
+        images: AnyImage | Sequence[AnyImage],
+        search: Search = DEFAULT_SEARCH,
+        *,
+        n_best: int = 1,
+        max_length: int | None = None,
+        seed: int | None = None,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> GeneratedText | list[GeneratedText]:
+        """Caption one image, or each of several. They are brought to the size and channels of the training images.
+
+        Args:
+            images: Files, or arrays of 8-bit values, (height, width) or (height, width, 3).
+            search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy, default `Beam(5)`.
+            n_best: Number of hypotheses per image: the best is the text, the next ones its `alternatives`.
+            max_length: Maximum number of tokens, eos included. Default: `max_length_ratio * vectors + 20`.
+            seed: Random seed of a search that samples.
+            report: Called with the number of images that were just captioned.
+
+        Returns:
+            The caption of one image, or a list with that of each image in their order.
+
+        Raises:
+            RegardError: An image cannot be read.
+        """
+        is_single = not isinstance(images, Sequence) or isinstance(images, str)
+        sequence: Sequence[AnyImage] = [images] if is_single else images  # type: ignore[list-item, assignment]
+        generator = make_generator(seed, self.device)
+        results: list[GeneratedText] = []
+        batch_size = max(1, BATCH_ROWS // search.rows_per_text)
+        with self._decoder.prepared(), torch.inference_mode():
+            for start in range(0, len(sequence), batch_size):
+                pixels = np.stack([load_patches(image, self.patches) for image in sequence[start : start + batch_size]])
+                inputs = self.make_search_input(pixels, max_length, generator)
+                results += [
+                    make_result(GeneratedText, hypotheses, self.tokenizers.target, n_best, should_rerank=search.reranks)
+                    for hypotheses in search.find(replace(inputs, n_best=n_best))
+                ]
+                report(len(pixels))
+        return results[0] if is_single else results
+
+    def make_search_input(
+        self, pixels: NDArray[np.uint8], max_length: int | None, generator: torch.Generator
+    ) -> SearchInput:
+        """Encode images, (B, channels, height, width), and return the input of a search over their captions."""
+        specials = self.tokenizers.target.specials
+        length = self._resolve_max_length(self.patches.count_vectors(*pixels.shape[2:]), max_length)
+        source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)
+        state = self.model.start(source, None, capacity=length)
+        prompt = torch.full((len(pixels), 1), specials.bos, device=self.device)
+        suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
+        max_lengths = [length] * len(pixels)
+        return SearchInput(self._decoder.step, state, prompt, specials.eos, max_lengths, suppressed, generator)
+
+    def _resolve_max_length(self, vectors: int, max_length: int | None) -> int:
+        """Return the maximum number of tokens of a caption (see `caption`)."""
+        limit = self.settings.decoder.max_positions
+        if max_length is None:
+            length = math.ceil(self.settings.max_length_ratio * vectors) + EXTRA_TOKENS
+            return length if limit is None else min(length, limit)
+        if max_length < 1 or (limit is not None and max_length > limit):
+            upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
+            raise RegardError(f"max_length cannot be {max_length}.", fix=f"Use at least 1{upper_bound}.")
+        return max_length
+
+    def _describe_input(self) -> str:
+        height, width = self.patches.size or ("any", "any")
+        tokens = pluralize(self.tokenizers.target.size, "token")
+        return f"images of {height} x {width} x {self.patches.channels}, {tokens}"
