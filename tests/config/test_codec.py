@@ -37,10 +37,10 @@ def test_every_preset_survives_a_round_trip(name: str, tmp_path: Path) -> None:
 
 
 def test_the_presets_are_those_we_promise() -> None:
-    encoder_decoders = ["bart", "base", "big", "lecture", "mini", "rnnsearch", "small", "tiny"]
+    encoder_decoders = ["bart", "base", "big", "lecture", "mini", "rnnsearch", "small", "t5", "tiny"]
     encoder_decoders += ["image-to-text", "speech-to-text"]
     decoder_only = ["image-gpt", "lm-small", "gpt2", "lm-medium", "llama", "lstm"]
-    encoder_only = ["bert", "encoder-small", "encoder-tiny", "sound-encoder", "vit", "word2vec"]
+    encoder_only = ["bert", "roberta", "encoder-small", "encoder-tiny", "sound-encoder", "vit", "word2vec"]
     assert codec.list_presets() == sorted(encoder_decoders + decoder_only + encoder_only)
     for name in codec.list_presets():
         text = (Path(codec.__file__).parent / "presets" / f"{name}.toml").read_text()
