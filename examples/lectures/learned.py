@@ -1,0 +1,165 @@
+"""What the lectures say of attention without parameters and of positions, measured and drawn in seconds.
+
+python examples/lectures/learned.py features                 # all features count alike, until W_q and W_k are learned
+python examples/lectures/learned.py matrix                   # P(t + 1) = M P(t), with M learned
+python examples/lectures/learned.py figure --out waves.svg   # sinusoids of positions 0 to 50, d = 130
+"""
+
+import argparse
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.positions import Sinusoidal
+from regard.nn.scores import Score
+
+KEY_FEATURES, OTHER_FEATURES, KEYS = 8, 24, 16
+POSITIONS, WIDTH = 51, 130  # of the figure: positions 0 to 50
+
+
+def draw_rows(count: int, size: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Return queries (N, 1, D) and keys (N, 16, D): key 0 of each has the query's first 8 features.
+
+    The 24 other features are independent, and `size` times as large.
+    """
+    keys = torch.randn(count, KEYS, KEY_FEATURES + OTHER_FEATURES, generator=generator)
+    queries = torch.randn(count, 1, KEY_FEATURES + OTHER_FEATURES, generator=generator)
+    queries[..., :KEY_FEATURES] = keys[:, :1, :KEY_FEATURES]
+    for rows in (queries, keys):
+        rows[..., KEY_FEATURES:] *= size
+    return queries, keys
+
+
+def learn_projections(size: float, steps: int = 300) -> tuple[Tensor, Tensor]:
+    """Learn W_q and W_k (D, 8), so that each query attends to the key with its features."""
+    generator = torch.Generator().manual_seed(1)
+    shape = (KEY_FEATURES + OTHER_FEATURES, KEY_FEATURES)
+    matrices = [nn.Parameter(torch.randn(shape, generator=generator) / math.sqrt(shape[0])) for _ in range(2)]
+    optimizer = torch.optim.Adam(matrices, lr=0.02)
+    for _ in range(steps):
+        queries, keys = draw_rows(128, size, generator)
+        scores = Score(1.0).scores(queries @ matrices[0], keys @ matrices[1])[:, 0]  # (N, keys)
+        loss = nn.functional.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return matrices[0].detach(), matrices[1].detach()
+
+
+def measure_features(size: float) -> tuple[float, float]:
+    """Return how often the partner has the largest weight: without parameters, and with learned W_q and W_k."""
+    query_matrix, key_matrix = learn_projections(size)
+    queries, keys = draw_rows(2000, size, torch.Generator().manual_seed(2))
+    plain = Score(1.0).scores(queries, keys)
+    learned = Score(1.0).scores(queries @ query_matrix, keys @ key_matrix)
+    shares = [(scores[:, 0].argmax(dim=-1) == 0).float().mean().item() for scores in (plain, learned)]
+    return shares[0], shares[1]
+
+
+def show_features() -> None:
+    """Print the table of item "no parameters, all features count alike"."""
+    print(
+        f"A query and {KEYS} keys; one key has the query's first {KEY_FEATURES} features, {OTHER_FEATURES} others say"
+    )
+    print("nothing. How often that key gets the largest weight of softmax(q K^T):\n")
+    print("other features  without parameters  with W_q and W_k learned")
+    for size in (0.0, 0.5, 1.0, 2.0, 4.0):
+        plain, learned = measure_features(size)
+        print(f"{size:10g} x {plain:18.1%} {learned:23.1%}")
+    print(f"\nBy chance: {1 / KEYS:.1%}. Without parameters every feature counts alike, and the large ones decide.")
+
+
+def learn_matrix(encoded: Tensor, *, unitary: bool, steps: int = 400) -> Tensor:
+    """Learn M with P(t + 1) = M P(t) from positions (T, D) by gradient descent.
+
+    A unitary M is the exponential of a matrix that equals minus its own transpose.
+    """
+    generator = torch.Generator().manual_seed(1)
+    width = encoded.size(1)
+    free = nn.Parameter(0.1 * torch.randn(width, width, generator=generator, dtype=encoded.dtype))
+    optimizer = torch.optim.Adam([free], lr=0.02)
+
+    def compute() -> Tensor:
+        return torch.linalg.matrix_exp(free - free.T) if unitary else free
+
+    for _ in range(steps):
+        loss = (encoded[:-1] @ compute().T - encoded[1:]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return compute().detach()
+
+
+def show_matrix() -> None:
+    """Print what a learned M is, and how far it reaches."""
+    width, base, known, noise = 8, 16.0, 32, 0.05
+    table = Sinusoidal(width, base, interleaved=True).encode(torch.arange(1001)[None])[0].double()
+    generator = torch.Generator().manual_seed(3)
+    observed = table[:known] + noise * torch.randn(known, width, generator=generator, dtype=torch.double)
+    print(f"M with P(t + 1) = M P(t), from positions 0 to {known - 1} of the sinusoid (d = {width}, base {base:g})")
+    print(f"with noise of standard deviation {noise:g}:\n")
+    print("M            sizes of its eigenvalues  angles                    |M^1000 P(0)|")
+    frequencies = base ** (-torch.arange(0, width, 2) / width)
+    for name, unitary in (("unitary", True), ("any matrix", False)):
+        matrix = learn_matrix(observed, unitary=unitary)
+        eigenvalues = torch.linalg.eigvals(matrix)
+        angles = eigenvalues.angle().abs().sort(descending=True).values[::2]
+        far = torch.linalg.matrix_power(matrix, 1000) @ table[0]
+        sizes = f"{eigenvalues.abs().min():.3f} to {eigenvalues.abs().max():.3f}"
+        found = " ".join(f"{angle:.3f}" for angle in angles)
+        print(f"{name:12} {sizes:25} {found:25} {far.norm():13.4g}")
+    found = " ".join(f"{value:.3f}" for value in frequencies.tolist())
+    print(f"{'sinusoid':12} {'1':25} {found:25} {table[1000].norm():13.4g}")
+    print("\nThe eigenvalues of a unitary M have the size 1, learned or not, so P keeps its length at every position.")
+
+
+def draw_figure() -> str:
+    """Return the figure of the sinusoids as SVG: a row for each position, a column for each dimension."""
+    encoded = Sinusoidal(WIDTH, 10000.0, interleaved=True).encode(torch.arange(POSITIONS)[None])[0]
+    cell, left, top = 6, 60, 30
+    width, height = left + cell * WIDTH + 20, top + cell * POSITIONS + 40
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-size="11">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{left}" y="18">PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(...), d = {WIDTH}</text>',
+    ]
+    for position, row in enumerate(encoded.tolist()):
+        y = top + cell * position
+        for dimension, value in enumerate(row):
+            x = left + cell * dimension
+            parts.append(f'<rect x="{x}" y="{y}" width="{cell}" height="{cell}" fill="{choose_colour(value)}"/>')
+        if position % 10 == 0:
+            parts.append(f'<text x="{left - 8}" y="{y + cell}" text-anchor="end">{position}</text>')
+    y = top + cell * POSITIONS + 14
+    parts += [f'<text x="{left + cell * number}" y="{y}">{number}</text>' for number in range(0, WIDTH, 20)]
+    parts.append(f'<text x="{left}" y="{y + 16}">dimension; blue is -1, white 0, red 1</text>')
+    parts.append(f'<text x="6" y="{top + cell * POSITIONS // 2}">position</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def choose_colour(value: float) -> str:
+    """Return blue for -1, white for 0 and red for 1."""
+    fade = round(255 * (1 - min(1.0, abs(value))))
+    return f"#ff{fade:02x}{fade:02x}" if value > 0 else f"#{fade:02x}{fade:02x}ff"
+
+
+SUBJECTS: dict[str, Callable[[], None]] = {"features": show_features, "matrix": show_matrix}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("subject", choices=[*SUBJECTS, "figure"], help="what to measure or draw")
+    parser.add_argument("--out", type=Path, default=Path("sinusoids.svg"), help="file of the figure")
+    arguments = parser.parse_args()
+    if arguments.subject == "figure":
+        arguments.out.write_text(draw_figure(), encoding="utf-8")
+        print(f"{arguments.out}: positions 0 to {POSITIONS - 1}, d = {WIDTH}")
+    else:
+        SUBJECTS[arguments.subject]()
+
+
+if __name__ == "__main__":
+    main()

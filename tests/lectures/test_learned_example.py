@@ -1,0 +1,52 @@
+"""`examples/lectures/learned.py`: attention without parameters, a learned M of positions, a figure of sinusoids."""
+
+import math
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from examples.lectures import learned
+
+from regard.nn.positions import Sinusoidal
+
+
+def test_without_parameters_all_features_count_alike() -> None:
+    """Large features that say nothing decide the weights; learned projections leave them out."""
+    plain, trained = learned.measure_features(4.0)
+    assert plain < 0.15
+    assert trained > 0.7
+    silent, _ = learned.measure_features(0.0)
+    assert silent > 0.8
+
+
+def test_a_learned_unitary_matrix_rotates_by_the_frequencies() -> None:
+    table = Sinusoidal(4, 16.0, interleaved=True).encode(torch.arange(32)[None])[0].double()
+    matrix = learned.learn_matrix(table, unitary=True)
+    eigenvalues = torch.linalg.eigvals(matrix)
+    assert eigenvalues.abs().tolist() == pytest.approx([1.0] * 4, abs=1e-9)
+    assert sorted(eigenvalues.angle().tolist()) == pytest.approx([-1, -0.25, 0.25, 1], abs=1e-3)
+    assert torch.linalg.matrix_power(matrix, 10) @ table[3] == pytest.approx(table[13].numpy(), abs=0.01)
+
+
+def test_the_figure_has_every_position_and_dimension(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["learned.py", "figure", "--out", str(tmp_path / "waves.svg")])
+    learned.main()
+    assert "positions 0 to 50, d = 130" in capsys.readouterr().out
+    cells = ElementTree.parse(tmp_path / "waves.svg").getroot().findall("{*}rect")[1:]  # noqa: S314 - our own file
+    assert len(cells) == 51 * 130
+    assert [cell.get("fill") for cell in cells[:4]] == ["#ffffff", "#ff0000"] * 2, "sin 0 and cos 0"
+    assert cells[50 * 130].get("fill") == learned.choose_colour(math.sin(50))
+
+
+def test_the_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    learned.show_matrix()
+    lines = capsys.readouterr().out.splitlines()
+    unitary, other, sinusoid = (
+        next(line for line in lines if line.startswith(name)) for name in ("unit", "any", "sin")
+    )
+    assert "1.000 to 1.000" in unitary
+    assert float(other.split()[-1]) < 0.5 < float(unitary.split()[-1]) == float(sinusoid.split()[-1]) == 2
