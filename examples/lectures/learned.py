@@ -7,7 +7,8 @@ python examples/lectures/learned.py figure --out waves.svg   # sinusoids of posi
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import torch
@@ -116,6 +117,66 @@ def show_matrix() -> None:
     print("\nThe eigenvalues of a unitary M have the size 1, learned or not, so P keeps its length at every position.")
 
 
+def sample_positions(weights: Tensor, values: Tensor, count: int, seed: int = 4) -> Tensor:
+    """Return the values (count, D) of positions that are sampled with the probabilities `weights` (S)."""
+    generator = torch.Generator().manual_seed(seed)
+    return values[torch.multinomial(weights, count, replacement=True, generator=generator)]
+
+
+def show_hard() -> None:
+    """Print soft attention beside the mean of sampled positions, and what one sample costs."""
+    generator = torch.Generator().manual_seed(5)
+    query, keys, values = (torch.randn(size, 4, generator=generator) for size in (1, 5, 5))
+    weights = Score(0.5).scores(query, keys)[0].softmax(dim=-1)  # (5)
+    soft = weights @ values
+    print("weights of 5 positions  ", " ".join(f"{weight:.3f}" for weight in weights))
+    print("soft attention          ", " ".join(f"{value:6.3f}" for value in soft))
+    print("hard attention          ", " ".join(f"{value:6.3f}" for value in sample_positions(weights, values, 1)[0]))
+    for count in (100, 10_000, 1_000_000):
+        mean = sample_positions(weights, values, count).mean(dim=0)
+        shown = " ".join(f"{value:6.3f}" for value in mean)
+        print(f"mean of {count:9,} samples {shown}   distance to soft {(mean - soft).norm():.4f}")
+    print(
+        "\nHard attention samples one position and returns its value. Its mean is soft attention, but a sample has no"
+    )
+    print("gradient with respect to the weights, and many are needed for a small error (Xu et al. 2015).")
+
+
+def draw_patterns(count: int) -> Tensor:
+    """Return images (N, 4) of 2 x 2 black or white pixels: the lower row tends to equal the upper one."""
+    generator = torch.Generator().manual_seed(6)
+    upper = (torch.rand(count, 2, generator=generator) < torch.tensor([0.7, 0.4])).long()
+    is_same = torch.rand(count, 2, generator=generator) < 0.8
+    return torch.cat((upper, torch.where(is_same, upper, 1 - upper)), dim=1)
+
+
+def conditional_bits(images: Tensor, order: Sequence[int]) -> list[float]:
+    """Return the bits of each pixel given the pixels before it in this order, by counts of the images."""
+    entropies = [0.0]
+    for known in range(1, len(order) + 1):
+        counts = images[:, list(order[:known])].unique(dim=0, return_counts=True)[1].double()
+        entropies.append(float((torch.special.entr(counts / len(images)) / math.log(2)).sum()))
+    return [after - before for before, after in pairwise(entropies)]
+
+
+def show_orders() -> None:
+    """Print the bits of each pixel in several orders; their sum is that of the whole image in all of them."""
+    images = draw_patterns(10_000)
+    print("10,000 images of 2 x 2 pixels (1 2 / 3 4); bits of each pixel given those before it, by counting:\n")
+    print("order       bits of each pixel          sum")
+    sums = []
+    for order in permutations(range(4)):
+        bits = conditional_bits(images, order)
+        sums.append(sum(bits))
+        if order[0] < order[1] or order == (3, 2, 1, 0):
+            name = " ".join(str(pixel + 1) for pixel in order)
+            print(f"{name:10}  {' '.join(f'{value:.4f}' for value in bits)}  {sum(bits):.6f}")
+    print(
+        f"\nAll 24 orders: {min(sums):.6f} to {max(sums):.6f}. p(x) is a product of conditionals in any order; raster"
+    )
+    print("order is a choice. The conditionals differ, and a model may learn those of one order more easily.")
+
+
 def draw_figure() -> str:
     """Return the figure of the sinusoids as SVG: a row for each position, a column for each dimension."""
     encoded = Sinusoidal(WIDTH, 10000.0, interleaved=True).encode(torch.arange(POSITIONS)[None])[0]
@@ -146,7 +207,12 @@ def choose_colour(value: float) -> str:
     return f"#ff{fade:02x}{fade:02x}" if value > 0 else f"#{fade:02x}{fade:02x}ff"
 
 
-SUBJECTS: dict[str, Callable[[], None]] = {"features": show_features, "matrix": show_matrix}
+SUBJECTS: dict[str, Callable[[], None]] = {
+    "features": show_features,
+    "matrix": show_matrix,
+    "hard": show_hard,
+    "orders": show_orders,
+}
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from itertools import permutations
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -50,3 +51,22 @@ def test_the_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert "1.000 to 1.000" in unitary
     assert float(other.split()[-1]) < 0.5 < float(unitary.split()[-1]) == float(sinusoid.split()[-1]) == 2
+
+
+def test_the_mean_of_hard_attention_is_soft_attention(capsys: pytest.CaptureFixture[str]) -> None:
+    weights, values = torch.tensor([0.2, 0.5, 0.3]), torch.eye(3)
+    samples = learned.sample_positions(weights, values, 20_000)
+    assert bool((samples.sum(dim=1) == 1).all()), "one position each"
+    assert samples.mean(dim=0).tolist() == pytest.approx(weights.tolist(), abs=0.02)
+    learned.show_hard()
+    distances = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines() if line.startswith("mean")]
+    assert distances == sorted(distances, reverse=True)
+
+
+def test_every_order_of_pixels_gives_the_same_bits() -> None:
+    images = learned.draw_patterns(2000)
+    counts = images.unique(dim=0, return_counts=True)[1] / 2000
+    whole = -(counts * counts.log2()).sum().item()
+    all_bits = [learned.conditional_bits(images, order) for order in permutations(range(4))]
+    assert [sum(bits) for bits in all_bits] == pytest.approx([whole] * 24, abs=1e-5)
+    assert max(bits[3] for bits in all_bits) - min(bits[3] for bits in all_bits) > 0.01, "the conditionals differ"
