@@ -26,7 +26,8 @@ updater: about what `step/bare` lacks, without the noise between two loops. The 
 that of tiny.
 
 Against peers, each with its own loop in its own process, in turns (`bench.peers.contest`): target tokens without
-padding per CPU-second, one thread, the same allocator, ours in bfloat16 with the settings that the autotuner chooses.
+padding per CPU-second, one thread, the same allocator, ours in the precision and with the settings that it chooses for
+this CPU (bfloat16 with AMX, else float32).
 
 peers            *tiny* against JoeyNMT (`python -m bench.peers joeynmt`, or JOEYNMT_PYTHON; float32, its only precision
                  on a CPU) and Hugging Face Seq2SeqTrainer with a Marian of the same shape (the faster of float32 and

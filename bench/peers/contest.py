@@ -43,6 +43,7 @@ from regard.config.run import Run
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import Shards
 from regard.train.autotune import autotune
+from regard.train.device import prefers_bfloat16
 from regard.train.resolve import resolve_run
 
 AS_NANOGPT: dict[str, Any] = {  # exactly its architecture: no biases, and GELU by the error function
@@ -214,8 +215,8 @@ def _find_interpreter(module: str) -> Path | str:
 
 
 def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dict[str, Any]]:
-    """Create Regard's loop in bfloat16 with autotuned settings, and the equivalent settings for the peers."""
-    settings = to_dict(case.run("bfloat16"))
+    """Create Regard's loop in its default precision with autotuned settings, and equivalent settings for the peers."""
+    settings = to_dict(case.run("bfloat16" if prefers_bfloat16("cpu") else "float32"))
     for setting in ("attention", "logit_rows"):
         settings["device"].pop(setting)
     run = RUN_FILES.parse(settings)
@@ -310,6 +311,7 @@ def _format_table(speeds: Mapping[str, list[float]], turns: Mapping[str, list[Tu
 
 
 def _describe_device(regard_loop: RegardLoop) -> str:
-    device = regard_loop.trainer.run.device
-    rows = device.logit_rows or "all"
-    return f"regard in bfloat16, by its probe: attention {device.attention}, {rows} rows of logits at a time"
+    run = regard_loop.trainer.run
+    rows = run.device.logit_rows or "all"
+    attention = f"attention {run.device.attention}, {rows} rows of logits at a time"
+    return f"regard in {run.train.precision}, by its probe: {attention}"
