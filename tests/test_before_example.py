@@ -1,12 +1,15 @@
 """`examples/before`: a small form of every part runs, and the bottleneck of one vector shows."""
 
+import sys
 from pathlib import Path
 
 import pytest
-from examples.before import length
+from examples.before import length, neural_ngram
 from examples.before.options import Options
 from examples.before.report import Chart, Report, draw, write_report
 from examples.before.run import PARTS, run_part
+
+from regard.base.errors import RegardError
 
 
 def test_attention_copies_what_a_fixed_vector_cannot_hold(tmp_path: Path) -> None:
@@ -26,6 +29,24 @@ def test_every_part_writes_its_table_and_chart(part: str, tmp_path: Path) -> Non
     assert f"({part}.svg)" in text
     svg = (tmp_path / f"{part}.svg").read_text()
     assert svg.count("<polyline") == len(report.chart.lines)
+
+
+def test_a_neural_ngram_reads_its_whole_context(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text repeats every three characters, and only two characters before decide the next one."""
+    (tmp_path / "book.txt").write_text("aab" * 600)
+    arguments = ["neural_ngram.py", str(tmp_path / "book.txt"), "--order", "3", "--updates", "60"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    neural_ngram.main()
+    lines = capsys.readouterr().out.splitlines()[1:]
+    bits = {line.rsplit(maxsplit=2)[0]: float(line.split()[-2]) for line in lines}
+    assert bits["1-grams, counted"] == pytest.approx(0.918, abs=0.01), "the entropy of 2/3 and 1/3"
+    assert bits["2-grams, counted"] == pytest.approx(2 / 3, abs=0.02), "after a comes a or b"
+    assert max(bits["3-grams, counted"], bits["3-grams, neural"]) < 0.1
+    (tmp_path / "book.txt").write_text("short")
+    with pytest.raises(RegardError, match="The text has 5 characters"):
+        neural_ngram.main()
 
 
 def test_a_section_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
