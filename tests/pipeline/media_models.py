@@ -22,28 +22,37 @@ _ENCODER = {"width": 16, **{f"encoder.{name}": value for name, value in _STACK.i
 _SOUND = {"source.bins": 8, "source.rate": RATE}
 
 
-def write_image_model(folder: Path, **changes: Any) -> Path:
-    """Write a model that labels grey images of 8 x 12 pixels, 2 x 3 patches, as a, b or c."""
+def write_image_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
+    """Write a model that labels grey images of 8 x 12 pixels, 2 x 3 patches, as a, b or c.
+
+    Args:
+        folder: Where to write it.
+        fill: Value of the head's last parameter.
+        changes: Changed settings.
+    """
     sizes = {"source.size": [8, 12], "encoder.position.length": 7, "head.labels": ["a", "b", "c"]}
-    return _write(folder, "vit", _ENCODER | sizes | changes)
+    return _write(folder, "vit", _ENCODER | sizes | changes, fill)
 
 
-def write_sound_model(folder: Path, **changes: Any) -> Path:
+def write_sound_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
     """Write a model that labels sounds of 8,000 samples per second as high or low."""
-    return _write(folder, "sound-encoder", _ENCODER | _SOUND | {"head.labels": ["high", "low"]} | changes)
+    return _write(folder, "sound-encoder", _ENCODER | _SOUND | {"head.labels": ["high", "low"]} | changes, fill)
 
 
-def write_transcription_model(folder: Path, **changes: Any) -> Path:
+def write_transcription_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
     """Write a model that transcribes sounds of 8,000 samples per second."""
     decoder = {f"decoder.{name}": value for name, value in _STACK.items()} | {"decoder.cross.heads": 2}
     sizes = _ENCODER | decoder | _SOUND | {"target.vocabulary": make_tokenizer().size}
-    return _write(folder, "speech-to-text", sizes | changes)
+    return _write(folder, "speech-to-text", sizes | changes, fill)
 
 
-def _write(folder: Path, preset: str, changes: dict[str, Any]) -> Path:
+def _write(folder: Path, preset: str, changes: dict[str, Any], fill: float | None) -> Path:
     settings = codec.preset(preset, changes)
     tokenizers = make_tokenizers() if settings.task == "transcribe" else None
-    write_model(folder, settings, tokenizers, get_weights(perturb(build(settings, seed=1), 1)), "card")
+    model = perturb(build(settings, seed=1), 1)
+    if fill is not None:
+        list(model.head.parameters())[-1].data.fill_(fill)
+    write_model(folder, settings, tokenizers, get_weights(model), "card")
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import resource
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
+from regard.base.errors import RegardError
+from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import load_classifier, load_image_classifier, load_sound_classifier, load_transcriber
+from regard.pipeline.sound_classifier import SoundClassifier
+from regard.serve.loaded import load_model
 from regard.serve.settings import ServeSettings
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -195,6 +201,64 @@ def test_files_that_are_refused(media_server: RunningServer, model: str, content
     assert message in response.json()["error"]["message"]
     assert time.monotonic() - start < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000, "kilobytes"
+
+
+def make_flac(samples: NDArray[np.int16], **options: Any) -> bytes:
+    """Return samples as a .flac file; without the package that reads such files, the test is skipped."""
+    soundfile: Any = pytest.importorskip("soundfile")
+    soundfile.write(buffer := BytesIO(), samples, 8000, format="FLAC", **({"subtype": "PCM_16"} | options))
+    return buffer.getvalue()
+
+
+def test_flac_is_read_like_wav(media_server: RunningServer) -> None:
+    wav = make_wav(4)
+    samples = np.frombuffer(wav[44:], np.int16)
+    flac = make_flac(samples)
+    labels = classify(media_server, [wav, flac], model="tones").raise_for_status().json()["data"]
+    assert labels[0]["probabilities"] == pytest.approx(labels[1]["probabilities"], abs=1e-5)
+    text = transcribe(media_server, wav).raise_for_status().json()
+    assert transcribe(media_server, flac).json() == text, "the first bytes decide, not the name"
+    piped = bytearray(flac)
+    piped[21] &= 0xF0
+    piped[22:26] = bytes(4)  # an encoder that writes to a pipe leaves the number of samples unknown
+    for content, message in (
+        (flac[: len(flac) // 2], "not a .flac file that can be read"),
+        (flac[:60], "not a .flac file that can be read"),
+        (bytes(piped), "does not say how many samples"),
+        (make_flac(np.stack((samples, samples), axis=1)), "2 channels"),
+        (make_flac(samples, subtype="PCM_24"), "24 bits per sample"),
+        (make_flac(np.zeros(8_000_000, np.int16)), "at most 655,360 are read"),
+    ):
+        for response in (classify(media_server, [content], model="tones"), transcribe(media_server, content)):
+            assert response.status_code == 422, message
+            assert message in response.json()["error"]["message"]
+
+
+def test_flac_without_its_package_is_refused(media_server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    for response in (classify(media_server, [b"fLaC"], model="tones"), transcribe(media_server, b"fLaC")):
+        assert response.status_code == 422
+        assert "needs the package 'soundfile'" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("write", [write_image_model, write_sound_model, write_transcription_model])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_damaged_model_is_not_served(tmp_path: Path, write: Callable[..., Path], value: float) -> None:
+    with pytest.raises(RegardError, match="not numbers"):
+        load_model(write(tmp_path / "model", fill=value), "torch", {})
+
+
+def test_logits_that_are_not_finite_are_no_labels(media_folders: dict[str, Path]) -> None:
+    """A model may be well in the warm-up and overflow at an input; here its weights change after the start."""
+    models = {name: media_folders[name] for name in ("shapes", "tones")}
+    with run_in_thread(ServeSettings(models=models)) as server:
+        for name, content in (("shapes", make_png()), ("tones", make_wav())):
+            pipeline = server.state.models[name].pipeline
+            assert isinstance(pipeline, ImageClassifier | SoundClassifier)
+            list(pipeline.model.head.parameters())[-1].data.fill_(float("inf"))
+            response = classify(server, [content], model=name)
+            assert response.status_code == 422
+            assert "not numbers" in response.json()["error"]["message"]
 
 
 def test_the_file_at_fault_is_named(media_server: RunningServer) -> None:

@@ -263,6 +263,15 @@ def encoder_logits(
             source, valid = pad([rows[index] for index in indices], tokenizer.specials.pad, device)  # (B, T)
             types = make_types(settings, source, second_starts and [second_starts[index] for index in indices])
             logits = model(source, valid, types=types).float()
-            if logits.isnan().any():
-                raise nan_error()
+            check_logits(logits)
             yield BatchLogits(indices, logits)
+
+
+def check_logits(logits: Tensor) -> None:
+    """Check that logits (..., classes) have a softmax.
+
+    Raises:
+        RegardError: A row has NaN or infinity, or nothing but minus infinity.
+    """
+    if not logits.amax(dim=-1).isfinite().all():
+        raise nan_error()

@@ -18,7 +18,7 @@ from regard.models.encoder_only import EncoderOnly
 from regard.nn.record import Record
 from regard.pipeline.attention import RecordedAttention
 from regard.pipeline.classifier import Label
-from regard.pipeline.encoding import Pipeline
+from regard.pipeline.encoding import Pipeline, check_logits
 from regard.pipeline.images import AnyImage, load_patches
 
 BATCH_IMAGES = 128
@@ -83,8 +83,9 @@ class ImageClassifier(Pipeline):
         """Classify a batch of images, (B, channels, height, width), in the shape that the model reads."""
         source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)  # (B, C, height, width)
         with torch.inference_mode(), eval_mode(self.model):
-            probabilities: list[list[float]] = self.model(source).float().softmax(dim=-1).tolist()
-        return [Label.choose(self.labels, row) for row in probabilities]
+            logits = self.model(source).float()
+        check_logits(logits)
+        return [Label.choose(self.labels, row) for row in logits.softmax(dim=-1).tolist()]
 
     def load_image(self, image: AnyImage) -> NDArray[np.uint8]:
         """Return the pixels (channels, height, width) of an image in the shape that the model reads."""

@@ -13,7 +13,7 @@ from regard.models.encoder_only import EncoderOnly
 from regard.nn.record import Record
 from regard.pipeline.attention import RecordedAttention
 from regard.pipeline.classifier import Label
-from regard.pipeline.encoding import Pipeline, batch_by_length
+from regard.pipeline.encoding import Pipeline, batch_by_length, check_logits
 from regard.pipeline.sound_input import AnySound, Spectrogram, as_sounds, load_spectrogram, pad_spectrograms
 
 BATCH_FRAMES = 8192
@@ -81,8 +81,9 @@ class SoundClassifier(Pipeline):
         """Classify a batch of normalised spectrograms."""
         source, valid = pad_spectrograms(spectrograms, self.device)
         with torch.inference_mode(), eval_mode(self.model):
-            probabilities: list[list[float]] = self.model(source, valid).float().softmax(dim=-1).tolist()
-        return [Label.choose(self.labels, row) for row in probabilities]
+            logits = self.model(source, valid).float()
+        check_logits(logits)
+        return [Label.choose(self.labels, row) for row in logits.softmax(dim=-1).tolist()]
 
     def _describe_input(self) -> str:
         return f"sounds of {self.mel.rate or 'any number of'} samples per second"

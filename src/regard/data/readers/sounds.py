@@ -20,6 +20,7 @@ from regard.data.readers.text_files import list_files
 
 SUFFIXES = (".wav", ".flac")
 FLAC = b"fLaC"  # the first bytes of a .flac file
+UNKNOWN = 2**63 - 1  # the number of samples that soundfile states where the header leaves it out
 MAX_FILE_BYTES = BYTES_PER_SAMPLE * SAMPLES + (1 << 20)
 _CONVERT = "Convert it to one channel of 16 bits: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`."
 _SHORTEN = "Cut it into shorter sounds."
@@ -110,6 +111,9 @@ def _decode_flac(content: bytes, where: str, max_samples: int) -> Sound:
     soundfile = import_optional("soundfile", "sounds", "Reading .flac")
     try:
         with soundfile.SoundFile(BytesIO(content)) as file:
+            if file.frames == UNKNOWN:  # soundfile cannot read it
+                what = "The header does not say how many samples the sound has, as after a pipe."
+                raise CorpusError(what, where=where, fix=_CONVERT)
             if file.frames > max_samples:
                 raise _too_long(file.frames, where, max_samples)
             bits = {"PCM_S8": 8, "PCM_16": 16, "PCM_24": 24}.get(file.subtype, 0)
@@ -117,7 +121,9 @@ def _decode_flac(content: bytes, where: str, max_samples: int) -> Sound:
             samples = file.read(dtype="int16")
             announced, rate = file.frames, file.samplerate
     except soundfile.SoundFileError as error:
-        raise CorpusError(f"This is not a .flac file that can be read: {error}.", where=where, fix=_INTACT) from error
+        # The whole message begins with the address of an object in memory.
+        what = f"This is not a .flac file that can be read: {getattr(error, 'error_string', error)}"
+        raise CorpusError(what, where=where, fix=_INTACT) from error
     if len(samples) < announced:
         what = f"The header announces {announced:,} samples, but the file ends after {len(samples):,}."
         raise CorpusError(what, where=where, fix=_INTACT)
