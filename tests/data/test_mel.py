@@ -1,4 +1,6 @@
-"""Log-mel spectrograms equal those of Whisper's feature extractor."""
+"""Log-mel spectrograms equal those of Whisper's feature extractor and of librosa."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,22 @@ def test_whisper_computes_the_same(bins: int, samples: int) -> None:
     assert actual.shape == expected.shape == (samples // 160, bins)
     assert np.abs(actual - expected).max() < 1e-4
     assert actual.std() > 0.1, "the comparison is of something"
+
+
+@pytest.mark.parametrize(("rate", "bins"), [(16_000, 80), (8_000, 40)])
+def test_librosa_computes_the_same(rate: int, bins: int) -> None:
+    librosa: Any = pytest.importorskip("librosa")
+    mel, times = Mel(bins=bins, rate=rate), np.arange(rate)
+    loud = 3000 * np.sin(times / 20) + np.random.default_rng(1).normal(0, 50, rate)
+    sound = loud.astype(np.int16)
+    sizes = {"n_fft": mel.window_samples, "hop_length": mel.hop_samples}
+    filters = librosa.filters.mel(sr=rate, n_fft=mel.window_samples, n_mels=bins, dtype=np.float64)
+    assert np.abs(mel_filters(rate, mel.window_samples, bins) - filters.T).max() < 1e-12
+    power = np.abs(librosa.stft(sound / 32768, **sizes, pad_mode="reflect")) ** 2
+    values = np.log10(np.maximum(filters @ power, 1e-10)).T[: rate // mel.hop_samples]
+    expected = (np.maximum(values, values.max() - 8) + 4) / 4
+    assert np.abs(log_mel(sound, mel) - expected).max() < 1e-6
+    assert expected.std() > 0.1, "the comparison is of something"
 
 
 def test_a_tone_is_in_its_bin() -> None:
