@@ -120,7 +120,7 @@ def tune_on_fewer_pairs(out: Path) -> None:
 
 def train_from_scratch(out: Path) -> None:
     """Train new models on the first pairs of the training set."""
-    for size in SIZES:
+    for size in reversed(SIZES):
         run(["train", *write_pairs(out / "multi30k", size), *SHAPE, *TUNE, *SCRATCH], out, f"scratch-{size}")
 
 
