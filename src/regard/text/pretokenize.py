@@ -36,7 +36,7 @@ DECODER_PATTERNS = _FIRST_SPACE, _LAST_SPACE = r"\A ", r" \z"
 MARK_PATTERNS = ({"String": " "}, {"Regex": _TEXT_END})  # the patterns that a space mark replaces
 COLLAPSE_SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}  # as SentencePiece does
 LONG_TEXT = 1 << 16  # characters; `tokenizers` holds 100 times the memory of the text that it reads
-_WORD_GAP = re.compile(r"(?<=\S) (?=\S)")
+_SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
 NORMALIZERS = ("BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents")
 
 _LOCAL_NORMALIZERS = ("Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Prepend", "Replace", "StripAccents")
@@ -176,7 +176,7 @@ def read_gap(document: dict[str, Any]) -> int | None:
 def split_long_text(text: str, gap: int | None) -> Iterator[str]:
     """Split a long text, e.g. a book, at single spaces (`read_gap`), and a text without them not at all."""
     start = 0
-    while gap is not None and (space := _WORD_GAP.search(text, start + LONG_TEXT)):
+    while gap is not None and (space := _SINGLE_SPACE.search(text, start + LONG_TEXT)):
         yield text[start : space.start()]
         start = space.start() + gap
     yield text[start:]
