@@ -2,6 +2,7 @@
 
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,8 +115,8 @@ def check_picture(document: Document) -> None:
 
 
 def test_two_dimensional_positions_are_not_drawn_as_others(tmp_path: Path) -> None:
-    position = {"kind": "sinusoidal_2d", "columns": 3}
-    folder, path = write_image_model(tmp_path / "model", **{"encoder.position": position}), tmp_path / "a.png"
+    changes: dict[str, Any] = {"encoder.position": {"kind": "sinusoidal_2d", "columns": 3}}
+    folder, path = write_image_model(tmp_path / "model", **changes), tmp_path / "a.png"
     path.write_bytes(make_png())
     document = look_into(folder, str(path)).document
     check(document, Document)

@@ -311,7 +311,8 @@ def test_too_many_uploads_wait_elsewhere(media_folders: dict[str, Path]) -> None
 
 def test_a_model_of_any_size_has_a_limit_on_patches(tmp_path: Path) -> None:
     position = {"kind": "sinusoidal_2d", "columns": 3}
-    folder = write_image_model(tmp_path / "any", **{"source.size": None, "encoder.position": position})
+    changes: dict[str, Any] = {"source.size": None, "encoder.position": position}
+    folder = write_image_model(tmp_path / "any", **changes)
     with run_in_thread(ServeSettings(models={"any": folder})) as server:
         response = classify(server, [make_png(size=(400, 400))])
     assert response.status_code == 422
