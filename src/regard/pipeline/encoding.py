@@ -275,3 +275,25 @@ def check_logits(logits: Tensor) -> None:
     """
     if not logits.amax(dim=-1).isfinite().all():
         raise nan_error()
+
+
+def resolve_max_length(max_length: int | None, default: int, limit: int | None) -> int:
+    """Return the maximum number of tokens to generate: as requested, or the default, which `limit` may shorten.
+
+    Args:
+        max_length: The request.
+        default: Used without a request.
+        limit: Number of learned positions, if the decoder has any.
+
+    Raises:
+        RegardError: The request is below 1 or above the limit.
+
+    >>> resolve_max_length(None, 70, 64), resolve_max_length(8, 70, 64)
+    (64, 8)
+    """
+    if max_length is None:
+        return default if limit is None else min(default, limit)
+    if max_length < 1 or (limit is not None and max_length > limit):
+        upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
+        raise RegardError(f"max_length cannot be {max_length}.", fix=f"Use at least 1{upper_bound}.")
+    return max_length

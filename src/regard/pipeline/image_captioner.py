@@ -17,8 +17,8 @@ from regard.data.batches.images import normalise
 from regard.data.example import Image
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.encoding import Pipeline
-from regard.pipeline.images import AnyImage, load_patches
+from regard.pipeline.encoding import Pipeline, resolve_max_length
+from regard.pipeline.images import AnyImage, as_images, load_patches
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Beam, Search, SearchInput, make_generator
 from regard.store.model_folder import check_vocabulary_sizes
@@ -98,8 +98,7 @@ class ImageCaptioner(Pipeline):
         Raises:
             RegardError: An image cannot be read.
         """
-        is_single = not isinstance(images, Sequence) or isinstance(images, str)
-        sequence: Sequence[AnyImage] = [images] if is_single else images  # type: ignore[list-item, assignment]
+        sequence, is_single = as_images(images)
         generator = make_generator(seed, self.device)
         results: list[GeneratedText] = []
         batch_size = max(1, BATCH_ROWS // search.rows_per_text)
@@ -119,24 +118,15 @@ class ImageCaptioner(Pipeline):
     ) -> SearchInput:
         """Encode images, (B, channels, height, width), and return the input of a search over their captions."""
         specials = self.tokenizers.target.specials
-        length = self._resolve_max_length(self.patches.count_vectors(*pixels.shape[2:]), max_length)
+        vectors = self.patches.count_vectors(*pixels.shape[2:])
+        default = math.ceil(self.settings.max_length_ratio * vectors) + EXTRA_TOKENS
+        length = resolve_max_length(max_length, default, self.settings.decoder.max_positions)
         source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)
         state = self.model.start(source, None, capacity=length)
         prompt = torch.full((len(pixels), 1), specials.bos, device=self.device)
         suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
         max_lengths = [length] * len(pixels)
         return SearchInput(self._decoder.step, state, prompt, specials.eos, max_lengths, suppressed, generator)
-
-    def _resolve_max_length(self, vectors: int, max_length: int | None) -> int:
-        """Return the maximum number of tokens of a caption (see `caption`)."""
-        limit = self.settings.decoder.max_positions
-        if max_length is None:
-            length = math.ceil(self.settings.max_length_ratio * vectors) + EXTRA_TOKENS
-            return length if limit is None else min(length, limit)
-        if max_length < 1 or (limit is not None and max_length > limit):
-            upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
-            raise RegardError(f"max_length cannot be {max_length}.", fix=f"Use at least 1{upper_bound}.")
-        return max_length
 
     def _describe_input(self) -> str:
         height, width = self.patches.size or ("any", "any")

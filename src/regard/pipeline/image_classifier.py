@@ -19,7 +19,7 @@ from regard.nn.record import Record
 from regard.pipeline.attention import RecordedAttention
 from regard.pipeline.classifier import Label
 from regard.pipeline.encoding import Pipeline, check_logits
-from regard.pipeline.images import AnyImage, load_patches
+from regard.pipeline.images import AnyImage, as_images, load_patches
 
 BATCH_IMAGES = 128
 
@@ -61,8 +61,7 @@ class ImageClassifier(Pipeline):
         Returns:
             The label of one image, or a list with that of each image in their order.
         """
-        is_single = not isinstance(images, Sequence) or isinstance(images, str)
-        sequence: Sequence[AnyImage] = [images] if is_single else images  # type: ignore[list-item, assignment]
+        sequence, is_single = as_images(images)
         results: list[Label] = []
         for start in range(0, len(sequence), BATCH_IMAGES):
             batch = sequence[start : start + BATCH_IMAGES]

@@ -1,5 +1,6 @@
 """Images as the pipelines take and give them: files, or arrays of 8-bit values."""
 
+from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -14,6 +15,13 @@ from regard.data.example import CorpusError, Image
 from regard.data.readers.images import convert_image, decode_image, read_image_file
 
 AnyImage = str | PathLike[str] | Image | NDArray[np.uint8]  # a file, an example's image, or (height, width[, channels])
+
+
+def as_images(images: AnyImage | Sequence[AnyImage]) -> tuple[list[AnyImage], bool]:
+    """Return a list of images, and whether only one was given."""
+    if isinstance(images, str | PathLike | Image | np.ndarray):
+        return [images], True
+    return list(images), False
 
 
 def load_pixels(image: AnyImage, size: tuple[int, int] | None, channels: int) -> NDArray[np.uint8]:

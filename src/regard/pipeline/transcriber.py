@@ -13,7 +13,7 @@ from regard.base.formatting import pluralize
 from regard.config import model as settings_of
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.encoding import Pipeline, batch_by_length
+from regard.pipeline.encoding import Pipeline, batch_by_length, resolve_max_length
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Beam, Search, SearchInput, make_generator
 from regard.pipeline.sound_input import AnySound, Spectrogram, as_sounds, load_spectrogram, pad_spectrograms
@@ -144,14 +144,8 @@ class Transcriber(Pipeline):
 
     def resolve_max_length(self, frames: int, max_length: int | None) -> int:
         """Return the maximum number of tokens of a sound (see `transcribe`)."""
-        limit = self.settings.decoder.max_positions
-        if max_length is None:
-            length = math.ceil(self.settings.max_length_ratio * frames) + EXTRA_TOKENS
-            return length if limit is None else min(length, limit)
-        if max_length < 1 or (limit is not None and max_length > limit):
-            upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
-            raise RegardError(f"max_length cannot be {max_length}.", fix=f"Use at least 1{upper_bound}.")
-        return max_length
+        default = math.ceil(self.settings.max_length_ratio * frames) + EXTRA_TOKENS
+        return resolve_max_length(max_length, default, self.settings.decoder.max_positions)
 
     def _describe_input(self) -> str:
         size = pluralize(self.tokenizers.target.size, "token")

@@ -26,6 +26,7 @@ from regard.pipeline.encoding import (
     chunks,
     encode_sources,
     pad,
+    resolve_max_length,
 )
 from regard.pipeline.results import EMPTY, TranslatedDocument, Translation, make_result
 from regard.pipeline.search import (
@@ -314,14 +315,8 @@ class Translator(Pipeline):
 
     def resolve_max_lengths(self, sources: Sequence[list[int]], max_length: int | None) -> list[int]:
         """Return the maximum number of target tokens of each source (see `translate`)."""
-        limit = self.max_positions
-        if max_length is None:
-            lengths = [math.ceil(self.max_length_ratio * len(source)) + EXTRA_TOKENS for source in sources]
-            return lengths if limit is None else [min(length, limit) for length in lengths]
-        if max_length < 1 or (limit is not None and max_length > limit):
-            upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
-            raise RegardError(f"max_length cannot be {max_length}.", fix=f"Use at least 1{upper_bound}.")
-        return [max_length] * len(sources)
+        defaults = [math.ceil(self.max_length_ratio * len(source)) + EXTRA_TOKENS for source in sources]
+        return [resolve_max_length(max_length, default, self.max_positions) for default in defaults]
 
     def start(self, source: Tensor, valid: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
         """Encode sources (B, S) and return the decoder's step and state. Call it inside `prepared()`.
