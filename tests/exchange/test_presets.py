@@ -22,7 +22,7 @@ T5 = {
 }  # fmt: skip
 PUBLISHED: dict[
     str, tuple[str, str, dict[str, Any], int]
-] = {  # the architecture, its settings, and the number of parameters of the published files
+] = {  # the architecture, the settings of the published model, and the number of parameters with them
     "roberta": ("Roberta", "ForMaskedLM", ROBERTA, 124_697_433),
     "t5": ("T5", "ForConditionalGeneration", T5, 247_577_856),
 }

@@ -96,7 +96,8 @@ TRAIN_PARAMETERS = {
     "text": file_option("Text for a language model: file or folder. Repeatable."),
     "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
     "images": file_option(
-        "Images: a folder with one folder per label, an idx or Parquet file, or a table of files with labels or texts."
+        "Images: a folder with one folder per label, an idx or Parquet file, or a table of files and labels or texts. "
+        "Repeatable."
     ),
     "image_size": option("With --images: scale them to squares of N x N pixels.", metavar="N"),
     "sounds": file_option("Sounds: a folder with one folder per label, or a table of files and labels or texts."),

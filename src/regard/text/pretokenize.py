@@ -152,10 +152,10 @@ def has_byte_fallback(decoder_json: dict[str, Any] | None) -> bool:
 
 
 def read_gap(document: dict[str, Any]) -> int | None:
-    """Return which part of a space between words to keep in order to split a text there without changing its tokens.
+    """Return how many characters to omit where a text is split at a single space, so that its tokens stay the same.
 
-    Every kind of Regard splits there too. 0 keeps the space, which begins the next word; 1 omits it, where the end or
-    the start of a text is marked as a space is. None if a token of this file may hold a space between two words.
+    0: the space begins the next part. 1: the space is omitted, because the tokenizer marks the start or end of a text
+    as it marks a space, or removes spaces. None: a token of this file may hold a space between two words.
     """
     has_extra = any(not token["special"] for token in document.get("added_tokens", ()))
     steps = (document.get("normalizer") or {}).get("normalizers", ())
