@@ -11,6 +11,7 @@ from PIL import Image as Pillow
 
 import regard
 from regard.base.errors import ConfigError, RegardError
+from regard.cli.train import _print_next_steps
 from regard.config.codec import MODEL_FILES, RUN_FILES
 from regard.config.run import Images, Lines, Run
 from regard.data.batches.arrays import IGNORE_INDEX
@@ -244,7 +245,7 @@ def test_the_loss_is_the_squared_error_of_masked_patches(tmp_path: Path) -> None
         assert float(objective(batch).total) == pytest.approx(total, rel=1e-5)
 
 
-def test_masked_patches_then_labels(tmp_path: Path) -> None:
+def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pre-training resumes to the byte, and `regard tune` gives the encoder a head for labels."""
     run = make_masked_run(tmp_path / "corpus")
     finished = fit(run, tmp_path / "whole")
@@ -254,7 +255,12 @@ def test_masked_patches_then_labels(tmp_path: Path) -> None:
     assert set(finished.best_scores) == {"loss"}
     assert "does not label images" in run_command("label", str(tmp_path / "whole"), "x.png").errors
     images, out = write_folders(tmp_path), tmp_path / "tuned"
-    result = run_command("tune", str(tmp_path / "whole"), "--images", str(images), "--out", str(out), "--updates", "3")
+    _print_next_steps(finished)
+    _, command = capsys.readouterr().out.splitlines()
+    assert command.startswith("Use it: regard ")
+    names = {"LABELLED": str(images), "TUNED": str(out)}
+    arguments = [names.get(word, word) for word in command.removeprefix("Use it: regard ").split()]
+    result = run_command(*arguments, "--updates", "3")
     assert result.code == 0, result.errors
     assert "Head: a new one for the 2 labels" in result.output
     pretrained, tuned = (read_model(folder) for folder in (tmp_path / "whole", out))

@@ -40,7 +40,7 @@ regard train --resume my-model
 regard train --source train.en --target train.de --out my-model --ranks 4
 regard train --source train.en --target train.de --dry-run
 """
-USES = {  # by task: the command that runs the model, a text for it, and the options of `regard evaluate`
+USES = {  # by task: the command that uses the model, a text or options for it, and the options of `regard evaluate`
     "translate": ("translate", "...", "--source TEST --reference TEST"),
     "continue": ("generate", "...", "--text TEST"),
     "fill": ("fill", "... ___ ...", "--text TEST"),
@@ -48,6 +48,7 @@ USES = {  # by task: the command that runs the model, a text for it, and the opt
     "tag": ("label", "...", "--data TEST"),
     "embed": ("embed", "...", "--data TEST"),
     "images": ("label", "IMAGE", "--images TEST"),
+    "masked_patches": ("tune", "--images LABELLED --out TUNED", None),
     "pixels": ("generate", "--out IMAGES", "--images TEST"),
     "sounds": ("label", "SOUND.wav", "--sounds TEST"),
     "transcribe": ("transcribe", "SOUND.wav", "--sounds TEST"),
@@ -195,8 +196,10 @@ def _print_next_steps(finished: "Finished") -> None:
         model = codec.MODEL_FILES.load(folder / "best" / "model.toml")
         media = {"patches": "images", "mel": "sounds"}
         task = media.get(model.source.kind, model.task) if model.family == "encoder_only" else model.task
+        task = "masked_patches" if task == "images" and model.task == "fill" else task
         task = "pixels" if model.family == "decoder_only" and model.raster is not None else task
         if task in USES:
             command, text, test_data = USES[task]
             typer.echo(f"Use it: regard {command} {folder} " + (text if text.startswith("--") else f'"{text}"'))
-            typer.echo(f"Measure it: regard evaluate {folder} {test_data}")
+            if test_data is not None:
+                typer.echo(f"Measure it: regard evaluate {folder} {test_data}")
