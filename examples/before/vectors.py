@@ -41,7 +41,7 @@ def train_vectors(text: str, task: str, options: Options, folder: Path) -> tuple
                  "batch_tokens": 8192, "max_length": 512},
         "tokenizer": {"kind": "word", "vocabulary": vocabulary},
         "model": to_dict(model),
-        "train": {"updates": updates, "update_tokens": 8192, "save_every": updates, "precision": "bfloat16",
+        "train": {"updates": updates, "update_tokens": 8192, "save_every": updates,
                   "average": 1, "ema": 0.0, "label_smoothing": 0.0,
                   "schedule": {"kind": "linear", "peak": 0.005, "warmup": 50}},
         "validation": {"every": updates, "samples": 0},
