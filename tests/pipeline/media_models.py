@@ -19,6 +19,7 @@ from tests.pipeline.factories import make_tokenizer, make_tokenizers, perturb
 RATE = 8000
 _STACK = {"layers": 2, "attention.heads": 2, "feedforward.hidden": 32}
 _ENCODER = {"width": 16, **{f"encoder.{name}": value for name, value in _STACK.items()}}
+_DECODER = {f"decoder.{name}": value for name, value in _STACK.items()} | {"decoder.cross.heads": 2}
 _SOUND = {"source.bins": 8, "source.rate": RATE}
 
 
@@ -41,14 +42,19 @@ def write_sound_model(folder: Path, *, fill: float | None = None, **changes: Any
 
 def write_transcription_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
     """Write a model that transcribes sounds of 8,000 samples per second."""
-    decoder = {f"decoder.{name}": value for name, value in _STACK.items()} | {"decoder.cross.heads": 2}
-    sizes = _ENCODER | decoder | _SOUND | {"target.vocabulary": make_tokenizer().size}
+    sizes = _ENCODER | _DECODER | _SOUND | {"target.vocabulary": make_tokenizer().size}
     return _write(folder, "speech-to-text", sizes | changes, fill)
+
+
+def write_captioning_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
+    """Write a model that captions grey images of 8 x 12 pixels, 2 x 3 patches."""
+    sizes = {"source.size": [8, 12], "encoder.position.length": 6, "target.vocabulary": make_tokenizer().size}
+    return _write(folder, "image-to-text", _ENCODER | _DECODER | sizes | changes, fill)
 
 
 def _write(folder: Path, preset: str, changes: dict[str, Any], fill: float | None) -> Path:
     settings = codec.preset(preset, changes)
-    tokenizers = make_tokenizers() if settings.task == "transcribe" else None
+    tokenizers = None if settings.family == "encoder_only" else make_tokenizers()
     model = perturb(build(settings, seed=1), 1)
     if fill is not None:
         list(model.head.parameters())[-1].data.fill_(fill)

@@ -29,6 +29,7 @@ from tests.pipeline.media_models import (
     make_huge_wav,
     make_png,
     make_wav,
+    write_captioning_model,
     write_image_model,
     write_sound_model,
     write_transcription_model,
@@ -241,7 +242,9 @@ def test_flac_without_its_package_is_refused(media_server: RunningServer, monkey
         assert "needs the package 'soundfile'" in response.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("write", [write_image_model, write_sound_model, write_transcription_model])
+@pytest.mark.parametrize(
+    "write", [write_image_model, write_sound_model, write_transcription_model, write_captioning_model]
+)
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_damaged_model_is_not_served(tmp_path: Path, write: Callable[..., Path], value: float) -> None:
     with pytest.raises(RegardError, match="not numbers"):

@@ -1,4 +1,4 @@
-// Label or transcribe: choose or drop a file, or write a text; the answer stands beside it.
+// Label, transcribe or caption: choose or drop a file, or write a text; the answer stands beside it.
 
 import { fill, h } from "../dom.ts";
 import { request, type Model } from "./api.ts";
@@ -27,6 +27,14 @@ export function makeTranscriber(model: Model): Node[] {
   return makeView(model, "Transcript", async (content) => {
     const answer = await (await request("v1/audio/transcriptions", makeForm(model, content as File))).json();
     return [document.createTextNode(answer.text)];
+  });
+}
+
+/** Return the view of a model that captions images. */
+export function makeCaptioner(model: Model): Node[] {
+  return makeView(model, "Caption", async (content) => {
+    const { data } = await (await request("caption", makeForm(model, content as File))).json();
+    return [document.createTextNode(data[0].text)];
   });
 }
 

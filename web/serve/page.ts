@@ -1,10 +1,10 @@
-// The page at `/` of `regard serve`: translate, continue, label or transcribe with the models of this server.
+// The page at `/` of `regard serve`: translate, continue, label, transcribe or caption with the models of this server.
 
 import { fill, h, select } from "../dom.ts";
 import { makeGenerator } from "../generator.ts";
 import { nameLanguage } from "../languages.ts";
 import { request, stream, type Model } from "./api.ts";
-import { makeLabeller, makeTranscriber } from "./media.ts";
+import { makeCaptioner, makeLabeller, makeTranscriber } from "./media.ts";
 import { makeTranslator } from "./translator.ts";
 
 const title = h("h1", {}, "Regard");
@@ -42,11 +42,13 @@ const VIEWS: Record<string, (model: Model) => Node[]> = {
   classify: makeLabeller,
   tag: makeLabeller,
   transcribe: makeTranscriber,
+  caption: makeCaptioner,
 };
 const TITLES: Record<string, string> = {
   continue: "Continue a text",
   tag: "Tag words",
   transcribe: "Transcribe a sound",
+  caption: "Caption an image",
 };
 
 function show(models: Model[], id: string): void {

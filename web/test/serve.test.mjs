@@ -252,18 +252,21 @@ test("a language model continues a text, and stops", async () => {
   assert.deepEqual(problems, []);
 });
 
-test("a chosen image gets its labels, a chosen sound its transcript, and a wrong file an explanation", async () => {
+test("a chosen image gets labels or a caption, a chosen sound its transcript, and a wrong file an explanation", async () => {
   await openPage();
   await page.getByLabel("Model").selectOption("shapes");
   await page.waitForSelector("#file");
   const choose = (name, content) => page.setInputFiles("#file", { name, mimeType: "", buffer: content });
   await choose("dot.bmp", DOT);
   await page.waitForSelector(".labels");
-  const form = new FormData();
-  form.append("model", "shapes");
-  form.append("file", new Blob([DOT]));
-  const answer = await fetch(`${url}classify`, { method: "POST", body: form, headers: { authorization } });
-  const { probabilities } = (await answer.json()).data[0];
+  const send = async (path, model) => {
+    const form = new FormData();
+    form.append("model", model);
+    form.append("file", new Blob([DOT]));
+    const answer = await fetch(url + path, { method: "POST", body: form, headers: { authorization } });
+    return (await answer.json()).data[0];
+  };
+  const { probabilities } = await send("classify", "shapes");
   const expected = Object.entries(probabilities).sort((a, b) => b[1] - a[1]);
   const cells = await page.locator(".labels tr").allTextContents();
   assert.deepEqual(
@@ -272,6 +275,12 @@ test("a chosen image gets its labels, a chosen sound its transcript, and a wrong
   );
   assert.equal(await page.locator(".preview img").evaluate((image) => image.naturalWidth), 1);
   assert.equal(await page.locator(".output img").count(), 0);
+  await page.getByLabel("Model").selectOption("captions");
+  assert.equal(await page.locator("h1").textContent(), "Caption an image");
+  await choose("dot.bmp", DOT);
+  await page.waitForFunction(() => /\d s$/.test(document.querySelector("main > p").textContent));
+  assert.equal(await output().textContent(), (await send("caption", "captions")).text);
+  assert.equal(await page.locator(".preview img").count(), 1);
   await page.getByLabel("Model").selectOption("speech");
   await choose("silence.wav", makeWav(8000, 2400));
   await page.waitForFunction(() => /\d s$/.test(document.querySelector("main > p").textContent));

@@ -14,7 +14,7 @@ from tests.pipeline.factories import (
     make_tokenizers,
     make_translator_settings,
 )
-from tests.pipeline.media_models import write_image_model, write_transcription_model
+from tests.pipeline.media_models import write_captioning_model, write_image_model, write_transcription_model
 
 from regard.cli import main
 from regard.models.build import build
@@ -52,7 +52,9 @@ def run() -> None:
     (folder / "keys.txt").write_text(f"page {hash_key(KEY)}\n")
     write_image_model(folder / "shapes", **{"head.labels": ["a", "b", "<img src=x onerror=alert(1)>"]})
     write_transcription_model(folder / "speech")
-    models = [f"en-de={folder / 'translator'}", *(str(folder / name) for name in ("writer", "shapes", "speech"))]
+    write_captioning_model(folder / "captions")
+    names = ("writer", "shapes", "speech", "captions")
+    models = [f"en-de={folder / 'translator'}", *(str(folder / name) for name in names)]
     sys.argv = ["regard", "serve", *models, "--port", port, "--keys", str(folder / "keys.txt")]
     main()
 

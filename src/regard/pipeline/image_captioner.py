@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from os import PathLike
 from typing import overload
@@ -102,7 +103,7 @@ class ImageCaptioner(Pipeline):
         generator = make_generator(seed, self.device)
         results: list[GeneratedText] = []
         batch_size = max(1, BATCH_ROWS // search.rows_per_text)
-        with self._decoder.prepared(), torch.inference_mode():
+        with self.prepared(), torch.inference_mode():
             for start in range(0, len(sequence), batch_size):
                 pixels = np.stack([load_patches(image, self.patches) for image in sequence[start : start + batch_size]])
                 inputs = self.make_search_input(pixels, max_length, generator)
@@ -112,6 +113,10 @@ class ImageCaptioner(Pipeline):
                 ]
                 report(len(pixels))
         return results[0] if is_single else results
+
+    def prepared(self) -> AbstractContextManager[None]:
+        """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
+        return self._decoder.prepared()
 
     def make_search_input(
         self, pixels: NDArray[np.uint8], max_length: int | None, generator: torch.Generator

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from regard.base.version import __version__
-from regard.serve import classify, libretranslate, openai, page, transcriptions
+from regard.serve import captions, classify, libretranslate, openai, page, transcriptions
 from regard.serve.disconnect import App, Message, Receive, Scope, Send
 from regard.serve.security import Guard
 from regard.serve.settings import LOCAL_NAMES, ServeSettings, read_keys
@@ -21,6 +21,7 @@ from regard.serve.stream import make_error
 
 logger = logging.getLogger("regard.serve")
 DIRECT_ROUTES = frozenset({"/translate"})
+MEDIA_ROUTES = (captions.ROUTE, classify.ROUTE, transcriptions.ROUTE)  # their bodies have images or sounds
 DESCRIPTION = "Models trained with Regard. LibreTranslate's and OpenAI's clients work unchanged."
 
 
@@ -43,6 +44,7 @@ def make_app(settings: ServeSettings, state: ServerState | None = None) -> App:
     app.include_router(translation := libretranslate.make_router(state))
     app.include_router(openai.make_router(state))
     app.include_router(transcriptions.make_router(state))
+    app.include_router(captions.make_router(state))
     app.include_router(classify.make_router(state))
     _add_operations(app, state)
     app.add_exception_handler(StarletteHTTPException, _answer_http_error)
@@ -54,11 +56,8 @@ def make_app(settings: ServeSettings, state: ServerState | None = None) -> App:
         hosts=LOCAL_NAMES | {settings.host, *settings.hosts},
         open_routes=frozenset(settings.open_routes),
         body_bytes=settings.limits.body_bytes,
-        upload_bytes={
-            "/translate_file": settings.limits.file_bytes,
-            classify.ROUTE: settings.limits.media_bytes,
-            transcriptions.ROUTE: settings.limits.media_bytes,
-        },
+        upload_bytes={"/translate_file": settings.limits.file_bytes}
+        | dict.fromkeys(MEDIA_ROUTES, settings.limits.media_bytes),
         requests_per_minute=settings.requests_per_minute,
         refuse=lambda reason: state.metrics.refused.labels(reason).inc(),
     )

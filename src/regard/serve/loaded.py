@@ -63,15 +63,14 @@ def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> Lo
         engine = "torch"
         logger.info("PyTorch runs %s: CTranslate2 cannot change adapters", folder)
     pipeline = load(folder, engine=engine, adapters=adapters)
-    if isinstance(pipeline, ImageGenerator | ImageCaptioner):
-        verb = "generate" if isinstance(pipeline, ImageGenerator) else "caption"
-        what = f"The server has no route for models that {verb} images."
-        raise RegardError(what, where=str(folder), fix=f"Use `regard {verb}`, or regard.load in Python.")
+    if isinstance(pipeline, ImageGenerator):
+        what, fix = "The server has no route for models that generate images.", "Use `regard generate`."
+        raise RegardError(what, where=str(folder), fix=fix)
     if isinstance(pipeline, FillMask):
         pipeline = load(folder, task="embed", adapters=adapters)
     path, prepared = find_model(folder), ExitStack()
     embedder = _make_embedder(pipeline, path)
-    if isinstance(pipeline, Translator | TextGenerator | Transcriber):
+    if isinstance(pipeline, Translator | TextGenerator | Transcriber | ImageCaptioner):
         prepared.enter_context(pipeline.prepared())
     _warm_up(pipeline)
     if embedder is not None:
@@ -97,9 +96,13 @@ def _warm_up(pipeline: AnyPipeline) -> None:
     elif isinstance(pipeline, Classifier):
         texts = list(WARM_UP_TEXTS)
         pipeline.tag(texts) if pipeline.settings.task == "tag" else pipeline.classify(texts)
-    elif isinstance(pipeline, ImageClassifier):
+    elif isinstance(pipeline, ImageClassifier | ImageCaptioner):
         patch, channels = pipeline.patches.patch, pipeline.patches.channels
-        pipeline.classify(np.zeros((patch, patch, channels), np.uint8))
+        black = np.zeros((patch, patch, channels), np.uint8)
+        if isinstance(pipeline, ImageCaptioner):
+            pipeline.caption(black, max_length=2)
+        else:
+            pipeline.classify(black)
     elif isinstance(pipeline, SoundClassifier | Transcriber):
         silence = np.zeros(max(1, (pipeline.mel.rate or 0) // 4), np.int16)
         if isinstance(pipeline, Transcriber):

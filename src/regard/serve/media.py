@@ -8,6 +8,7 @@ from regard.config.sources import Images
 from regard.data.example import Image, Sound
 from regard.data.readers.images import decode_image
 from regard.data.readers.sounds import decode_sound
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import AnyPipeline
 from regard.pipeline.sound_classifier import SoundClassifier
@@ -15,7 +16,8 @@ from regard.pipeline.sound_input import check_rate
 from regard.pipeline.transcriber import Transcriber
 from regard.serve.settings import Limits
 
-MediaPipeline = ImageClassifier | SoundClassifier | Transcriber
+ImagePipeline = ImageCaptioner | ImageClassifier
+MediaPipeline = ImagePipeline | SoundClassifier | Transcriber
 Media = Image | Sound
 
 
@@ -28,7 +30,7 @@ def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: Li
     Raises:
         RegardError: The content is no such file, damaged, too large, or has another sample rate than the model reads.
     """
-    if isinstance(pipeline, ImageClassifier):
+    if isinstance(pipeline, ImagePipeline):
         patches = pipeline.patches
         target = Images(path=where, size=patches.size, channels=1 if patches.channels == 1 else 3)
         media: Media = decode_image(content, target, where, max_pixels=limits.pixels)
@@ -44,7 +46,7 @@ def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: Li
 
 def count_vectors(pipeline: MediaPipeline, media: Media) -> int:
     """Return how many vectors an image or a sound becomes."""
-    if isinstance(pipeline, ImageClassifier):
+    if isinstance(pipeline, ImagePipeline):
         assert isinstance(media, Image)  # noqa: S101 - `decode_media` made it
         return pipeline.patches.count_vectors(media.height, media.width)
     assert isinstance(media, Sound)  # noqa: S101 - `decode_media` made it
@@ -53,7 +55,7 @@ def count_vectors(pipeline: MediaPipeline, media: Media) -> int:
 
 def describe_input(pipeline: AnyPipeline) -> dict[str, Any]:
     """Return what a model reads, for `/v1/models`: text, or the images or sounds that it was trained with."""
-    if isinstance(pipeline, ImageClassifier):
+    if isinstance(pipeline, ImagePipeline):
         return {"kind": "image", "size": pipeline.patches.size, "channels": pipeline.patches.channels}
     if isinstance(pipeline, SoundClassifier | Transcriber):
         return {"kind": "sound", "rate": pipeline.mel.rate}

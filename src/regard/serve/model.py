@@ -13,6 +13,7 @@ from regard.pipeline.classifier import Classifier, Label, TaggedText
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import AnyPipeline
 from regard.pipeline.results import GeneratedText, Translation
@@ -43,6 +44,7 @@ ROUTES = {
     ImageClassifier.kind: "Use /classify with images.",
     SoundClassifier.kind: "Use /classify with sounds.",
     Transcriber.kind: "Use /v1/audio/transcriptions.",
+    ImageCaptioner.kind: "Use /caption.",
 }
 """What a model of each kind is for."""
 
@@ -308,6 +310,8 @@ class ServedModel:
             return pipeline.classify(items)
         if isinstance(pipeline, Transcriber):
             return pipeline.transcribe(items, key.search, n_best=key.n_best)
+        if isinstance(pipeline, ImageCaptioner):
+            return pipeline.caption(items, key.search, n_best=key.n_best)
         return self._run_texts(key, items)
 
     def _run_texts(self, key: Options, items: list[_EncodedRequest]) -> Sequence[Result]:

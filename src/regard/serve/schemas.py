@@ -104,17 +104,25 @@ class ClassifyFiles(_Request):
     model: str | None = None
 
 
-class TranscriptionRequest(_Request):
-    """`POST /v1/audio/transcriptions`: the fields of the form beside the file."""
+class MediaSearchRequest(_Request):
+    """The fields of a form whose files become texts, by beam search."""
 
     model: str | None = None
+    beam_size: int | None = Field(None, ge=1)
+    alternatives: int = Field(0, ge=0)
+
+
+class CaptionRequest(MediaSearchRequest):
+    """`POST /caption`: the fields of the form beside the files."""
+
+
+class TranscriptionRequest(MediaSearchRequest):
+    """`POST /v1/audio/transcriptions`: the fields of the form beside the file; beams and alternatives are Regard's."""
+
     response_format: Literal["json", "text"] = "json"
     temperature: float = Field(0, ge=0, le=1)
     prompt: str = ""
     stream: bool = False
-    # Regard's own:
-    beam_size: int | None = Field(None, ge=1)
-    alternatives: int = Field(0, ge=0)
 
 
 def describe_form(fields: type[BaseModel], *, is_list: bool = False) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 import uvicorn
 
-from regard.serve import classify, transcriptions
-from regard.serve.app import make_app
+from regard.serve.app import MEDIA_ROUTES, make_app
 from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
 from regard.serve.settings import ServeSettings, check_bind
 from regard.serve.state import ServerState
@@ -51,7 +50,7 @@ def make_limits(settings: ServeSettings) -> ConnectionLimits:
     """Return what a connection may take; a body in chunks has more bytes than its content."""
     deadlines, limits = settings.deadlines, settings.limits
     message_bytes, media_bytes = (2 * size + MAX_HEADER_BYTES for size in (limits.file_bytes, limits.media_bytes))
-    media = {route.encode(): media_bytes for route in (classify.ROUTE, transcriptions.ROUTE)}
+    media = {route.encode(): media_bytes for route in MEDIA_ROUTES}
     return ConnectionLimits(deadlines.headers, deadlines.body, message_bytes, media, MAX_CONNECTIONS)
 
 

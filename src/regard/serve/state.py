@@ -12,6 +12,7 @@ from fastapi import HTTPException
 from regard.base.errors import RegardError
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
@@ -29,6 +30,7 @@ QUEUED_ROUTES = {
     b"/v1/completions": (TextGenerator.kind,),
     b"/v1/chat/completions": (TextGenerator.kind,),
     b"/v1/audio/transcriptions": (Transcriber.kind,),
+    b"/caption": (ImageCaptioner.kind,),
     b"/classify": (Classifier.kind, ImageClassifier.kind, SoundClassifier.kind),
 }
 

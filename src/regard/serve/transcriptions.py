@@ -7,15 +7,13 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from regard.data.example import Sound
 from regard.pipeline.results import GeneratedText
-from regard.pipeline.search import Beam
 from regard.pipeline.transcriber import Transcriber
 from regard.serve.media import Media
-from regard.serve.model import Options
+from regard.serve.media_search import make_options
 from regard.serve.schemas import TranscriptionRequest, describe_form
 from regard.serve.state import ServerState, answer_errors, check
 
 ROUTE = "/v1/audio/transcriptions"
-DEFAULT_BEAM = 5
 
 
 def make_router(state: ServerState) -> APIRouter:
@@ -34,14 +32,12 @@ def make_router(state: ServerState) -> APIRouter:
             fields = upload.read_fields(TranscriptionRequest)
             if len(upload.files) > 1:
                 raise HTTPException(422, "One sound at a time can be transcribed.")
-            _check_fields(state, fields)
+            _check_fields(fields)
             name = fields.model or None
             served = state.find(name, Transcriber.kind)
             transcriber = check(lambda: served.require_kind(Transcriber))
+            options = make_options(fields, state.settings.limits, served.find_adapter(name))
             media = await state.uploads.decode(transcriber, upload.files)
-        n_best = fields.alternatives + 1
-        search = Beam(max(fields.beam_size or DEFAULT_BEAM, n_best))
-        options = Options(search, n_best, adapter=served.find_adapter(name))
         (result,) = await answer_errors(served.run_media(options, media))
         if fields.response_format == "text":
             return PlainTextResponse(f"{result.text}\n")
@@ -50,15 +46,8 @@ def make_router(state: ServerState) -> APIRouter:
     return router
 
 
-def _check_fields(state: ServerState, fields: TranscriptionRequest) -> None:
+def _check_fields(fields: TranscriptionRequest) -> None:
     """Refuse what these models cannot do: an answer without it would not be what the client asked for."""
-    limits = state.settings.limits
-    for name, value, limit in (
-        ("beams", fields.beam_size or 1, limits.beam_size),
-        ("alternatives", fields.alternatives + 1, limits.n),
-    ):
-        if value > limit:
-            raise HTTPException(422, f"A request may have {limit:,} {name}, this one has {value:,}.")
     for name, is_given in (
         ("temperature", fields.temperature > 0),
         ("prompt", bool(fields.prompt)),

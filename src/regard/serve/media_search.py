@@ -1,0 +1,23 @@
+"""What the routes that turn files into texts share: the search that a form asks for, within the limits."""
+
+from fastapi import HTTPException
+
+from regard.pipeline.search import Beam
+from regard.serve.model import Options
+from regard.serve.schemas import MediaSearchRequest
+from regard.serve.settings import Limits
+
+DEFAULT_BEAM = 5
+
+
+def make_options(fields: MediaSearchRequest, limits: Limits, adapter: str | None) -> Options:
+    """Return the options of a beam search with the alternatives of a form.
+
+    Raises:
+        HTTPException: 422: more beams or alternatives than a request may have.
+    """
+    n_best = fields.alternatives + 1
+    for name, value, limit in (("beams", fields.beam_size or 1, limits.beam_size), ("alternatives", n_best, limits.n)):
+        if value > limit:
+            raise HTTPException(422, f"A request may have {limit:,} {name}, this one has {value:,}.")
+    return Options(Beam(max(fields.beam_size or DEFAULT_BEAM, n_best)), n_best, adapter=adapter)
