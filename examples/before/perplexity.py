@@ -36,14 +36,19 @@ def measure_words(options: Options) -> list[list[str]]:
         [word for line in options.read_lines(f"wikitext2/wiki.{part}.tokens") for word in [*line.split(), "<eos>"]]
         for part in ("train", "test")
     ]
-    (train, test), vocabulary = encode(texts)
     rows = []
     for n in WORD_ORDERS:
-        start = time.process_time()
-        logprobs = NgramModel.fit(train, n, len(vocabulary)).logprobs(test)
-        value = perplexity(-float(logprobs.sum()), len(test))
-        rows.append([f"{n}-grams", f"{value:.1f}", f"{time.process_time() - start:.1f}"])
+        value, seconds = fit_ngrams(*texts, n)
+        rows.append([f"{n}-grams", f"{value:.1f}", f"{seconds:.1f}"])
     return rows
+
+
+def fit_ngrams(train: Sequence[str], test: Sequence[str], n: int) -> tuple[float, float]:
+    """Return the perplexity per word of n-grams on a test text, and their CPU-seconds."""
+    (train_ids, test_ids), vocabulary = encode([train, test])
+    start = time.process_time()
+    logprobs = NgramModel.fit(train_ids, n, len(vocabulary)).logprobs(test_ids)
+    return perplexity(-float(logprobs.sum()), len(test)), time.process_time() - start
 
 
 def measure_characters(train: str, test: str) -> tuple[list[float], NgramModel, list[str]]:

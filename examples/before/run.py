@@ -30,6 +30,7 @@ PARTS = {
     "data": "quality by the size of the corpus",
     "positions": "position encodings that the lectures reject, and longer texts than in training",
     "perplexity": "n-grams, an LSTM and a Transformer as language models",
+    "words": "an LSTM and a Transformer on the words of WikiText-2, beside n-grams",
     "vectors": "word2vec: neighbours and analogies",
     "alignments": "alignment error rates and attention pictures of a GRU and a Transformer (--model NAME=FOLDER)",
     "ablations": "a Transformer without residual connections, and without norms",

@@ -1,7 +1,7 @@
 """Parameter groups, optimizers, and an optimizer state that safetensors can store.
 
-    matrices    weights of nn.Linear and of           weight decay; Muon orthogonalizes the updates of the nn.Linear
-                attention scores                      weights inside layers
+    matrices    weights of nn.Linear, recurrent       weight decay; Muon orthogonalizes the updates of the nn.Linear
+                cells and attention scores            and recurrent weights inside layers
     tables      embeddings, positions                 no decay: a rare token's row has no gradient in most updates,
                                                       so decay alone would shrink it to zero
     vectors     biases, norms                         no decay: pulling a norm's scale to zero disables its layer
@@ -30,7 +30,7 @@ NamedParameters = dict[str, nn.Parameter]
 class ParameterGroups:
     """The trainable parameters, each in exactly one group."""
 
-    layers: NamedParameters  # the weights of nn.Linear inside the layers
+    layers: NamedParameters  # the weights of nn.Linear and of recurrent cells inside the layers
     matrices: NamedParameters  # all other matrices
     no_decay: NamedParameters  # tables and vectors
 
@@ -38,13 +38,13 @@ class ParameterGroups:
 def group_parameters(model: nn.Module) -> ParameterGroups:
     """Group the parameters of a model; frozen ones are skipped."""
     tables = _parameter_ids(module for module in model.modules() if isinstance(module, nn.Embedding | Position))
-    linears = _parameter_ids(
+    maps = _parameter_ids(
         module
         for stack in model.modules()
         if isinstance(stack, Stack)
         for layer in stack.layers
         for module in layer.modules()
-        if isinstance(module, nn.Linear)
+        if isinstance(module, nn.Linear | nn.RNNBase)
     )
     groups = ParameterGroups({}, {}, {})
     for name, parameter in model.named_parameters():
@@ -52,7 +52,7 @@ def group_parameters(model: nn.Module) -> ParameterGroups:
             continue
         if parameter.dim() < 2 or id(parameter) in tables:
             groups.no_decay[name] = parameter
-        elif id(parameter) in linears:
+        elif id(parameter) in maps:
             groups.layers[name] = parameter
         else:
             groups.matrices[name] = parameter
@@ -173,6 +173,9 @@ def make_optimizers(
             groups_of_adafactor = _make_param_groups((decayed, decay), (not_decayed, 0.0), scales=scales)
             optimizers = [torch.optim.Adafactor(groups_of_adafactor, lr=0.0)]
         case config.Muon(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
+            if not groups.layers:
+                what = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
+                raise RegardError(what, fix="Set train.optimizer.kind to 'adamw'.")
             muon = torch.optim.Muon(
                 _make_param_groups((groups.layers, decay), scales=scales),
                 lr=0.0,

@@ -1,0 +1,59 @@
+"""Words of WikiText-2: an LSTM and a Transformer of about equal size beside n-grams.
+
+Texts are as in the part `perplexity`: one end-of-line token per line, all 33,278 words of the training part, so that
+no word of the test part is unknown and perplexities per word can be compared with published ones.
+"""
+
+from examples.before.models import recurrent_language_model, transformer_language_model
+from examples.before.options import Options
+from examples.before.perplexity import fit_ngrams
+from examples.before.report import Chart, Report
+from examples.before.training import Training, train_language_model
+
+from regard.measure.likelihood import perplexity
+
+NAMES = {"<unk>": "[unk]"}  # WikiText's word for rare words; the tokenizer keeps <unk> for itself
+LINE_END = "[eos]"
+WINDOW = 128  # tokens that a network sees at most
+
+
+def read_words(options: Options, part: str) -> list[str]:
+    """Return the words of a part of WikiText-2, with an end at every line."""
+    lines = options.read_lines(f"wikitext2/wiki.{part}.tokens")
+    return [NAMES.get(word, word) for line in lines for word in [*line.split(), LINE_END]]
+
+
+def run(options: Options) -> Report:
+    """Train both networks, count n-grams, and compare them on the test part."""
+    train, test = (read_words(options, part) for part in ("train", "test"))
+    width, updates = (16, 3) if options.small else (256, 900)
+    networks = {
+        "LSTM": recurrent_language_model(width, "lstm", layers=2),
+        "Transformer": transformer_language_model(width, layers=2),
+    }
+    settings = {"train.optimizer": {"kind": "muon"}}
+    training = Training(
+        updates, 2048, peak=0.005, vocabulary=len(set(train)) + 8, tokenizer="word", max_length=WINDOW, save_every=100,
+        settings=settings,
+    )  # fmt: skip
+    rows, lines = [], {}
+    for n in (2, 5):
+        value, seconds = fit_ngrams(train, test, n)
+        rows.append([f"{n}-grams", "", f"{value:.1f}", f"{seconds / 60:.1f}"])
+        lines[f"{n}-grams"] = [value] * 2
+    for name, model in networks.items():
+        with options.run_folder(f"words-{name.lower()}") as folder:
+            trained = train_language_model(folder, " ".join(train), " ".join(test), model, training)
+        value = perplexity(trained.validation_loss() * (len(test) + 1), len(test))  # a loss for each word, and for eos
+        rows.append([name, f"{trained.parameters / 1e6:.1f} M", f"{value:.1f}", f"{trained.seconds / 60:.1f}"])
+        lines[name] = [value] * 2
+    epochs = updates * training.update_tokens / len(train)
+    return Report(
+        "Words: networks beside n-grams",
+        f"Test perplexity per word of WikiText-2, {len(set(train)):,} words, one end-of-line token per line. The "
+        f"networks have width {width} and two layers, tied embeddings, Muon, {updates:,} updates of 2,048 tokens "
+        f"({epochs:.1f} epochs), and read windows of {WINDOW} tokens: the first word of a window has no context.",
+        ["model", "parameters", "perplexity", "CPU-minutes"],
+        rows,
+        Chart("", "perplexity", [0, 1], lines),
+    )
