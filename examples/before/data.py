@@ -6,14 +6,14 @@ from pathlib import Path
 from examples.before.models import recurrent_translator, transformer_translator
 from examples.before.options import Options
 from examples.before.report import Chart, Report
-from examples.before.training import Training, train_translator
+from examples.before.training import MUON, Training, train_translator
 
 from regard.measure.bleu_chrf import bleu
 
 
 def run(options: Options) -> Report:
     """Train both on growing parts of Multi30k."""
-    counts, tests, updates = ([20, 60], 1, 3) if options.small else ([1000, 5000, 29_000], 500, 1500)
+    counts, tests, updates = ([20, 60], 1, 3) if options.small else ([1000, 5000, 29_000], 500, 600)
     names = ("train", "test_2016_flickr")
     train, test = (
         list(zip(*(options.read_lines(f"multi30k/{name}.{side}") for side in ("en", "de")), strict=True))
@@ -26,7 +26,7 @@ def run(options: Options) -> Report:
         for count in counts:
             dropout = {f"{stack}.dropout": {"embedding": 0.2, "sublayer": 0.2} for stack in ("encoder", "decoder")}
             width = 16 if options.small else 128
-            training = Training(updates, 2048, peak=0.003, vocabulary=300 if options.small else 4000)
+            training = Training(updates, 2048, 0.005, 300 if options.small else 4000, settings=MUON)
             with tempfile.TemporaryDirectory() as folder:
                 model = (
                     transformer_translator(width, changes=dropout)

@@ -32,13 +32,13 @@ def encode(texts: Sequence[Sequence[str]]) -> tuple[list[np.ndarray], list[str]]
 
 def measure_words(options: Options) -> list[list[str]]:
     """Return perplexities of n-grams of words on WikiText-2, with one <eos> per line."""
-    texts = [
+    train, test = (
         [word for line in options.read_lines(f"wikitext2/wiki.{part}.tokens") for word in [*line.split(), "<eos>"]]
         for part in ("train", "test")
-    ]
+    )
     rows = []
     for n in WORD_ORDERS:
-        value, seconds = fit_ngrams(*texts, n)
+        value, seconds = fit_ngrams(train, test, n)
         rows.append([f"{n}-grams", f"{value:.1f}", f"{seconds:.1f}"])
     return rows
 

@@ -8,23 +8,24 @@ from examples.before.models import recurrent_translator
 from examples.before.options import Options
 from examples.before.report import Chart, Report
 from examples.before.tatoeba import read_pairs
-from examples.before.training import Training, train_translator
+from examples.before.training import MUON, Training, train_translator
 
 from regard.measure.bleu_chrf import chrf
 
+PEAK = 0.01  # of Muon, as in the part `translation`
 SCORES = ("scaled_dot", "dot", "general", "concat", "additive", None)
 
 
 def run(options: Options) -> Report:
     """Train a GRU with each score, and one without attention, on the same pairs."""
-    count, tests, width, updates = (60, 1, 16, 3) if options.small else (10_000, 500, 128, 1200)
+    count, tests, width, updates = (60, 1, 16, 3) if options.small else (10_000, 500, 128, 300)
     train, test = read_pairs(options, count, tests)
     dropout = {f"{stack}.dropout": {"embedding": 0.2, "sublayer": 0.2} for stack in ("encoder", "decoder")}
     rows, losses = [], {}
     for score in SCORES[-2:] if options.small else SCORES:
         results = []
         for seed in range(1, 1 + options.seeds):
-            training = Training(updates, 2048, peak=0.003, vocabulary=300 if options.small else 3000, seed=seed)
+            training = Training(updates, 2048, PEAK, 300 if options.small else 3000, seed=seed, settings=MUON)
             with tempfile.TemporaryDirectory() as folder:
                 model = recurrent_translator(width, score, changes=dropout)
                 trained = train_translator(Path(folder), train, test, model, training)

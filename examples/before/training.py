@@ -25,6 +25,7 @@ from regard.train.resolve import resolve_run
 from regard.train.trainer import Trainer
 
 Pairs = Sequence[tuple[str, str]]
+MUON: Mapping[str, Any] = {"train.optimizer": {"kind": "muon"}}  # settings: learns in far fewer updates than AdamW
 Change = Callable[[AnyNetwork], None]  # of a new model, before it is trained
 
 

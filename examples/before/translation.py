@@ -1,11 +1,11 @@
-"""Translation with and without attention: GRU encoder-decoders of equal size on Multi30k."""
+"""Translation with and without attention: GRU encoder-decoders on Multi30k, and a Transformer of equal size."""
 
 import gzip
 
-from examples.before.models import recurrent_translator
+from examples.before.models import recurrent_translator, transformer_translator
 from examples.before.options import Options
 from examples.before.report import Chart, Report
-from examples.before.training import Trained, Training, train_translator
+from examples.before.training import MUON, Trained, Training, train_translator
 
 from regard.measure.bleu_chrf import bleu
 from regard.measure.bootstrap import paired_bootstrap
@@ -13,8 +13,9 @@ from regard.measure.bootstrap import paired_bootstrap
 BUCKETS = ((1, 9), (10, 13), (14, 18), (19, 99))  # words of the source
 UPDATES = 1500
 PEAK = 0.01  # the loss of the validation pairs after 150 updates: AdamW 0.002 5.23, 0.01 4.32; Muon 0.01 3.46
-SETTINGS = {"train.label_smoothing": 0.1, "train.optimizer": {"kind": "muon"}}
+SETTINGS = {"train.label_smoothing": 0.1, **MUON}
 ATTENTION, FIXED, FIXED_LONGER = "additive attention", "fixed vector, equal updates", "fixed vector, equal CPU time"
+TRANSFORMER = "Transformer, equal updates"
 
 
 def run(options: Options) -> Report:
@@ -29,14 +30,17 @@ def run(options: Options) -> Report:
     sources, references = ([pair[side] for pair in test] for side in (0, 1))
     dropout = {f"{stack}.dropout": {"embedding": 0.2, "sublayer": 0.2} for stack in ("encoder", "decoder")}
     results: dict[str, tuple[Trained, list[str], int]] = {}
-    for name in (ATTENTION, FIXED, FIXED_LONGER):
+    for name in (ATTENTION, FIXED, FIXED_LONGER, TRANSFORMER):
         updates = 3 if options.small else UPDATES
         if name == FIXED_LONGER:
             updates = round(updates * results[ATTENTION][0].seconds / results[FIXED][0].seconds)
         training = Training(updates, 2048, PEAK, vocabulary, save_every=500, settings=SETTINGS)
         file_name = name.replace(",", "").replace(" ", "-")
         with options.run_folder(file_name) as folder:
-            model = recurrent_translator(width, "additive" if name == ATTENTION else None, changes=dropout)
+            if name == TRANSFORMER:
+                model = transformer_translator(3 * width // 4, changes=dropout)  # as many weights as the others
+            else:
+                model = recurrent_translator(width, "additive" if name == ATTENTION else None, changes=dropout)
             trained = train_translator(folder, train, valid, model, training)
         outputs = trained.translate(sources, beam=1 if options.small else 4)
         results[name] = trained, outputs, updates
@@ -62,9 +66,9 @@ def run(options: Options) -> Report:
             notes.append(f"Attention against {name}: {gain.difference:+.2f} BLEU ({span}; paired bootstrap).")
     return Report(
         "Translation: with and without attention",
-        "GRU encoder-decoders on Multi30k en-de (lower-cased, tokenised), updates of 2,048 tokens; BLEU of test2016 "
-        "with a beam of 4, in all and by the words of the source. The translations are in `translation/`. "
-        + " ".join(notes),
+        "GRU encoder-decoders and a Transformer on Multi30k en-de (lower-cased, tokenised), updates of 2,048 tokens; "
+        "BLEU of test2016 with a beam of 4, in all and by the words of the source. The translations are in "
+        "`translation/`. " + " ".join(notes),
         ["model", "parameters", "updates", "CPU-minutes", "BLEU", *(f"{low} to {high}" for low, high in BUCKETS)],
         rows,
         Chart("words of the source, at least", "BLEU", [low for low, _ in BUCKETS], lines),

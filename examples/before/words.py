@@ -8,7 +8,7 @@ from examples.before.models import recurrent_language_model, transformer_languag
 from examples.before.options import Options
 from examples.before.perplexity import fit_ngrams
 from examples.before.report import Chart, Report
-from examples.before.training import Training, train_language_model
+from examples.before.training import MUON, Training, train_language_model
 
 from regard.measure.likelihood import perplexity
 
@@ -31,10 +31,9 @@ def run(options: Options) -> Report:
         "LSTM": recurrent_language_model(width, "lstm", layers=2),
         "Transformer": transformer_language_model(width, layers=2),
     }
-    settings = {"train.optimizer": {"kind": "muon"}}
     training = Training(
         updates, 2048, peak=0.005, vocabulary=len(set(train)) + 8, tokenizer="word", max_length=WINDOW, save_every=100,
-        settings=settings,
+        settings=MUON,
     )  # fmt: skip
     rows, lines = [], {}
     for n in (2, 5):
