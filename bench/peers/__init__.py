@@ -11,6 +11,7 @@ it. This package contains no code of the peers: `joeynmt`, `hf_trainer`, `marian
 of the installed tool and run it in turns (`turns`) with Regard's (`contest`).
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -69,6 +70,21 @@ def find_marian() -> Path | None:
     configured = os.environ.get("PYMARIAN")
     program = Path(configured) if configured else ENVIRONMENTS / "marian/bin/pymarian"
     return program if program.exists() else None
+
+
+def write_words(pairs: Path, folder: Path, parts: dict[str, int | None]) -> None:
+    """Write pairs of token ids as words (t5 t17), for peers that read text: they train on the same tokens.
+
+    Args:
+        pairs: A file with the ids of a pair on each line, as JSON.
+        folder: Folder of the files, e.g. train.en and train.de.
+        parts: Number of pairs of each part, by its name; None for all.
+    """
+    lines = [json.loads(line) for line in pairs.read_text().splitlines()]
+    for side, language in enumerate(("en", "de")):
+        texts = [" ".join(f"t{token}" for token in pair[side]) for pair in lines]
+        for name, count in parts.items():
+            (folder / f"{name}.{language}").write_text("".join(f"{text}\n" for text in texts[:count]))
 
 
 def restart_in_environment(name: str) -> None:

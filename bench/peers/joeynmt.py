@@ -9,6 +9,7 @@ from typing import Any
 from joeynmt.batch import Batch  # type: ignore[import-not-found]
 from joeynmt.training import TrainManager, train  # type: ignore[import-not-found]
 
+from bench.peers import write_words
 from bench.peers.turns import Turns
 
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
@@ -33,13 +34,7 @@ def _write_corpus(pairs: Path, vocabulary_size: int, folder: Path) -> None:
     (folder / "vocabulary.txt").write_text(
         "\n".join([*SPECIALS, *(f"t{token}" for token in range(vocabulary_size))]) + "\n"
     )
-    sides: tuple[list[str], list[str]] = ([], [])
-    for line in pairs.read_text().splitlines():
-        for ids, side in zip(json.loads(line), sides, strict=True):
-            side.append(" ".join(f"t{token}" for token in ids))
-    for language, side in zip(("en", "de"), sides, strict=True):
-        (folder / f"train.{language}").write_text("\n".join(side) + "\n")
-        (folder / f"dev.{language}").write_text("\n".join(side[:10]) + "\n")
+    write_words(pairs, folder, {"train": None, "dev": 10})
 
 
 def _make_configuration(settings: dict[str, Any], folder: str) -> dict[str, Any]:

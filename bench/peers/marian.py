@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from bench.peers import write_words
+
 UPDATE = re.compile(r"Up\. \d+ .* after ([\d,]+)")
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -62,12 +64,7 @@ def _write_corpus(pairs: Path, vocabulary_size: int, folder: Path) -> None:
     """Write the token ids as words: Marian trains on the same tokens as the others."""
     words = ["</s>", "<unk>", *(f"t{token}" for token in range(vocabulary_size))]
     (folder / "vocabulary.yml").write_text("".join(f'"{word}": {number}\n' for number, word in enumerate(words)))
-    sides: tuple[list[str], list[str]] = ([], [])
-    for line in pairs.read_text().splitlines():
-        for ids, side in zip(json.loads(line), sides, strict=True):
-            side.append(" ".join(f"t{token}" for token in ids))
-    for language, side in zip(("en", "de"), sides, strict=True):
-        (folder / f"train.{language}").write_text("\n".join(side) + "\n")
+    write_words(pairs, folder, {"train": None})
 
 
 def _make_options(settings: dict[str, Any], folder: Path) -> list[str]:
