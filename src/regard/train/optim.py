@@ -22,6 +22,8 @@ from regard.config import training as config
 from regard.nn.positions import Position
 from regard.nn.stack import Stack
 from regard.store.weights import describe_mismatch
+from regard.train.device import prefers_bfloat16
+from regard.train.muon import Float32Muon
 
 NamedParameters = dict[str, nn.Parameter]
 
@@ -176,7 +178,9 @@ def make_optimizers(
             if not groups.layers:
                 what = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
                 raise RegardError(what, fix="Set train.optimizer.kind to 'adamw'.")
-            muon = torch.optim.Muon(
+            device = next(iter(groups.layers.values())).device
+            kind = torch.optim.Muon if prefers_bfloat16(str(device)) else Float32Muon
+            muon = kind(
                 _make_param_groups((groups.layers, decay), scales=scales),
                 lr=0.0,
                 momentum=momentum,
