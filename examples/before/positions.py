@@ -14,7 +14,7 @@ from examples.before.models import transformer_translator
 from examples.before.options import Options
 from examples.before.report import Chart, Report
 from examples.before.tatoeba import read_pairs
-from examples.before.training import Change, Pairs, Trained, Training, train_translator
+from examples.before.training import MUON, Change, Pairs, Trained, Training, train_translator
 from torch import Tensor, nn
 
 from regard.base.errors import ShapeError
@@ -124,12 +124,12 @@ def compute_loss(trained: Trained, pairs: Pairs) -> float:
 
 def run(options: Options) -> Report:
     """Train a Transformer with each kind on single pairs; test it on single, double and fourfold ones."""
-    count, tests, width, updates = (60, 8, 16, 3) if options.small else (10_000, 400, 64, 800)
+    count, tests, width, updates = (60, 8, 16, 3) if options.small else (10_000, 400, 64, 400)
     train, test = read_pairs(options, count, tests)
     longest = max(len(pair[0].split()) for pair in train)
     rows, lines = [], {}
     for kind in REJECTED if options.small else KINDS:
-        training = Training(updates, 2048, peak=0.003, vocabulary=300 if options.small else 3000)
+        training = Training(updates, 2048, 0.005, 300 if options.small else 3000, settings=MUON)
         named = kind if kind not in REJECTED else "sinusoidal" if kind == "normalised" else "none"
         position = {"kind": named} | ({"length": 128} if named == "learned" else {})
         changes = {f"{stack}.position": position for stack in ("encoder", "decoder")}

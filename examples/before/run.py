@@ -6,7 +6,7 @@
 
 Every part is a module of this folder with a function `run(options) -> Report`. All parts train with Regard's own
 trainer, data order, searches and metrics; only the models differ. `--data` has one folder per corpus, as their
-archives do: `multi30k`, `tatoeba_deen`, `tinyshakespeare`, `wikitext2`, `books_en`, `align_gold`.
+archives do: `multi30k`, `europarl_deen`, `tatoeba_deen`, `tinyshakespeare`, `wikitext2`, `books_en`, `align_gold`.
 """
 
 import argparse
@@ -26,6 +26,7 @@ PARTS = {
     "gradients": "how far back the gradient of a loss reaches",
     "speed": "seconds of a training step and of a decoding step, by length",
     "translation": "BLEU of a GRU with attention and with a fixed vector, in all and by length",
+    "long_sentences": "the same on Europarl, whose sentences are longer",
     "scores": "five attention scores of a recurrent translator",
     "data": "quality by the size of the corpus",
     "positions": "position encodings that the lectures reject, and longer texts than in training",

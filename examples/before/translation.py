@@ -1,6 +1,8 @@
-"""Translation with and without attention: GRU encoder-decoders on Multi30k, and a Transformer of equal size."""
+"""Translation with and without attention: GRU encoder-decoders, and a Transformer of equal size."""
 
 import gzip
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from examples.before.models import recurrent_translator, transformer_translator
 from examples.before.options import Options
@@ -10,33 +12,62 @@ from examples.before.training import MUON, Trained, Training, train_translator
 from regard.measure.bleu_chrf import bleu
 from regard.measure.bootstrap import paired_bootstrap
 
-BUCKETS = ((1, 9), (10, 13), (14, 18), (19, 99))  # words of the source
-UPDATES = 1500
 PEAK = 0.01  # the loss of the validation pairs after 150 updates: AdamW 0.002 5.23, 0.01 4.32; Muon 0.01 3.46
 SETTINGS = {"train.label_smoothing": 0.1, **MUON}
 ATTENTION, FIXED, FIXED_LONGER = "additive attention", "fixed vector, equal updates", "fixed vector, equal CPU time"
 TRANSFORMER = "Transformer, equal updates"
 
 
+class Corpus(NamedTuple):
+    """Sentence pairs, English to German, and how they are learned."""
+
+    name: str
+    """The folder of the translations, and the beginning of the models' names."""
+    title: str
+    description: str
+    files: tuple[str, str, str]
+    """Of the training, validation and test pairs, without the language."""
+    updates: int
+    buckets: Sequence[tuple[int, int]]
+    """Lengths of the source in words, first and last."""
+    pairs: int | None = None
+    """Training pairs that are read; None for all."""
+
+
+MULTI30K = Corpus(
+    "translation",
+    "Translation: with and without attention",
+    "Multi30k en-de (lower-cased, tokenised), updates of 2,048 tokens; BLEU of test2016",
+    ("multi30k/tok/train.lc.norm.tok", "multi30k/tok/val.lc.norm.tok", "multi30k/tok/test_2016_flickr.lc.norm.tok"),
+    updates=1500,
+    buckets=((1, 9), (10, 13), (14, 18), (19, 99)),
+)
+
+
 def run(options: Options) -> Report:
-    """Train all; BLEU of test2016, by length too, and paired bootstraps."""
+    """Train all on Multi30k; BLEU of test2016, by length too, and paired bootstraps."""
+    return compare(options, MULTI30K, (ATTENTION, FIXED, FIXED_LONGER, TRANSFORMER))
+
+
+def compare(options: Options, corpus: Corpus, names: Sequence[str]) -> Report:
+    """Train models on a corpus; BLEU of its test pairs, by length too, and paired bootstraps."""
     width, vocabulary = (16, 300) if options.small else (256, 5500)
     train, valid, test = (
-        list(zip(*(options.read_lines(f"multi30k/tok/{name}.tok.{side}") for side in ("en", "de")), strict=True))
-        for name in ("train.lc.norm", "val.lc.norm", "test_2016_flickr.lc.norm")
+        list(zip(*(options.read_lines(f"{file}.{side}", corpus.pairs) for side in ("en", "de")), strict=True))
+        for file in corpus.files
     )
     if options.small:
         train, valid, test = train[:60], valid[:8], test[:8]
     sources, references = ([pair[side] for pair in test] for side in (0, 1))
     dropout = {f"{stack}.dropout": {"embedding": 0.2, "sublayer": 0.2} for stack in ("encoder", "decoder")}
     results: dict[str, tuple[Trained, list[str], int]] = {}
-    for name in (ATTENTION, FIXED, FIXED_LONGER, TRANSFORMER):
-        updates = 3 if options.small else UPDATES
+    for name in names:
+        updates = 3 if options.small else corpus.updates
         if name == FIXED_LONGER:
             updates = round(updates * results[ATTENTION][0].seconds / results[FIXED][0].seconds)
         training = Training(updates, 2048, PEAK, vocabulary, save_every=500, settings=SETTINGS)
         file_name = name.replace(",", "").replace(" ", "-")
-        with options.run_folder(file_name) as folder:
+        with options.run_folder(f"{corpus.name}-{file_name}") as folder:
             if name == TRANSFORMER:
                 model = transformer_translator(3 * width // 4, changes=dropout)  # as many weights as the others
             else:
@@ -44,14 +75,14 @@ def run(options: Options) -> Report:
             trained = train_translator(folder, train, valid, model, training)
         outputs = trained.translate(sources, beam=1 if options.small else 4)
         results[name] = trained, outputs, updates
-        hypotheses = options.out / "translation" / f"{file_name}.de.gz"
+        hypotheses = options.out / corpus.name / f"{file_name}.de.gz"
         hypotheses.parent.mkdir(parents=True, exist_ok=True)
         text = "".join(f"{output}\n" for output in outputs)
         hypotheses.write_bytes(gzip.compress(text.encode(), mtime=0))
     rows, lines, notes = [], {}, []
     attention = results[ATTENTION][1]
     for name, (trained, outputs, updates) in results.items():
-        lines[name] = [_score_bucket(outputs, test, *bucket) for bucket in BUCKETS]
+        lines[name] = [_score_bucket(outputs, test, *bucket) for bucket in corpus.buckets]
         total = f"{bleu(outputs, references).value:.2f}"
         shape = [
             f"{trained.parameters / 1e6:.2f} M",
@@ -65,13 +96,19 @@ def run(options: Options) -> Report:
             span = f"95 % of the samples between {gain.low:+.2f} and {gain.high:+.2f}, p = {gain.p:.3f}"
             notes.append(f"Attention against {name}: {gain.difference:+.2f} BLEU ({span}; paired bootstrap).")
     return Report(
-        "Translation: with and without attention",
-        "GRU encoder-decoders and a Transformer on Multi30k en-de (lower-cased, tokenised), updates of 2,048 tokens; "
-        "BLEU of test2016 with a beam of 4, in all and by the words of the source. The translations are in "
-        "`translation/`. " + " ".join(notes),
-        ["model", "parameters", "updates", "CPU-minutes", "BLEU", *(f"{low} to {high}" for low, high in BUCKETS)],
+        corpus.title,
+        f"GRU encoder-decoders and a Transformer on {corpus.description} with a beam of 4, in all and by the words of "
+        f"the source. The translations are in `{corpus.name}/`. " + " ".join(notes),
+        [
+            "model",
+            "parameters",
+            "updates",
+            "CPU-minutes",
+            "BLEU",
+            *(f"{low} to {high}" for low, high in corpus.buckets),
+        ],
         rows,
-        Chart("words of the source, at least", "BLEU", [low for low, _ in BUCKETS], lines),
+        Chart("words of the source, at least", "BLEU", [low for low, _ in corpus.buckets], lines),
     )
 
 
