@@ -7,19 +7,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch.nn.functional import cross_entropy, pad
 
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import MODEL_FILES, RUN_FILES
-from regard.config.run import Images
+from regard.config.run import Images, Lines
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.images import CaptionImages
 from regard.data.example import CorpusError
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.search import Beam
+from regard.store.export_folder import hash_of_weights
+from regard.store.model_folder import WEIGHTS, find_model, read_model
 from regard.store.run_folder import RunFolder
+from regard.store.weights import get_weights
 from regard.train.auto.configure import configure
 from regard.train.autotune import seconds_per_update, synthetic_batch
 from regard.train.batches import make_loader, make_task
@@ -27,6 +31,7 @@ from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
 from regard.train.objective import Objective
 from tests.commands import run_command
+from tests.pipeline.media_models import write_image_model, write_transcription_model
 from tests.train.runs import compute_fingerprints, make_small_run, write_captions, write_corpus
 
 LONGER: dict[str, Any] = {"train.updates": 60, "train.update_tokens": 128, "validation.every": 20, "train.average": 1}
@@ -74,10 +79,6 @@ def test_images_become_captions(tmp_path: Path) -> None:
     errors = run_command("label", out, files[0]).errors
     assert "This is a captioning model" in errors
     assert "regard caption" in errors
-    assert "no images beside the text" in run_command("look", out, files[0]).errors
-    assert (
-        "captions images cannot be tuned yet" in run_command("tune", out, "--images", str(table), "--out", "t").errors
-    )
 
 
 def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:
@@ -94,6 +95,105 @@ def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:
     assert "60 images with captions of 13 characters: preset image-to-text" in output
     assert "not mirrored: a caption may say left or right" in output
     assert f'regard caption {out} "IMAGE.png"' in output
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A captioner in the folder `parent`, beside its corpus."""
+    folder = tmp_path_factory.mktemp("captioner")
+    changes = {"model.encoder.layers": 2, "model.decoder.layers": 2}
+    fit(make_small_run("caption", write_corpus(folder / "corpus", 60), LONGER | changes), folder / "parent")
+    return folder / "parent"
+
+
+def write_new_captions(parent: Path, table: Path) -> list[tuple[str, str]]:
+    """Write a table with the images of the parent and other captions; return files and captions."""
+    old = parent.parent / "corpus" / "captions.tsv"
+    rows = [line.split("\t") for line in old.read_text().splitlines()]
+    new = {"a bright sky": "a bright light", "dark over light": "dark over dark"}
+    captions = [(str(old.parent / file), new[text]) for file, text in rows]
+    table.write_text("file\tcaption\n" + "".join(f"{file}\t{text}\n" for file, text in captions))
+    return captions
+
+
+@pytest.mark.parametrize(
+    ("way", "updates"), [((), 60), (("--layers", "1"), 12), (("--lora", "4"), 12)], ids=["full", "layers", "lora"]
+)
+def test_a_captioner_is_tuned(parent: Path, tmp_path: Path, way: tuple[str, ...], updates: int) -> None:
+    """A tuned model keeps the parent's tokens and writes other captions; its run resumes to the byte."""
+    table, whole, parts = tmp_path / "new.tsv", tmp_path / "whole", tmp_path / "parts"
+    captions = write_new_captions(parent, table)
+    settings: dict[str, Any] = {"train.update_tokens": 128, "data.batch_tokens": 128, "data.max_length": 32}
+    settings |= {"train.schedule.peak": 0.02, "train.ema": 0, "train.average": 1}
+    changes = [argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")]
+    arguments = ("tune", str(parent), "--images", str(table), "--updates", str(updates), *way, *changes)
+    result = run_command(*arguments, "--out", str(whole))
+    assert result.code == 0, result.errors
+    output = " ".join(result.output.split())
+    stored, before = read_model(whole), read_model(parent)
+    assert f"Vocabulary: the {before.tokenizers.target.size} tokens of the parent" in output
+    assert "Images: 8 x 8 pixels, grey. Patches of 4 x 4 pixels: 4 vectors." in output
+    assert "not mirrored: a caption may say left or right" in output
+    run_command(*arguments, "--out", str(parts), "--pause-at", "7")
+    resume(parts)
+    assert compute_fingerprints(parts) == compute_fingerprints(whole)
+    tokenizers = [(find_model(folder) / "tokenizer.json").read_bytes() for folder in (whole, parent)]
+    assert tokenizers[0] == tokenizers[1]
+    assert stored.settings.source == before.settings.source, "mean and deviation of the parent"  # type: ignore[union-attr]
+    changed = {
+        name
+        for name, tensor in get_weights(before.model).items()
+        if not torch.equal(tensor, get_weights(stored.model)[name])
+    }
+    if way == ("--layers", "1"):
+        assert all(".layers.1." in name or "final_norm" in name for name in changed)
+        assert {name.split(".")[0] for name in changed} == {"encoder", "decoder"}
+    elif way:
+        assert all(name.endswith("weight") and (".attention." in name or ".cross." in name) for name in changed)
+    else:
+        assert changed == get_weights(before.model).keys()
+    card, sha256 = (find_model(whole) / "README.md").read_text(), hash_of_weights(find_model(parent), WEIGHTS)
+    assert f"parent: {parent}" in card
+    assert f"sha256 of the parent's weights: {sha256}" in card
+    files = [file for file, _ in captions]
+    texts = [text.text for text in regard.load_image_captioner(whole).caption(files)]
+    if not way:
+        assert sum(text == caption for text, (_, caption) in zip(texts, captions, strict=True)) > 54
+    if "--lora" in way:
+        beside = regard.load(parent, task="caption", adapters={"new": whole})
+        with beside.adapters.active("new"):
+            assert [text.text for text in beside.caption(files)] == texts
+        assert [text.text for text in beside.caption(files)] != texts
+
+
+def test_a_captioner_is_tuned_on_captions_only(parent: Path, tmp_path: Path) -> None:
+    corpus = parent.parent / "corpus"
+    labels = tmp_path / "labels.tsv"
+    rows = [line.split("\t") for line in (corpus / "captions.tsv").read_text().splitlines()]
+    labels.write_text("".join(f"{corpus / file}\t{text[0]}\n" for file, text in rows))
+    with pytest.raises(RegardError, match="The model's task is 'caption', and these images have labels"):
+        configure(Images(path=str(labels)), parent=parent)
+    with pytest.raises(RegardError, match="The model reads images, and this corpus holds text"):
+        configure(Lines(source=str(corpus / "all.en")), parent=parent)
+    with pytest.raises(RegardError, match="The model reads images, and this corpus holds pairs"):
+        configure(Lines(source=str(corpus / "all.en"), target=str(corpus / "all.de")), parent=parent)
+    captions = Images(path=str(corpus / "captions.tsv"), second="text")
+    shapes = write_image_model(tmp_path / "shapes")
+    with pytest.raises(RegardError, match="The model's task is 'classify', and these images have captions"):
+        configure(captions, parent=shapes)
+    speech = write_transcription_model(tmp_path / "speech")
+    with pytest.raises(RegardError, match="The model reads sounds, and this corpus holds images"):
+        configure(captions, parent=speech)
+
+
+def test_a_tuned_captioner_learns_new_tokens(parent: Path, tmp_path: Path) -> None:
+    table, tokens = tmp_path / "new.tsv", tmp_path / "tokens.txt"
+    write_new_captions(parent, table)
+    tokens.write_text("bright light\n")
+    regard.tune(parent, images=table, out=tmp_path / "run", add_tokens=tokens, updates=2)
+    stored, before = read_model(tmp_path / "run"), read_model(parent)
+    assert stored.tokenizers.target.size == before.tokenizers.target.size + 1
+    assert stored.settings.target.vocabulary == stored.tokenizers.target.size  # type: ignore[union-attr]
 
 
 def test_settings_are_chosen_from_captions(tmp_path: Path) -> None:

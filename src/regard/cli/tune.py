@@ -36,6 +36,7 @@ def tune(options: TrainCommandOptions) -> None:
     """Fine-tune a trained model on a corpus: all of its parameters, its last layers, or LoRA adapters.
 
     Pairs continue a translator, or teach a language model to answer prompts; text continues a language model; labels
-    and tags give an encoder a new head. Ctrl-C saves a checkpoint; `regard train --resume` continues the run.
+    and tags give an encoder a new head; files with texts continue a model that captions images or transcribes sounds.
+    Ctrl-C saves a checkpoint; `regard train --resume` continues the run.
     """
     run_training(options)

@@ -157,7 +157,8 @@ def tune(
     """Fine-tune a trained model on a corpus: all of its parameters, its last layers, or LoRA adapters.
 
     The corpus decides what is learned: pairs continue a translator, or teach a language model to answer prompts; text
-    continues a language model; labels and tags give an encoder a new head. `resume` continues an interrupted run.
+    continues a language model; labels and tags give an encoder a new head; files with texts continue a model that
+    captions images or transcribes sounds. `resume` continues an interrupted run.
 
     Args:
         model: The model to start from: a model folder, or a run folder (its best model).

@@ -31,13 +31,18 @@ class CaptionPlan(ImagePlan):
         return "caption"
 
     @property
+    def default_recipe(self) -> Recipe:
+        """The recipe for this number of images and its own preset."""
+        return next(recipe for recipe in RECIPES if self.stats.examples <= recipe.max_size)
+
+    @property
     def recipe(self) -> Recipe:
         """The recipe for this number of images.
 
         Raises:
             RegardError: If the preset writes no captions.
         """
-        recipe = next(recipe for recipe in RECIPES if self.stats.examples <= recipe.max_size)
+        recipe = self.default_recipe
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
         if not isinstance(model, EncoderDecoder) or not isinstance(model.source, Patches):
@@ -64,9 +69,12 @@ class CaptionPlan(ImagePlan):
         return CorpusPlan.vocabulary_size(self, recipe)
 
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+        self._explain_images(reasons)
+        return CorpusPlan._choose_tokenizer(self, recipe, reasons)
+
+    def _explain_images(self, reasons: list[str]) -> None:
         patch = f"{self.patch} x {self.patch} pixels"
         reasons.append(f"{self._describe_images()}. Patches of {patch}: {self.n_vectors} vectors.")
-        return CorpusPlan._choose_tokenizer(self, recipe, reasons)
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
         self._explain_dropout(recipe, reasons)

@@ -25,7 +25,7 @@ from regard.train.auto.corpus_plan import AutoRun, CorpusPlan
 from regard.train.auto.corpus_stats import CorpusStats, collect_stats
 from regard.train.auto.image_gpt_plan import ImageGptPlan
 from regard.train.auto.image_plan import ImagePlan
-from regard.train.auto.image_tuning_plan import ImageTuningPlan
+from regard.train.auto.image_tuning_plan import CaptionTuningPlan, ImageTuningPlan
 from regard.train.auto.minutes import UpdateTimer, configure_for_minutes
 from regard.train.auto.sound_plan import SoundPlan
 from regard.train.auto.sound_tuning_plan import SoundTuningPlan
@@ -88,19 +88,16 @@ def configure(
     if parent is not None:
         changes = {**(changes or {}), "tuning.parent": str(parent)}
         settings = read_parent(parent, changes.get("tuning.extra_layers"))
-        if stats.content != "sounds" and getattr(getattr(settings, "source", None), "kind", "") == "mel":
-            what = f"The model reads sounds, and this corpus holds {stats.content}."
-            raise RegardError(what, fix="Tune it with --sounds.")
-        if stats.content != "images" and settings.family == "encoder_only" and settings.source.kind == "patches":
-            raise RegardError("The model reads images, and this corpus holds text.", fix="Tune it with --images.")
-        if settings.task == "caption":
-            fix = "Train a new one: `regard train --images TABLE --out NEW`."
-            raise RegardError("A model that captions images cannot be tuned yet.", fix=fix)
+        media = {"mel": "sounds", "patches": "images"}.get(getattr(getattr(settings, "source", None), "kind", ""))
+        if media not in (None, stats.content):
+            what = f"The model reads {media}, and this corpus holds {stats.content}."
+            raise RegardError(what, fix=f"Tune it with --{media}.")
         if settings.family == "decoder_only" and settings.raster is not None:
             fix = "Train a new one: `regard train --images FOLDER --preset image-gpt`."
             raise RegardError("A model that generates images cannot be tuned yet.", fix=fix)
         tuning_classes = {"images": ImageTuningPlan, "sounds": SoundTuningPlan}
         tuning_class: type[TuningPlan] = tuning_classes.get(stats.content, TuningPlan)
+        tuning_class = CaptionTuningPlan if plan_class is CaptionPlan else tuning_class
         corpus_plan = tuning_class(sources, tuple(validation), stats, changes, PARENT, check, parent=settings)
     if check is not None and review is not None:
         validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares

@@ -50,9 +50,14 @@ class ImagePlan(CorpusPlan):
         return self.stats.examples
 
     @property
+    def default_recipe(self) -> Recipe:
+        """The recipe for this number of images and its own preset."""
+        return recipe_for_images(self.task, self.stats)
+
+    @property
     def recipe(self) -> Recipe:
         """The recipe for this number of images."""
-        recipe = recipe_for_images(self.task, self.stats)
+        recipe = self.default_recipe
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
         if not isinstance(model, EncoderOnly) or not isinstance(model.source, Patches):

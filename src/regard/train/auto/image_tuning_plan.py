@@ -5,10 +5,11 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel, EncoderOnly, Patches
+from regard.config.model import AnyModel, Patches
 from regard.config.run import RunTokenizer
 from regard.config.toml_file import to_dict
-from regard.train.auto.image_plan import ImagePlan, recipe_for_images
+from regard.train.auto.caption_plan import CaptionPlan
+from regard.train.auto.image_plan import ImagePlan
 from regard.train.auto.recipes import Recipe, TaskKind
 from regard.train.auto.tuning_plan import BASE_RATE, BASE_WIDTH, LORA_FACTOR, MAX_RATE, PARENT, TuningPlan
 
@@ -21,7 +22,7 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
 
     @property
     def task(self) -> TaskKind:
-        """Classification if the images have labels; else masked patches."""
+        """Classification if the images have labels, captions if they have texts; else masked patches."""
         return super(TuningPlan, self).task  # that of images
 
     @property
@@ -31,17 +32,31 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
         Raises:
             RegardError: If the parent reads text.
         """
-        if not isinstance(self.parent, EncoderOnly) or not isinstance(self.parent.source, Patches):
+        source = getattr(self.parent, "source", None)
+        if not isinstance(source, Patches):
             raise RegardError("The model reads text, and this corpus holds images.", fix="Tune a model of images.")
-        return self.parent.source
+        return source
 
     @property
     def recipe(self) -> Recipe:
-        """The hyperparameters for this model, these images and this way of tuning."""
-        recipe = recipe_for_images(self.task, self.stats)
+        """The hyperparameters for this model, these images and this way of tuning.
+
+        Raises:
+            RegardError: If the parent cannot learn the task of these images.
+        """
+        self._check_parent()
         peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / self.parent.width) ** 1.5)
         peak *= LORA_FACTOR if self.tuning.lora is not None else 1
-        return replace(recipe, preset=PARENT, epochs=EPOCHS, peak=float(f"{peak:.2g}"))
+        return replace(self.default_recipe, preset=PARENT, epochs=EPOCHS, peak=float(f"{peak:.2g}"))
+
+    def _check_parent(self) -> None:
+        _ = self.patches  # raises an error if the parent reads no images
+        can_caption, has_captions = self.parent.task == "caption", self.task == "caption"
+        if can_caption != has_captions:
+            has = "captions" if has_captions else "labels" if self.task == "classify" else "no captions"
+            needed = "captions (first line: file, tab, caption)" if can_caption else "labels"
+            what = f"The model's task is '{self.parent.task}', and these images have {has}."
+            raise RegardError(what, fix=f"Give images with {needed}, or tune another model.")
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -71,3 +86,19 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
             what = f"the {len(head['labels'])} labels" if "labels" in head else "the pixels of masked patches"
             reasons.append(f"Head: a new one for {what}, which the parent does not predict.")
         return codec.MODEL_FILES.change(self.parent, changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionTuningPlan(ImageTuningPlan, CaptionPlan):
+    """Statistics of images with captions, the user's requests and the model to tune, from which a run is made."""
+
+    def vocabulary_size(self, recipe: Recipe) -> int:
+        """That of the parent, with the tokens that the run adds."""
+        return TuningPlan.vocabulary_size(self, recipe)
+
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+        self._explain_images(reasons)
+        return TuningPlan._choose_tokenizer(self, recipe, reasons)
+
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+        return TuningPlan._choose_model(self, recipe, vocabulary_size, reasons)
