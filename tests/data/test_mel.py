@@ -63,6 +63,15 @@ def test_short_and_silent_sounds_have_a_spectrogram() -> None:
     assert count_frames(np.array([0, 1, 160, 239]), mel).tolist() == [1, 1, 2, 2]
 
 
+def test_silence_pads_a_sound() -> None:
+    mel = Mel(bins=8, rate=8000, pad_to=50)
+    sound = np.random.default_rng(1).normal(0, 3000, 1234).astype(np.int16)
+    padded = np.concatenate((sound, np.zeros(50 * 80 - 1234, np.int16)))
+    assert np.array_equal(log_mel(sound, mel), log_mel(padded, Mel(bins=8, rate=8000)))
+    assert count_frames(np.array([1, 4000, 8000]), mel).tolist() == [50, 50, 100], "a longer sound stays longer"
+    assert log_mel(np.ones(8000, np.int16), mel).shape == (100, 8)
+
+
 def test_normalisation_is_by_bin() -> None:
     values = np.array([[1.0, 5.0], [3.0, 5.0]], np.float32)
     mel = Mel(bins=2, mean=(2.0, 5.0), deviation=(0.5, 1.0))

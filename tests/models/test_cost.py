@@ -150,6 +150,18 @@ def test_media_and_heads(stem: str) -> None:
     assert count_flops(lambda: model(image).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
 
 
+@pytest.mark.parametrize("stem", ["linear", "convolution"])
+def test_sounds(stem: str) -> None:
+    mel = {"kind": "mel", "bins": 5, "frames": 2, "stem": stem}
+    table = make_settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
+    config = MODEL_FILES.parse(table | {"source": mel, "head": {"kind": "none"}, "task": "embed"})
+    model: nn.Module = build(config, seed=0)
+    expected = cost(config, batch_size=2, source=9)
+    sound = torch.randn(2, 18, 5)
+    assert count_flops(lambda: model(sound)) == expected.forward.total()
+    assert count_flops(lambda: model(sound).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
+
+
 def test_a_prefix_is_read_once() -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3}
     table = make_settings(BASE | {"family": "decoder_only", "score": "additive", "heads": "gqa", "feedforward": "relu"})

@@ -98,10 +98,11 @@ def test_images_are_classified_by_an_encoder() -> None:
 
 
 @torch.no_grad()
-def test_sound_is_transcribed_by_an_encoder_decoder() -> None:
+@pytest.mark.parametrize("stem", ["linear", "convolution"])
+def test_sound_is_transcribed_by_an_encoder_decoder(stem: str) -> None:
     decoder = STACK | {"cross": {"heads": 2}}
     table = {"family": "encoder_decoder", "width": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
-    model = build(MODEL_FILES.parse(table | {"source": MEL, "target": TOKENS}), seed=0).eval()
+    model = build(MODEL_FILES.parse(table | {"source": MEL | {"stem": stem}, "target": TOKENS}), seed=0).eval()
     assert isinstance(model, EncoderDecoder)
     mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])
     valid = torch.arange(7) < torch.tensor([[7], [5]])  # 7 frames fill four vectors, 5 frames three
@@ -110,6 +111,22 @@ def test_sound_is_transcribed_by_an_encoder_decoder() -> None:
     torch.testing.assert_close(batched[1:], alone, atol=CLOSE, rtol=0)
     with pytest.raises(ShapeError, match="4 mel bins"):
         model(mel[..., :4], target)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_a_convolutional_stem_of_sounds_has_the_vectors_of_a_linear_one(frames: int) -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    mel = MEL | {"frames": frames, "stem": "convolution"}
+    config: Any = MODEL_FILES.parse(table | {"source": mel})
+    model: Any = build(config, seed=0)
+    assert model.source.conv1.weight.std() > 0.05
+    for length in range(1, 9):
+        assert model.source(torch.randn(1, length, 5))[0].size(1) == config.source.count_vectors(length)
+    with pytest.raises(ConfigError, match="it would skip others"):
+        MODEL_FILES.parse(table | {"source": mel | {"frames": 4}})
+    with pytest.raises(ConfigError, match=r"pad_to: is 1,000,000 frames of 160 samples"):
+        MODEL_FILES.parse(table | {"source": mel | {"pad_to": 1_000_000, "rate": 16_000}})
 
 
 @torch.no_grad()

@@ -87,6 +87,11 @@ class Mel(Frozen):
     """Mel bins per frame."""
     frames: Size = 2
     """Frames per vector."""
+    stem: Literal["linear", "convolution"] = "linear"
+    """How frames become a vector: `linear` projects those of a group. `convolution` has two convolutions of 3 frames
+    with GELU, the second of stride `frames` (Whisper, Radford et al. 2022)."""
+    pad_to: Annotated[int, Field(gt=0, le=limits.SAMPLES)] | None = None
+    """Frames that every shorter sound is padded to, with silence that the model reads (Whisper: 3,000)."""
     window: Seconds = 0.025
     """Seconds that a frame is computed from."""
     hop: Seconds = 0.01
@@ -120,6 +125,12 @@ class Mel(Frozen):
         if self.rate is not None and (self.window_samples < 2 or self.hop_samples < 1):
             what = f"gives a window of {self.window_samples} and a hop of {self.hop_samples} samples."
             yield Fault(f"{path}.rate", what, "Use a longer window and hop, or more samples per second.")
+        if self.stem == "convolution" and self.frames > 3:
+            what = f"is {self.frames}, but a convolution reads 3 frames: it would skip others."
+            yield Fault(f"{path}.frames", what, "Use 1, 2 or 3.")
+        if self.pad_to is not None and self.pad_to * self.hop_samples > limits.SAMPLES:
+            what = f"is {self.pad_to:,} frames of {self.hop_samples} samples, more than {limits.SAMPLES:,} samples."
+            yield Fault(f"{path}.pad_to", what, "Use shorter sounds.")
 
 
 class Raster(Frozen):

@@ -2,7 +2,8 @@
 
 A sound is mirrored at both ends by half a window. Each frame is the power spectrum of one window, weighted by a Hann
 window; triangular filters sum it into bins that are evenly spaced on the mel scale of Slaney. Of the logarithm to base
-10, values more than 8 below the maximum of the sound are raised to that, and (x + 4) / 4 is near 0.
+10, values more than 8 below the maximum of the sound are raised to that, and (x + 4) / 4 is near 0. Whisper pads every
+sound with silence to 30 seconds first; here `pad_to` does.
 """
 
 from functools import lru_cache
@@ -21,15 +22,17 @@ FloatArray = NDArray[np.float64]
 
 
 def count_frames(samples: NDArray[np.integer], settings: Mel) -> NDArray[np.integer]:
-    """Return the number of frames of sounds, at least one, from their numbers of samples."""
-    return np.maximum(samples // settings.hop_samples, 1)
+    """Return the number of frames of sounds, padding with silence included, from their numbers of samples."""
+    return np.maximum(samples // settings.hop_samples, settings.pad_to or 1)
 
 
 def log_mel(samples: NDArray[np.int16], settings: Mel) -> NDArray[np.float32]:
     """Return the log-mel spectrogram (frames, bins) of a sound of at least one sample."""
     size, hop = settings.window_samples, settings.hop_samples
-    padded = np.pad(samples / FULL_SCALE, size // 2, mode="reflect")
     n_frames = int(count_frames(np.array(samples.size), settings))
+    if settings.pad_to is not None:
+        samples = np.pad(samples, (0, max(0, n_frames * hop - samples.size)))  # silence
+    padded = np.pad(samples / FULL_SCALE, size // 2, mode="reflect")
     windows = sliding_window_view(padded, size)[::hop][:n_frames]  # (frames, size)
     spectrum = np.fft.rfft(windows * _hann(size), axis=-1)
     power = spectrum.real**2 + spectrum.imag**2  # (frames, size / 2 + 1)

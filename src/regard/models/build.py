@@ -21,7 +21,14 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.models.heads import BagHead, ClassHead, IdentityHead, LMHead, MLMHead, PixelHead, TagHead
 from regard.models.init import init_weights
-from regard.models.inputs import ConvolutionInput, MelInput, PatchInput, TokenInput
+from regard.models.inputs import (
+    ConvolutionInput,
+    ConvolutionMelInput,
+    LinearMelInput,
+    MelInput,
+    PatchInput,
+    TokenInput,
+)
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
 from regard.nn.autocast_attention import AutocastCrossAttention, AutocastSelfAttention
 from regard.nn.feedforward import FeedForward
@@ -134,7 +141,11 @@ def _make_media_input(settings: config.Patches | config.Mel, width: int) -> Patc
                 return ConvolutionInput(stem, nn.Linear(width, width), channels, patch, class_token)
             return PatchInput(nn.Linear(channels * patch * patch, width), channels, patch, class_token)
         case config.Mel(bins=bins, frames=frames):
-            return MelInput(nn.Linear(frames * bins, width), bins, frames)
+            if settings.stem == "convolution":
+                conv1 = nn.Conv1d(bins, width, 3, padding=1)
+                conv2 = nn.Conv1d(width, width, 3, stride=frames, padding=1)
+                return ConvolutionMelInput(conv1, conv2, bins, frames)
+            return LinearMelInput(nn.Linear(frames * bins, width), bins, frames)
         case _:
             assert_never(settings)
 

@@ -168,6 +168,8 @@ def _input(settings: config.Input, width: int, vectors: int) -> Parts:
                 return Parts({"input": 2 * vectors * first, "stem": 2 * vectors * (sum(later) + width * width)})
             return Parts({"input": 2 * vectors * channels * patch * patch * width})
         case config.Mel(bins=bins, frames=frames):
+            if settings.stem == "convolution":
+                return Parts({"input": 2 * vectors * frames * 3 * bins * width, "stem": 2 * vectors * 3 * width**2})
             return Parts({"input": 2 * vectors * bins * frames * width})
         case _:
             assert_never(settings)

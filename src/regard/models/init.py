@@ -45,6 +45,10 @@ def init_weights(
         return initializer if draw is None else lambda weight: draw(weight, initializer)
 
     @random
+    def xavier_convolution(weight: Tensor) -> None:
+        nn.init.xavier_uniform_(weight, generator=generator)
+
+    @random
     def xavier(weight: Tensor) -> None:
         if weight.dim() == 3:  # one matrix per head: each has its own fan-in and fan-out
             for matrix in weight:
@@ -59,7 +63,7 @@ def init_weights(
     with torch.no_grad():
         match initial:
             case config.Xavier():
-                _init_modules(model, matrix=xavier, embedding=xavier)
+                _init_modules(model, matrix=xavier, embedding=xavier, convolution=xavier_convolution)
                 _init_uniform_biases(
                     model, lambda bound: random(partial(nn.init.uniform_, a=-bound, b=bound, generator=generator))
                 )
@@ -67,16 +71,22 @@ def init_weights(
                 residuals = {
                     stack: normal(std / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
                 }
-                _init_modules(model, matrix=normal(std), embedding=normal(std), residuals=residuals)
+                weights = normal(std)
+                _init_modules(model, matrix=weights, embedding=weights, convolution=weights, residuals=residuals)
             case config.SmallEmbedding():
                 embedding = normal(1 / math.sqrt(settings.width))
-                _init_modules(model, matrix=xavier, embedding=embedding)
+                _init_modules(model, matrix=xavier, embedding=embedding, convolution=xavier_convolution)
             case _:
                 assert_never(initial)
 
 
 def _init_modules(
-    model: nn.Module, *, matrix: Initializer, embedding: Initializer, residuals: dict[str, Initializer] | None = None
+    model: nn.Module,
+    *,
+    matrix: Initializer,
+    embedding: Initializer,
+    convolution: Initializer,
+    residuals: dict[str, Initializer] | None = None,
 ) -> None:
     """Apply the initialisers to matrices, embeddings and residual projections; norms are reset, biases are zero."""
     residuals = residuals or {}
@@ -90,9 +100,9 @@ def _init_modules(
                 (residuals.get(name.split(".")[0], matrix) if is_residual_output else matrix)(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
-            case nn.Conv2d():
-                matrix(module.weight)
-                assert module.bias is not None  # noqa: S101 - of the stem of images
+            case nn.Conv1d() | nn.Conv2d():
+                convolution(module.weight)
+                assert module.bias is not None  # noqa: S101 - of the stem of images or sounds
                 nn.init.zeros_(module.bias)
             case nn.Embedding():
                 embedding(module.weight)

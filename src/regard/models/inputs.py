@@ -98,11 +98,10 @@ class ConvolutionInput(PatchInput):
 
 
 class MelInput(nn.Module):
-    """Mel spectrogram: groups of `frames` neighbouring frames are flattened and projected."""
+    """Mel spectrogram: each group of `frames` neighbouring frames becomes one vector."""
 
-    def __init__(self, project: nn.Linear, bins: int, frames: int) -> None:
+    def __init__(self, bins: int, frames: int) -> None:
         super().__init__()
-        self.project = project  # frames * bins -> D
         self.bins = bins
         self.frames = frames
 
@@ -113,15 +112,47 @@ class MelInput(nn.Module):
         _reject_types(types)
         if valid is not None:
             mel = mel.masked_fill(~valid[..., None], 0.0)  # padding in a partly valid group must not matter
-        padding = -mel.size(1) % self.frames
-        mel = nn.functional.pad(mel, (0, 0, 0, padding))  # (B, time', bins)
-        x = self.project(mel.unflatten(1, (-1, self.frames)).flatten(2))  # (B, time'/frames, D)
+        x = self.embed(mel, valid)  # (B, time / frames, D)
         if valid is not None:
+            padding = -mel.size(1) % self.frames
             valid = nn.functional.pad(valid, (0, padding)).unflatten(1, (-1, self.frames)).any(dim=-1)
         return x, valid
 
     if TYPE_CHECKING:
         __call__ = forward
+
+    def embed(self, mel: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the vectors: (B, time, bins), where padding is zero, -> (B, time / frames, D)."""
+        raise NotImplementedError
+
+
+class LinearMelInput(MelInput):
+    """Mel spectrogram whose groups of frames are flattened and projected."""
+
+    def __init__(self, project: nn.Linear, bins: int, frames: int) -> None:
+        super().__init__(bins, frames)
+        self.project = project  # frames * bins -> D
+
+    def embed(self, mel: Tensor, valid: Tensor | None) -> Tensor:  # noqa: ARG002 - padding is zero
+        """Project each group of frames."""
+        mel = nn.functional.pad(mel, (0, 0, 0, -mel.size(1) % self.frames))  # (B, time', bins)
+        return self.project(mel.unflatten(1, (-1, self.frames)).flatten(2))  # (B, time'/frames, D)
+
+
+class ConvolutionMelInput(MelInput):
+    """Mel spectrogram behind two convolutions with GELU, the second of stride `frames` (Whisper)."""
+
+    def __init__(self, conv1: nn.Conv1d, conv2: nn.Conv1d, bins: int, frames: int) -> None:
+        super().__init__(bins, frames)
+        self.conv1 = conv1  # bins -> D, stride 1
+        self.conv2 = conv2  # D -> D, stride frames
+
+    def embed(self, mel: Tensor, valid: Tensor | None) -> Tensor:
+        """Convolve over time; padding beside the last valid frame stays zero, as the edge of a sound alone."""
+        x = nn.functional.gelu(self.conv1(mel.transpose(1, 2)))  # (B, D, time)
+        if valid is not None:
+            x = x.masked_fill(~valid[:, None], 0.0)
+        return nn.functional.gelu(self.conv2(x)).transpose(1, 2)  # (B, time / frames, D)
 
 
 Input = TokenInput | PatchInput | MelInput

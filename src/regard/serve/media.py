@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from regard.base.errors import RegardError
 from regard.base.limits import SAMPLES
 from regard.config.sources import Images
 from regard.data.example import Image, Sound
+from regard.data.mel import count_frames
 from regard.data.readers.images import decode_image
 from regard.data.readers.sounds import decode_sound
 from regard.pipeline.image_captioner import ImageCaptioner
@@ -39,8 +42,11 @@ def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: Li
         check_rate(media, pipeline.mel, where)
     vectors = count_vectors(pipeline, media)
     if vectors > limits.tokens:
-        what = f"An image may have {limits.tokens:,} patches, this one has {vectors:,}."
-        raise RegardError(what, fix="Scale it down.")
+        if isinstance(pipeline, ImageClassifier):
+            what = f"An image may have {limits.tokens:,} patches, this one has {vectors:,}."
+            raise RegardError(what, fix="Scale it down.")
+        what = f"The model pads every sound to {vectors:,} vectors; the server allows {limits.tokens:,}."
+        raise RegardError(what, fix="Raise the limit `tokens` of the server.")
     return media
 
 
@@ -50,7 +56,7 @@ def count_vectors(pipeline: MediaPipeline, media: Media) -> int:
         assert isinstance(media, Image)  # noqa: S101 - `decode_media` made it
         return pipeline.patches.count_vectors(media.height, media.width)
     assert isinstance(media, Sound)  # noqa: S101 - `decode_media` made it
-    return pipeline.mel.count_vectors(max(1, len(media) // pipeline.mel.hop_samples))
+    return pipeline.mel.count_vectors(int(count_frames(np.array(len(media)), pipeline.mel)))
 
 
 def describe_input(pipeline: AnyPipeline) -> dict[str, Any]:

@@ -58,12 +58,15 @@ def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
 
 
 def _describe_sounds(run: Run, shards: Shards) -> dict[str, Any]:
-    """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set."""
+    """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set.
+
+    A tuned model keeps those of its parent, also if it has none (Whisper).
+    """
     mel = run.model.source  # type: ignore[union-attr]
     assert isinstance(mel, Mel)  # noqa: S101 - the caller knows
     rate = check_rate(shards, mel)
     changes: dict[str, Any] = {"model.source.rate": rate}
-    if not mel.mean and not mel.deviation:
+    if run.tuning is None and not mel.mean and not mel.deviation:
         mean, deviation = measure_bins(shards, mel.model_copy(update={"rate": rate}))
         changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
     return changes
