@@ -100,6 +100,30 @@ def test_forbidden_phrase_starting_in_prompt_is_not_completed() -> None:
         assert hypothesis.tokens != (2,)
 
 
+def test_forbidden_first_tokens_may_come_later() -> None:
+    first: set[int] = set()
+    later: set[int] = set()
+    prompt = torch.tensor([[BOS, 3]])  # it does not count
+    for seed in range(30):
+        table = TableModel(5, seed)
+        step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden_first=(3, EOS))
+        (text,) = greedy(step, state, prompt, eos=EOS, max_lengths=[6], suppressed=SUPPRESSED)
+        step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden_first=(3, EOS))
+        ((best,),) = beam(step, state, prompt, beam_size=2, eos=EOS, max_lengths=[6], suppressed=SUPPRESSED)
+        for tokens in (text.tokens, best.tokens):
+            first.add(tokens[0])
+            later.update(tokens[1:])
+    assert not first & {3, EOS}
+    assert {3, EOS} <= later
+
+
+def test_a_forced_token_that_may_not_be_first_is_an_error() -> None:
+    table = TableModel(5, 1)
+    step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden_first=[3], forced_prefixes=[(3,)])
+    with pytest.raises(RegardError, match="forced and forbidden"):
+        greedy(step, state, make_prompt(1), eos=EOS, max_lengths=[2], suppressed=SUPPRESSED)
+
+
 def test_forced_prefixes_are_generated_and_scored() -> None:
     table = TableModel(6, 2)
     forced: list[tuple[int, ...]] = [(3, 5), (), (2, 2, 4)]

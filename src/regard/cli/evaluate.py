@@ -172,7 +172,6 @@ def _label(
 def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
     """Score the transcripts of a model or of a file."""
     from regard.pipeline.evaluate import score_transcripts  # imports torch: only when needed
-    from regard.pipeline.search import Beam
     from regard.pipeline.transcriber import Transcriber
 
     options.check_texts("transcripts")
@@ -180,7 +179,7 @@ def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evalua
     if options.folder is not None:
         transcriber = load_as(options.folder, Transcriber)
         with show_progress("transcribing", len(sounds), is_hidden=False) as advance:
-            search = Beam(options.beam, options.length_penalty)
+            search = transcriber.make_search(options.beam, options.length_penalty)
             texts = [result.text for result in transcriber.transcribe(sounds, search, report=advance)]
     _write_lines(options.output, texts)
     evaluation["sounds"] = len(sounds)
@@ -199,7 +198,7 @@ def _evaluate_captions(options: EvaluateOptions, data: EvaluationData, evaluatio
     if options.folder is not None:
         captioner = load_as(options.folder, ImageCaptioner)
         with show_progress("captioning", len(images), is_hidden=False) as advance:
-            search = Beam(options.beam, options.length_penalty)
+            search = Beam(options.beam_size, options.length_penalty)
             texts = [result.text for result in captioner.caption(images, search, report=advance)]
     _write_lines(options.output, texts)
     evaluation["images"] = len(images)
@@ -249,7 +248,7 @@ def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation:
         from regard.pipeline.probes import probe
         from regard.pipeline.search import Beam
 
-        evaluation["probes"] = asdict(probe(translator, data.sources or [], Beam(options.beam), options.into))
+        evaluation["probes"] = asdict(probe(translator, data.sources or [], Beam(options.beam_size), options.into))
 
 
 def _write_lines(output: Path | None, texts: list[str]) -> None:
@@ -328,7 +327,7 @@ def _translate(translator: "Translator", options: EvaluateOptions, data: Evaluat
     with show_progress("translating", len(sources), is_hidden=False) as advance:
         translations = translator.translate(
             sources,
-            Beam(options.beam, options.length_penalty),
+            Beam(options.beam_size, options.length_penalty),
             target_language=options.into,
             report=advance,
         )

@@ -85,7 +85,9 @@ class EvaluateOptions:
     ] = None
     samples: Annotated[int, option("Number of bootstrap resamples.", min=1, panel=COMPARISON_PANEL)] = 1000
     seed: Annotated[int, option("Random seed of the bootstrap resamples.", min=0, panel=COMPARISON_PANEL)] = 12345
-    beam: Annotated[int, option("Beam size; 1 is greedy.", min=1, panel=SEARCH_PANEL)] = 5
+    beam: Annotated[
+        int | None, option("Beam size; 1 is greedy.", min=1, show_default="5, or of the model", panel=SEARCH_PANEL)
+    ] = None
     length_penalty: LengthExponent = 1.0
     window: Window = None
     unconstrained: Unconstrained = False
@@ -150,6 +152,11 @@ class EvaluateOptions:
         for name in (name for name, is_given in options.items() if is_given):
             raise RegardError(f"{name} is not for models that generate images.", fix=f"Leave out {name}.")
         self.check_labels("models that generate images")
+
+    @property
+    def beam_size(self) -> int:
+        """The beam size for models that state none."""
+        return self.beam or 5
 
     @property
     def data_path(self) -> Path | None:

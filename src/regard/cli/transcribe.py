@@ -17,7 +17,10 @@ def transcribe(
     folder: ModelArgument,
     files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="Sound files: .wav or .flac.")] = None,
     input_file: InputFile = None,
-    beam: Annotated[int, option("Beam size; 1 is greedy.", min=1, panel=SEARCH_PANEL)] = 5,
+    beam: Annotated[
+        int | None,
+        option("Beam size; 1 is greedy.", min=1, show_default="5, or of the model", panel=SEARCH_PANEL),
+    ] = None,
     length_penalty: LengthExponent = 1.0,
     n_best: Annotated[int, option("Texts per sound; above 1 prints file, score, text.", min=1, panel=OUTPUT_PANEL)] = 1,
     max_length: Annotated[
@@ -33,12 +36,12 @@ def transcribe(
     Line n of the output is the text of sound n.
     """
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
-    from regard.pipeline.search import Beam
     from regard.pipeline.transcriber import Transcriber
 
     check_paths(files, input_file, None)
     transcriber = load_as(folder, Transcriber)
     lines, _, chunk_size = read_lines(files, input_file)
     for chunk in chunks(lines, chunk_size):
-        texts = transcriber.transcribe(chunk, Beam(beam, length_penalty), n_best=n_best, max_length=max_length)
+        search = transcriber.make_search(beam, length_penalty, n_best)
+        texts = transcriber.transcribe(chunk, search, n_best=n_best, max_length=max_length)
         write_texts(chunk, texts, n_best=n_best, as_json=as_json)

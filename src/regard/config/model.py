@@ -163,6 +163,22 @@ class Model(Consistent):
     """Source and target language, or the languages of the text."""
 
 
+TokenIds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
+
+
+class Generation(Frozen):
+    """How an imported transcription model generates (Whisper): its prompt, tokens to leave out, its default search."""
+
+    prompt: TokenIds = ()
+    """Tokens that the decoder reads after bos, before it generates."""
+    suppressed: TokenIds = ()
+    """Tokens that it never generates."""
+    suppressed_first: TokenIds = ()
+    """Tokens that it does not generate first; a blank text, for example."""
+    beam_size: Size = 1
+    """Beam size, unless another one is chosen; 1 is greedy."""
+
+
 class EncoderDecoder(Model):
     """Encoder-decoder: encodes the source, then generates the target token by token."""
 
@@ -176,6 +192,8 @@ class EncoderDecoder(Model):
     head: LMHead = LMHead()
     max_length_ratio: Annotated[float, Field(gt=0, le=1000)] = 2.0
     """Maximum number of target tokens per source token, an upper bound; training computes it from the corpus."""
+    generation: Generation | None = None
+    """How a transcription is generated; only imported models have it."""
 
     @property
     def target_tokens(self) -> Tokens:
@@ -207,6 +225,22 @@ class EncoderDecoder(Model):
             yield Fault("task", "is 'caption', but the source has no images.", "Use source = {kind = 'patches'}.")
         if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
+        elif self.generation is not None:
+            yield from self._find_generation_faults(self.generation)
+
+    def _find_generation_faults(self, generation: Generation) -> Iterator[Fault]:
+        if self.task != "transcribe":
+            what = f"is set, but the task is '{self.task}': only transcription reads it."
+            yield Fault("generation", what, "Remove it.")
+        size, limit = self.target_tokens.vocabulary, self.decoder.max_positions
+        for name in ("prompt", "suppressed", "suppressed_first"):
+            ids = getattr(generation, name)
+            if max(ids, default=0) >= size:
+                what = f"has the token {max(ids)}, but the vocabulary has {size:,} tokens."
+                yield Fault(f"generation.{name}", what, "Use tokens of the vocabulary.")
+        if limit is not None and len(generation.prompt) + 1 >= limit:
+            what = f"fills all of the decoder's {limit} positions."
+            yield Fault("generation.prompt", what, "Shorten it.")
 
 
 class DecoderOnly(Model):

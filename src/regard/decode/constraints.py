@@ -1,9 +1,9 @@
-"""Forced prefixes and forbidden phrases for every search: a wrapper around the model's `step` enforces them.
+"""Forced prefixes and forbidden tokens for every search: a wrapper around the model's `step` enforces them.
 
-`constrain` wraps a `step` and its `state`. Tokens that would complete a forbidden phrase, and tokens that differ from
-the next token of a forced prefix, get probability 0. Their probability goes to `sink`, a token that the search
-suppresses anyway (for instance padding). So all other tokens keep the model's own probability, and scores stay
-comparable with those of an unconstrained search.
+`constrain` wraps a `step` and its `state`. Tokens that would complete a forbidden phrase, tokens that may not be the
+first, and tokens that differ from the next token of a forced prefix, get probability 0. Their probability goes to
+`sink`, a token that the search suppresses anyway (for instance padding). So all other tokens keep the model's own
+probability, and scores stay comparable with those of an unconstrained search.
 
 Limits: phrases are token sequences, not meanings. Forbidding the tokens of "cat" also forbids "catalogue" if it starts
 with the same tokens. It forbids neither "Cat" nor another tokenization of "cat": give every variant. For phrases that
@@ -53,6 +53,7 @@ def constrain(
     *,
     sink: int,
     forbidden: Sequence[Sequence[int]] = (),
+    forbidden_first: Sequence[int] = (),
     forced_prefixes: Sequence[Sequence[int]] | None = None,
 ) -> tuple[Step[ConstrainedState[S]], ConstrainedState[S]]:
     """Wrap a model so that every search respects the constraints.
@@ -63,6 +64,7 @@ def constrain(
         rows: Number of sequences.
         sink: A token that receives the probability of excluded tokens. The search must suppress it.
         forbidden: Phrases (token ids) that are never completed, not even if they start in the prompt.
+        forbidden_first: Tokens that no sequence starts with, eos included if there is to be a text.
         forced_prefixes: The token ids that each sequence must start with, possibly none. They are generated, and their
             log-probabilities count. None: no prefixes.
 
@@ -72,7 +74,7 @@ def constrain(
     Raises:
         RegardError: The number of prefixes differs from `rows`, or a forced prefix contains a forbidden phrase.
     """
-    trie = PhraseTrie(forbidden)
+    trie, first_tokens = PhraseTrie(forbidden), set(forbidden_first)
     prefixes = (
         [tuple(prefix_tokens) for prefix_tokens in forced_prefixes] if forced_prefixes is not None else [()] * rows
     )
@@ -106,12 +108,13 @@ def constrain(
                 path = constrained_state.node_paths[row]
                 node = trie.step(path[-1] if path else ROOT, token)
                 constrained_state.node_paths[row] = (*path, node)
-                if completing_tokens := trie.completing_tokens(node):
-                    banned_tokens[row, position] = completing_tokens
                 generated_count = len(path) + 1 - constrained_state.prompt_length
+                banned = trie.completing_tokens(node) | (first_tokens if generated_count == 0 else set())
+                if banned:
+                    banned_tokens[row, position] = banned
                 if 0 <= generated_count < len(prefix):
                     forced_tokens[row, position] = prefix[generated_count]
-                    if prefix[generated_count] in completing_tokens:
+                    if prefix[generated_count] in banned:
                         raise _conflict_error(prefix)
         return banned_tokens, forced_tokens
 

@@ -79,6 +79,8 @@ class Generation:
     @property
     def prompt(self) -> list[int]:
         """The tokens that the decoder reads before it generates."""
+        if isinstance(self.pipeline, Transcriber):
+            return self.pipeline.prompt
         return self.ids if isinstance(self.pipeline, TextGenerator) else [self.tokenizer.specials.bos]
 
     def run(self, record: Record | None = None, forced: Sequence[int] = ()) -> Generated:
@@ -92,15 +94,16 @@ class Generation:
         with pipeline.prepared(), torch.inference_mode():
             if isinstance(pipeline, Transcriber):
                 assert self.spectrogram is not None  # noqa: S101 - it is what a transcriber reads
-                inputs = pipeline.make_search_input([self.spectrogram], [self.max_length], generator)
+                inputs = pipeline.make_search_input([self.spectrogram], [self.max_length], generator, record)
             elif isinstance(pipeline, Translator):
                 inputs = pipeline.make_search_input([self.ids], [self.max_length], generator)
             else:
                 inputs = pipeline.make_search_input([self.ids], self.max_length, generator)
-            if record is not None:
+            if record is not None and not isinstance(pipeline, Transcriber):
                 inputs = self._with_record(inputs, record)
             if forced:
-                sink = self.tokenizer.specials.pad
+                suppressed = inputs.suppressed.tolist()
+                sink = suppressed[0] if suppressed else self.tokenizer.specials.pad
                 step, state = constrain(inputs.step, inputs.state, 1, sink=sink, forced_prefixes=[forced])
                 inputs = replace(inputs, step=step, state=state)
             if isinstance(self.search, Sampling):
@@ -130,6 +133,5 @@ class Generation:
 
         if isinstance(self.pipeline, TextGenerator):
             return replace(inputs, step=step)
-        media = self.media
-        source = torch.tensor([self.ids], device=self.pipeline.device) if media is None else media
+        source = torch.tensor([self.ids], device=self.pipeline.device)
         return replace(inputs, step=step, state=model.start(source, capacity=self.max_length, record=record))

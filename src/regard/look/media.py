@@ -15,7 +15,6 @@ from regard.look.reading import Reading, ReadOptions, Sequences, generate_text, 
 from regard.look.replay import Passage
 from regard.pipeline.classifier import Label
 from regard.pipeline.image_classifier import ImageClassifier
-from regard.pipeline.search import Beam
 from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.sound_input import Spectrogram, load_spectrogram, pad_spectrograms
 from regard.pipeline.transcriber import Transcriber
@@ -82,7 +81,7 @@ def _read_label(
 def _transcribe(transcriber: Transcriber, spectrogram: Spectrogram, names: list[str], options: ReadOptions) -> Reading:
     frames = transcriber.check_length(spectrogram)
     max_length = transcriber.resolve_max_length(frames, options.max_length)
-    search = options.search or Beam()
+    search = options.search or transcriber.make_search()
     generation = Generation(transcriber, [], search, max_length, options.seed, options.n_best, spectrogram)
     return generate_text(generation, {"source": _describe_vectors(names)}, "the transcript")
 

@@ -4,15 +4,19 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import overload
+from functools import partial
+from typing import Any, overload
 
 import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import model as settings_of
+from regard.decode.constraints import constrain
+from regard.decode.protocol import State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.nn.record import Record
 from regard.pipeline.encoding import Pipeline, batch_by_length, resolve_max_length
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Beam, Search, SearchInput, make_generator
@@ -20,7 +24,7 @@ from regard.pipeline.sound_input import AnySound, Spectrogram, as_sounds, load_s
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
-DEFAULT_SEARCH = Beam()
+DEFAULT_BEAM = 5
 BATCH_FRAMES = 8192  # padding and beams included
 CHUNK_SOUNDS = 512  # sounds that are loaded and sorted by length at a time
 EXTRA_TOKENS = 20  # added to max_length_ratio * frames: short sounds have proportionally longer texts
@@ -44,13 +48,14 @@ class Transcriber(Pipeline):
         self.tokenizers = tokenizers
         self.settings: settings_of.EncoderDecoder = settings
         self.mel = settings.source
+        self.rules = settings.generation or settings_of.Generation()
         self._decoder = LazyCpuDecoder(model)
 
     @overload
     def transcribe(  # type: ignore[overload-overlap]
         self,
         sounds: AnySound,
-        search: Search = ...,
+        search: Search | None = ...,
         *,
         n_best: int = ...,
         max_length: int | None = ...,
@@ -61,7 +66,7 @@ class Transcriber(Pipeline):
     def transcribe(
         self,
         sounds: Sequence[AnySound],
-        search: Search = ...,
+        search: Search | None = ...,
         *,
         n_best: int = ...,
         max_length: int | None = ...,
@@ -72,7 +77,7 @@ class Transcriber(Pipeline):
     def transcribe(
         self,
         sounds: AnySound | Sequence[AnySound],
-        search: Search = DEFAULT_SEARCH,
+        search: Search | None = None,
         *,
         n_best: int = 1,
         max_length: int | None = None,
@@ -83,7 +88,7 @@ class Transcriber(Pipeline):
 
         Args:
             sounds: .wav or .flac files, or arrays of 16-bit samples at the rate of the training sounds.
-            search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy, default `Beam(5)`.
+            search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy. Default: `make_search()`.
             n_best: Number of hypotheses per sound: the best is the text, the next ones its `alternatives`.
             max_length: Maximum number of tokens, eos included. Default: `max_length_ratio * frames + 20`.
             seed: Random seed of a search that samples.
@@ -96,6 +101,7 @@ class Transcriber(Pipeline):
             RegardError: A sound cannot be read, has another sample rate, or is too long for the model.
         """
         sequence, is_single = as_sounds(sounds)
+        search = search or self.make_search()
         generator = make_generator(seed, self.device)
         results: list[GeneratedText] = []
         with self.prepared(), torch.inference_mode():
@@ -109,27 +115,61 @@ class Transcriber(Pipeline):
                     inputs = self.make_search_input(spectrograms, max_lengths, generator)
                     all_hypotheses = search.find(replace(inputs, n_best=n_best))
                     for index, hypotheses in zip(indices, all_hypotheses, strict=True):
-                        texts[index] = make_result(
+                        result = make_result(
                             GeneratedText, hypotheses, self.tokenizers.target, n_best, should_rerank=search.reranks
                         )
+                        texts[index] = _strip(result)
                     report(len(indices))
                 results += [texts[index] for index in range(len(chunk))]
         return results[0] if is_single else results
+
+    def make_search(self, beam_size: int | None = None, length_penalty: float = 1.0, n_best: int = 1) -> Beam:
+        """Return a beam search of this size, but at least `n_best`; by default 5, or that of an imported model.
+
+        That of an imported model stops once as many texts have ended as the beam is wide. To go on would favour long
+        repetitions: Whisper is almost certain of the next token of one, and the score is a mean.
+        """
+        if self.settings.generation is None:
+            return Beam(max(beam_size or DEFAULT_BEAM, n_best), length_penalty)
+        beam_size = max(beam_size or self.rules.beam_size, n_best)
+        return Beam(beam_size, length_penalty, stop_after=beam_size)
 
     def prepared(self) -> AbstractContextManager[None]:
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared()
 
     def make_search_input(
-        self, spectrograms: list[Spectrogram], max_lengths: list[int], generator: torch.Generator
+        self,
+        spectrograms: list[Spectrogram],
+        max_lengths: list[int],
+        generator: torch.Generator,
+        record: Record | None = None,
     ) -> SearchInput:
-        """Encode sounds and return the input of a search over their texts."""
-        specials = self.tokenizers.target.specials
+        """Encode sounds and return the input of a search over their texts.
+
+        Args:
+            spectrograms: The sounds.
+            max_lengths: Maximum number of tokens of each.
+            generator: Random numbers of searches that sample.
+            record: Records or changes the attention of every step; None: the fast path.
+        """
+        specials, rules = self.tokenizers.target.specials, self.rules
         source, valid = pad_spectrograms(spectrograms, self.device)
-        state = self.model.start(source, valid, capacity=max(max_lengths))
-        prompt = torch.full((len(spectrograms), 1), specials.bos, device=self.device)
-        suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
-        return SearchInput(self._decoder.step, state, prompt, specials.eos, max_lengths, suppressed, generator)
+        rows, capacity = len(spectrograms), max(max_lengths) + len(rules.prompt)
+        state: State = self.model.start(source, valid, capacity=capacity, record=record)
+        step: Step[Any] = self._decoder.step if record is None else partial(self.model.step, record=record)
+        suppressed_ids = sorted({*specials.not_text, *rules.suppressed})
+        if rules.suppressed_first:
+            sink = suppressed_ids[0] if suppressed_ids else specials.bos
+            step, state = constrain(step, state, rows, sink=sink, forbidden_first=rules.suppressed_first)
+        prompt = torch.tensor([self.prompt], device=self.device).expand(rows, -1)
+        suppressed = torch.tensor(suppressed_ids, dtype=torch.long, device=self.device)
+        return SearchInput(step, state, prompt, specials.eos, max_lengths, suppressed, generator)
+
+    @property
+    def prompt(self) -> list[int]:
+        """The tokens that the decoder reads before it generates."""
+        return [self.tokenizers.target.specials.bos, *self.rules.prompt]
 
     def check_length(self, spectrogram: Spectrogram) -> int:
         """Return the number of frames; raises RegardError if the model has learned fewer positions."""
@@ -145,8 +185,15 @@ class Transcriber(Pipeline):
     def resolve_max_length(self, frames: int, max_length: int | None) -> int:
         """Return the maximum number of tokens of a sound (see `transcribe`)."""
         default = math.ceil(self.settings.max_length_ratio * frames) + EXTRA_TOKENS
-        return resolve_max_length(max_length, default, self.settings.decoder.max_positions)
+        limit = self.settings.decoder.max_positions
+        return resolve_max_length(max_length, default, None if limit is None else limit - len(self.rules.prompt))
 
     def _describe_input(self) -> str:
         size = pluralize(self.tokenizers.target.size, "token")
         return f"sounds of {self.mel.rate or 'any number of'} samples per second, {size}"
+
+
+def _strip(result: GeneratedText) -> GeneratedText:
+    """Remove space around a text: the first token of Whisper begins with one."""
+    alternatives = tuple(_strip(alternative) for alternative in result.alternatives)
+    return replace(result, text=result.text.strip(), alternatives=alternatives)

@@ -42,7 +42,7 @@ def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: Li
         check_rate(media, pipeline.mel, where)
     vectors = count_vectors(pipeline, media)
     if vectors > limits.tokens:
-        if isinstance(pipeline, ImageClassifier):
+        if isinstance(pipeline, ImagePipeline):
             what = f"An image may have {limits.tokens:,} patches, this one has {vectors:,}."
             raise RegardError(what, fix="Scale it down.")
         what = f"The model pads every sound to {vectors:,} vectors; the server allows {limits.tokens:,}."

@@ -73,7 +73,9 @@ def make_task(
         media = media.model_copy(update={"rate": check_rate(shards, media)})
         if tokenizers is None:
             return shards, ClassifySounds(media, augmentation, run.data.seed)
-        return shards, Transcribe(media, augmentation, run.data.seed, tokenizers.target.specials)
+        generation = getattr(run.model, "generation", None)
+        prompt = () if generation is None else generation.prompt
+        return shards, Transcribe(media, augmentation, run.data.seed, tokenizers.target.specials, prompt)
     assert tokenizers is not None  # noqa: S101 - only models of images and sounds have none
     assert kind != "transcribe"  # noqa: S101 - the settings refuse it without sounds
     assert kind != "caption"  # noqa: S101 - the settings refuse it without images

@@ -1,5 +1,6 @@
 """Sounds in batches: spectrograms of any length, masked at random as a function of keys."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,28 @@ def test_texts_are_the_labels_of_speech(corpus: Corpus, tmp_path: Path) -> None:
     assert [text for _, text in sorted(texts)] == [line.split("\t")[1] for line in lines]
     assert {tuple(row.shape)[1] for _, row in sounds} == {8}
     del corpus
+
+
+def test_a_prompt_before_the_text_has_no_label(corpus: Corpus, tmp_path: Path) -> None:
+    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevel()))
+    shards = prepare_in_memory(
+        Corpus([Sounds(path=str(tmp_path / "speech.tsv"), second="text")]), tokenizers, Defects()
+    )
+    specials, settings = tokenizers.target.specials, OrderSettings(seed=1, max_tokens=64, max_length=16)
+    plain = {row[0]: row[1:] for row in _iter_rows(Loader(shards, Transcribe(MEL, None, 1, specials), settings))}
+    task = Transcribe(MEL, None, 1, specials, prompt=(1, 2))
+    for sample, labels, target in _iter_rows(Loader(shards, task, settings)):
+        n_labels = sum(label != IGNORE_INDEX for label in plain[sample][0])
+        assert labels[: 2 + n_labels] == [IGNORE_INDEX, IGNORE_INDEX, *plain[sample][0][:n_labels]]
+        assert target[: 2 + n_labels] == [specials.bos, 1, 2, *plain[sample][1][1:n_labels]]
+    assert np.array_equal(task.row_lengths(np.array([[800], [4]])), [[10], [7]])
+    del corpus
+
+
+def _iter_rows(loader: Loader) -> Iterator[tuple[int, list[int], list[int]]]:
+    for batch in loader.iter_epoch(0):
+        assert batch.target is not None
+        yield from zip(batch.samples.tolist(), batch.labels.tolist(), batch.target.tolist(), strict=True)
 
 
 def test_equal_sounds_are_held_out_together(corpus: Corpus) -> None:

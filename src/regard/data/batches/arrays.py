@@ -1,5 +1,6 @@
 """NumPy arrays that a task reads (`StoredSamples`) and returns (`BatchArrays`), and helpers to build rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,15 +81,19 @@ def select_first_stream(lengths: NDArray[np.integer]) -> BoolArray:
 
 
 def shift_target(
-    records: StoredSamples, tokens: NDArray[np.integer], specials: SpecialIds
+    records: StoredSamples, tokens: NDArray[np.integer], specials: SpecialIds, prompt: Sequence[int] = ()
 ) -> tuple[IntArray, IntArray]:
-    """Return the labels, text + [eos], and the decoder's input, [bos] + text, of the texts of the second stream."""
-    lengths = records.lengths[1]
+    """Return the labels, text + [eos], and the decoder's input, [bos] + text, of the texts of the second stream.
+
+    With a prompt the decoder's input is [bos] + prompt + text; no label belongs to the prompt.
+    """
+    first = len(prompt)  # column of the first label
+    lengths = records.lengths[1] + first
     width = records.padded_width(int(lengths.max()) + 1)
-    labels = scatter(tokens, range_mask(0, lengths, width), IGNORE_INDEX)
+    labels = scatter(tokens, range_mask(first, lengths, width), IGNORE_INDEX)
     labels[np.arange(lengths.size), lengths] = specials.eos
-    target = scatter(tokens, range_mask(1, lengths + 1, width), specials.pad)
-    target[:, 0] = specials.bos
+    target = scatter(tokens, range_mask(first + 1, lengths + 1, width), specials.pad)
+    target[:, : first + 1] = (specials.bos, *prompt)
     return labels, target
 
 

@@ -142,21 +142,23 @@ class ClassifySounds(SoundTask):
 
 @dataclass(frozen=True)
 class Transcribe(SoundTask):
-    """Transcription by teacher forcing: spectrogram; [bos] + text -> text + [eos]."""
+    """Transcription by teacher forcing: spectrogram; [bos] + prompt + text -> text + [eos]."""
 
     specials: SpecialIds | None = None
+    prompt: tuple[int, ...] = ()
+    """Tokens that the decoder reads between bos and the text."""
     needs = ("sound", "target")
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Count the frames of each sound, and the tokens of each text with eos."""
-        return np.stack((self.count_frames(lengths[0]), lengths[1] + 1))
+        """Count the frames of each sound, and the tokens of each text with prompt and eos."""
+        return np.stack((self.count_frames(lengths[0]), lengths[1] + 1 + len(self.prompt)))
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make a batch of sounds and their texts."""
         assert self.specials is not None  # noqa: S101 - it has a default because those of the base class have one
         is_sound = select_first_stream(records.lengths)
         sounds, valid = self.make_spectrograms(records.tokens[is_sound], records.lengths[0], records)
-        labels, target = shift_target(records, records.tokens[~is_sound], self.specials)
+        labels, target = shift_target(records, records.tokens[~is_sound], self.specials, self.prompt)
         return BatchArrays(labels, sounds=sounds, source_valid=valid, target=target)
 
 
