@@ -79,14 +79,30 @@ def make_gguf_metadata(tokens: list[str], merges: list[str]) -> dict[str, Value]
     }
 
 
+WHISPER = {
+    "architectures": ["WhisperForConditionalGeneration"],
+    "model_type": "whisper",
+    "vocab_size": 40,
+    "d_model": 16,
+    "num_mel_bins": 8,
+    "max_source_positions": 10,
+    "max_target_positions": 12,
+    "forced_decoder_ids": [[1, 5]],
+    "suppress_tokens": [1, 2],
+    **{f"{side}_{name}": 2 for side in ("encoder", "decoder") for name in ("layers", "attention_heads", "ffn_dim")},
+}
+
+
 def make_seeds() -> dict[str, list[bytes]]:
     """Return valid files by target."""
     configs = []
     for name in ("marian-relu", "t5-plain-tied=True", "gpt2-tied", "llama-tied", "bert-classes-gelu", "esm-tags"):
         architecture = ARCHITECTURES[CASES[name].weight_map.architecture]
         header = {"architectures": [architecture.name], "model_type": architecture.model_type}
+        assert architecture.write_config is not None
         config = header | architecture.write_config(parse_settings(CASES[name].settings), POSITIONS)
         configs.append(json.dumps(config).encode())
+    configs.append(json.dumps(WHISPER).encode())
     byte_level = learn(["a"], ByteLevel()).content
     unigram = learn(["a dog and a cat, a cat and a dog"], Unigram(vocabulary=40)).content
     word_piece = json.dumps(

@@ -38,7 +38,7 @@ def fuzz_config(content: bytes) -> None:
     document = _parse(content)
     with _expect_errors():
         config = ConfigReader(document if isinstance(document, dict) else {}, WHERE)
-        read_settings(config, find_architecture(config), {})
+        read_settings(config, find_architecture(config), {}, config)
 
 
 def fuzz_tokenizer(content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Weight maps for encoder-decoder models of Hugging Face: Marian, Pegasus, BART, MBart and T5."""
+"""Weight maps for encoder-decoder models of Hugging Face: Marian, Pegasus, BART, MBart, Whisper and T5."""
 
 import torch
 from torch import Tensor
@@ -145,6 +145,23 @@ def _make_marian_sinusoids(max_positions: int) -> Constants:
     return tuple(
         Constant(f"{their}.weight", reason, make_table, ROUNDING_TOLERANCE) for their in BART_POSITIONS.values()
     )
+
+
+# Whisper: the names of BART; convolutions read a spectrogram, keys have no bias, both tables of positions are stored.
+
+WHISPER_EMBEDDING = Rule(
+    TARGET_EMBEDDING, DECODER_EMBEDDING, our_copies=(HEAD_WEIGHT,), their_copies=("proj_out.weight",)
+)
+WHISPER_STEM = {f"source.{name}": f"model.encoder.{name}" for name in ("conv1", "conv2")}
+
+
+def whisper() -> WeightMap:
+    """Map `WhisperForConditionalGeneration`."""
+    names = BART_STACKS | BART_FINAL_NORMS | WHISPER_STEM
+    keys = {our: their for our, their in names.items() if our.endswith(".key")}
+    biased = {our: their for our, their in names.items() if our not in keys}
+    rules = (*make_rules(biased, WEIGHT_AND_BIAS), *make_rules(keys, WEIGHT), *make_rules(BART_POSITIONS, WEIGHT))
+    return WeightMap("WhisperForConditionalGeneration", (WHISPER_EMBEDDING, *rules))
 
 
 # T5: sublayers are numbered; the first layer of each stack holds the relative position bias.

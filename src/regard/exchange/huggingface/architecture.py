@@ -27,12 +27,14 @@ class Architecture(Generic[Settings]):
     """The `Auto*` class of `transformers` that loads it."""
     pipeline_tag: str
     """The task in the front matter of a model card."""
-    write_config: Callable[[Settings, int], Config]
-    """Makes the config of a model; the second argument is the number of positions."""
+    write_config: Callable[[Settings, int], Config] | None
+    """Makes the config of a model; the second argument is the number of positions. None: Regard only reads it."""
     read_config: Callable[[ConfigReader, Mapping[str, Tensor]], SettingsTable]
     """Makes the settings from a config; the tensors of the file say what the config does not."""
     make_weight_map: Callable[[Settings, int], WeightMap]
     """Makes the weight map of a model; the second argument is the number of positions."""
+    read_generation: Callable[[ConfigReader], SettingsTable] | None = None
+    """Makes the settings `generation` from the generation config, which older folders have in their config."""
 
 
 def stored_sinusoid(position: Position, max_positions: int) -> Sinusoid | None:

@@ -9,9 +9,10 @@ from regard.exchange.huggingface.architecture import Architecture
 from regard.exchange.huggingface.decoder_only import DECODER_ONLY_MODELS
 from regard.exchange.huggingface.encoder_decoder import ENCODER_DECODERS
 from regard.exchange.huggingface.encoder_only import ENCODER_ONLY_MODELS
+from regard.exchange.huggingface.whisper import WHISPER
 
 AnyArchitecture = Architecture[Any]
-_ALL: tuple[AnyArchitecture, ...] = (*ENCODER_DECODERS, *DECODER_ONLY_MODELS, *ENCODER_ONLY_MODELS)
+_ALL: tuple[AnyArchitecture, ...] = (*ENCODER_DECODERS, *DECODER_ONLY_MODELS, *ENCODER_ONLY_MODELS, WHISPER)
 ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 PREFIX = "huggingface:"  # of the targets in `exportable_to`
 
@@ -27,6 +28,9 @@ def choose_architecture(settings: AnyModel, name: str | None = None, *, where: s
         for verdict in exportable_to(settings)
         if verdict.target.startswith(PREFIX)
     }
+    if name in ARCHITECTURES and ARCHITECTURES[name].write_config is None:
+        fix = "Use the files that it was imported from."
+        raise RegardError(f"Regard reads {name}, but does not write it.", where=where, fix=fix)
     if name is not None and name not in verdicts:
         fix = f"Use one of: {', '.join(verdicts)}."
         raise RegardError(f"'{name}' is not an architecture for this kind of model.", where=where, fix=fix)

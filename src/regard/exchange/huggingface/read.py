@@ -12,10 +12,10 @@ from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import read_json, read_regular_file
 from regard.config.codec import MODEL_FILES
-from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
+from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, Tokens
 from regard.exchange.huggingface.architectures import ARCHITECTURES, AnyArchitecture
 from regard.exchange.huggingface.config_reader import ConfigReader
-from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, rewrite
+from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, Inserted, rewrite
 from regard.exchange.huggingface.tokenizer_writer import TOKENIZER_CONFIG, TOKENIZER_FILE
 from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER, WEIGHTS
 from regard.exchange.imported import ImportedModel
@@ -68,7 +68,8 @@ def read_folder(path: Path) -> ImportedModel:
     config = ConfigReader(folder.config, str(path / CONFIG))
     architecture = find_architecture(config)
     tensors = read_weights(path)
-    settings = read_settings(config, architecture, tensors)
+    generation = ConfigReader(folder.config | folder.generation, str(path / GENERATION_CONFIG))
+    settings = read_settings(config, architecture, tensors, generation)
     max_positions = _read_max_positions(config, settings)
     weights = convert_tensors(architecture, settings, tensors, max_positions, where=str(path))
     settings, tokenizers = _read_tokenizers(folder, settings)
@@ -84,9 +85,16 @@ def _read_chat_template(folder: _Folder) -> str | None:
     return find_chat_template(folder.path) or (text if isinstance(text, str) and text else None)
 
 
-def read_settings(config: ConfigReader, architecture: AnyArchitecture, tensors: Mapping[str, Tensor]) -> AnyModel:
-    """Return the settings of a model from its config; the tensors say what the config does not."""
+def read_settings(
+    config: ConfigReader,
+    architecture: AnyArchitecture,
+    tensors: Mapping[str, Tensor],
+    generation: ConfigReader | None = None,
+) -> AnyModel:
+    """Return the settings of a model from its configs; the tensors say what the configs do not."""
     table = architecture.read_config(config, tensors) | _read_our_settings(config)
+    if architecture.read_generation is not None and generation is not None:
+        table["generation"] = architecture.read_generation(generation)
     return MODEL_FILES.parse(table, where=config.where)
 
 
@@ -168,8 +176,10 @@ def _read_max_positions(config: ConfigReader, settings: AnyModel) -> int:
 
 def _read_tokenizers(folder: _Folder, settings: AnyModel) -> tuple[AnyModel, TokenizerPair]:
     """Read the tokenizers; the template of a language model says whether its texts begin with bos."""
-    sizes = [settings.source.vocabulary] if hasattr(settings, "source") else [settings.tokens.vocabulary]  # type: ignore[union-attr]
-    source = _read_tokenizer(folder, folder.path, sizes[0], settings)
+    tokens: Any = getattr(settings, "source", None) or getattr(settings, "tokens", None)
+    if not isinstance(tokens, Tokens):  # of a model that reads sounds
+        tokens = getattr(settings, "target", None)
+    source = _read_tokenizer(folder, folder.path, tokens.vocabulary, settings)
     if isinstance(settings, DecoderOnly):
         settings = settings.model_copy(update={"starts_with_bos": bool(source.inserted.before)})
     _check_template(source, settings, where=str(folder.path / TOKENIZER_FILE))
@@ -258,7 +268,11 @@ def _check_template(foreign: ForeignTokenizer, settings: AnyModel, *, where: str
     """Refuse a template that inserts other special tokens than Regard does."""
     specials, inserted = foreign.tokenizer.specials, foreign.inserted
     expected: tuple[tuple[int, ...], tuple[int, ...]] = ((specials.cls,), (specials.sep,))
-    if isinstance(settings, EncoderDecoder):
+    if isinstance(settings, EncoderDecoder) and settings.generation is not None:
+        expected = ((specials.bos, *settings.generation.prompt), (specials.eos,))  # as training gives it a text
+        if inserted == Inserted((), ()):
+            return
+    elif isinstance(settings, EncoderDecoder):
         expected = ((), (specials.eos,))
     elif isinstance(settings, DecoderOnly):
         expected = ((specials.bos,) if settings.starts_with_bos else (), ())

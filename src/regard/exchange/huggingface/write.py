@@ -119,6 +119,7 @@ def convert_weights(stored: StoredModel, architecture: AnyArchitecture, max_posi
 
 def make_config(stored: StoredModel, architecture: AnyArchitecture, max_positions: int, dtype: str) -> dict[str, Any]:
     """Return config.json."""
+    assert architecture.write_config is not None  # noqa: S101 - `exportable_to` names no other
     config = architecture.write_config(stored.settings, max_positions)
     ids = _list_special_ids(stored.settings, stored.tokenizers.target)
     if architecture.model_type == "esm":
