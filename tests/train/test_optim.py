@@ -113,9 +113,8 @@ def test_steps_are_those_of_torch(settings: Optimizer) -> None:
             torch_optimizers = [torch.optim.Adafactor(param_groups)]
         case Muon(betas=betas, eps=eps):
             param_groups = [{"params": [*groups.matrices.values()], "weight_decay": 0.1}, {"params": not_decayed}]
-            muon = type(optimizers.optimizers[0])(  # torch's or Float32Muon, whose own test compares the two
-                groups.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
-            )
+            kind: Any = type(optimizers.optimizers[0])  # torch's or Float32Muon, whose own test compares the two
+            muon = kind(groups.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
             torch_optimizers = [
                 muon,
                 torch.optim.AdamW(param_groups, betas=betas, eps=eps, weight_decay=0.0, foreach=False),
