@@ -15,7 +15,7 @@ export interface Blob8 {
 
 export interface Model {
   family: "encoder_decoder" | "decoder_only" | "encoder_only";
-  task: "translate" | "transcribe" | "continue" | "fill" | "classify" | "tag";
+  task: "translate" | "transcribe" | "caption" | "continue" | "fill" | "classify" | "tag";
   name: string;
   width: number;
   layers: Record<string, number>;

@@ -6,17 +6,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from regard.data.batches.images import normalise
 from regard.data.mel import log_mel
 from regard.look.build import look_into
 from regard.look.document import Document, decode_blob
-from regard.pipeline.load import load_image_classifier, load_sound_classifier, load_transcriber
+from regard.nn.record import Record
+from regard.pipeline.load import (
+    load_image_captioner,
+    load_image_classifier,
+    load_sound_classifier,
+    load_transcriber,
+)
 from regard.pipeline.search import Beam
 from tests.look.schema import check
 from tests.pipeline.media_models import (
     make_png,
     make_wav,
+    write_captioning_model,
     write_image_model,
     write_sound_model,
     write_transcription_model,
@@ -96,6 +105,49 @@ def test_a_transcript_attends_to_frames(tmp_path: Path) -> None:
     assert leak["change"] == 0
     assert leak["later_change"] > 0
     assert "text" in look.without_heads([("decoder.cross", 0, 1)])
+
+
+@pytest.mark.parametrize("class_token", [False, True])
+def test_a_caption_attends_to_patches(tmp_path: Path, class_token: bool) -> None:
+    changes: dict[str, Any] = {"source.class_token": class_token, "encoder.position.length": 6 + class_token}
+    folder, path = write_captioning_model(tmp_path / "model", **changes), tmp_path / "a.png"
+    path.write_bytes(make_png())
+    look = look_into(folder, str(path), search=Beam(3), max_length=6)
+    document, captioner = look.document, load_image_captioner(folder)
+    check(document, Document)
+    check_picture(document)
+    caption = captioner.caption(path, Beam(3), max_length=6)
+    assert (document["model"]["task"], document["output"]) == ("caption", caption.text)
+    assert [token["id"] for token in document["sequences"]["target"]][1:] == list(caption.tokens)
+    picture = document["picture"]
+    expected_picture = ("image", [2, 3], [4, 4], int(class_token))
+    assert (picture["kind"], picture["grid"], picture["cell"], picture["first"]) == expected_picture
+    groups = {group["name"]: group for group in document["attention"]}
+    cross = groups["decoder.cross"]
+    assert (cross["row_count"], cross["column_count"]) == (len(caption.tokens), 6 + class_token)
+    pixels = np.asarray(Image.open(BytesIO(make_png())))[None, None]  # (1, channels, height, width)
+    source, record = torch.from_numpy(normalise(pixels, captioner.patches)), Record()
+    target = torch.tensor([[captioner.tokenizers.target.specials.bos, *caption.tokens[:-1]]])
+    with torch.inference_mode():
+        captioner.model.eval()(source, target, record=record)
+    for layer in range(2):
+        for head in range(2):
+            weights = decode_blob(document["blobs"][cross["maps"][f"{layer}.{head}"]])
+            expected = record.weights(f"decoder.{layer}.cross")[0, head]
+            assert weights == pytest.approx(expected.numpy(), abs=0.005)
+            exact = look.row("decoder.cross", layer, head, 1)
+            assert exact == pytest.approx(expected[1].tolist(), abs=1e-5)
+    for group in document["attention"]:
+        values = [value for row in group["statistics"]["distance"] for value in row]
+        assert all((value is not None) == (group["name"] == "decoder.self") for value in values), "no order of patches"
+    assert document["hypotheses"] == [], "patches are no words"
+    assert document["model"]["vocabulary"].keys() == {"target"}
+    assert document["search"] is not None
+    assert document["attribution"] is None
+    assert "text" in look.without_heads([("decoder.cross", 0, 1)])
+    number = next(iter(document["search"]["continuations"]), None)
+    assert number is not None
+    assert look.continue_from(int(number))[0]["tokens"]
 
 
 def check_picture(document: Document) -> None:

@@ -17,6 +17,7 @@ from regard.config.run import Images, Lines
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.images import CaptionImages
 from regard.data.example import CorpusError
+from regard.look.page import read_document
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.search import Beam
@@ -79,6 +80,10 @@ def test_images_become_captions(tmp_path: Path) -> None:
     errors = run_command("label", out, files[0]).errors
     assert "This is a captioning model" in errors
     assert "regard caption" in errors
+    page = tmp_path / "look.html"
+    assert run_command("look", out, files[0], "--save", str(page)).code == 0
+    document = read_document(page.read_text(encoding="utf-8"))
+    assert (document["output"], document["picture"]["grid"]) == (texts[0], [2, 2])
 
 
 def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:

@@ -154,6 +154,84 @@ test("a transcript over its spectrogram, token by token", async () => {
   await close();
 });
 
+/** The weights of a word: the mean over its rows. */
+function wordWeights(doc, group, rows) {
+  const [layer, head] = group.opening;
+  const parts = rows.map((row) => weights(doc, group, layer, [head], row));
+  return parts[0].map((_, cell) => parts.reduce((sum, part) => sum + part[cell], 0) / parts.length);
+}
+
+for (const { width, scheme } of [
+  { width: 1280, scheme: "light" },
+  { width: 400, scheme: "dark" },
+])
+  test(`a caption word by word over its image at ${width} px, ${scheme}`, async () => {
+    const doc = gallery("shapes");
+    const cross = doc.attention.find((group) => group.name === "decoder.cross");
+    const target = doc.sequences.target.slice(1);
+    target[1].word = target[0].word; // a word of two tokens
+    const joined = (target[0].text + target[1].text).trim();
+    const words = target.slice(2).map((token, i) => ({ text: token.text.trim(), rows: [i + 2] }));
+    words.unshift({ text: joined, rows: [0, 1] });
+    const { page, problems, close } = await open(browser, doc, { width, scheme, bypassCSP: true });
+    await drawn(page);
+    const buttons = page.locator(".chips button");
+    assert.deepEqual(await buttons.allTextContents(), ["All words (mean)", ...words.map(({ text }) => text)]);
+    assert.equal(await page.locator(".chips canvas").count(), words.length + 1);
+    const everything = target.map((_, row) => row);
+    assert.ok((await readout(page)).startsWith("All generated words (mean) attend most to"), await readout(page));
+    assertLargest(doc, await readout(page), wordWeights(doc, cross, everything));
+    await buttons.nth(1).click();
+    assert.ok((await readout(page)).startsWith(`Generating “${joined}”, the decoder attends most to`));
+    assertLargest(doc, await readout(page), wordWeights(doc, cross, [0, 1]));
+
+    await stage(page).focus();
+    await page.keyboard.press("ArrowRight");
+    assert.ok((await readout(page)).startsWith(`Generating “${words[1].text}”`), await readout(page));
+    assertLargest(doc, await readout(page), wordWeights(doc, cross, [2]));
+    await buttons.last().click();
+    assertLargest(doc, await readout(page), wordWeights(doc, cross, words.at(-1).rows));
+    await buttons.first().click();
+    assertLargest(doc, await readout(page), wordWeights(doc, cross, everything));
+
+    // The small picture of each word is tinted like the large one.
+    const pixels = decode(doc.blobs[doc.picture.pixels]);
+    const [height, columns] = doc.blobs[doc.picture.pixels].shape;
+    for (const [i, { rows }] of words.entries()) {
+      const expected = wordWeights(doc, cross, rows);
+      const shown = await buttons.nth(i + 1).evaluate((button, side) => {
+        const canvas = button.querySelector("canvas");
+        const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const scale = width / side;
+        return Array.from({ length: side * side }, (_, j) => {
+          const [x, y] = [j % side, Math.floor(j / side)].map((at) => Math.floor((at + 0.5) * scale));
+          return [...data.slice((y * width + x) * 4, (y * width + x) * 4 + 3)];
+        });
+      }, columns);
+      assert.equal(shown.length, height * columns);
+      const largest = Math.max(...expected);
+      shown.forEach((color, j) => {
+        if (j % columns === 0 || j < columns || j % columns === columns - 1 || j >= columns * (height - 1)) return; // rim
+        const cell =
+          Math.floor(j / columns / doc.picture.cell[0]) * doc.picture.grid[1] +
+          Math.floor((j % columns) / doc.picture.cell[1]);
+        const share = 0.75 * Math.sqrt(expected[cell] / largest);
+        [0x1f, 0x9b, 0xff].forEach((tint, channel) => {
+          const mixed = pixels[j] * (1 - share) + tint * share;
+          assert.ok(Math.abs(color[channel] - mixed) <= 8, `word ${i}, pixel ${j}: ${color[channel]}, not ${mixed}`);
+        });
+      });
+    }
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const { violations } = await page.evaluate((options) => window.axe.run(options), AXE);
+    assert.deepEqual(
+      violations.filter((item) => ["serious", "critical"].includes(item.impact)).map((item) => item.id),
+      [],
+    );
+    assert.deepEqual(problems, []);
+    await close();
+  });
+
 test("a file without the map of a head says so", async () => {
   const doc = gallery("boot");
   doc.attention[0].maps = {};

@@ -2,11 +2,11 @@
 
 import { checkbox, choice, fill, h } from "../dom.ts";
 import { type Decoded, type Group, type LookDocument, type Picture, SQUARES, encodeSqrt } from "../document.ts";
-import { groupTokens } from "../matrix.ts";
+import { groupTokens, makeUnits } from "../matrix.ts";
 import { CanvasRenderer } from "../renderer.ts";
 import type { State } from "../state.ts";
 import { readTheme } from "../theme.ts";
-import { sequenceLabels, tokenLabel } from "../tokens.ts";
+import { tokenLabel } from "../tokens.ts";
 import { type Context, GROUP_TITLES, type Mounted, Stage, type View, quote, saveButton, showWeight } from "./common.ts";
 import { hasThumbnails, makeOverview } from "./head_overview.ts";
 import { drawKey } from "./heatmap.ts";
@@ -15,11 +15,15 @@ import {
   type PictureLayout,
   drawPicture,
   drawPictureFocus,
+  drawTinted,
   layoutPicture,
+  layoutThumbnail,
   locateInPicture,
 } from "./picture_drawing.ts";
 
 type Query = number | "mean";
+
+const THUMBNAIL = 72; // pixels of the larger side of a word's picture
 
 /** Groups whose columns are the cells of the picture. */
 const drawable = (doc: LookDocument) => doc.attention.filter((group) => group.columns === "source");
@@ -45,7 +49,8 @@ function mount(context: Context): Mounted {
   const drawsThumbnails = hasThumbnails(context);
 
   const status = h("p", { class: "small", role: "status" });
-  const subtitles = { source: `${one} attends to ${many}`, target: `generated token attends to ${many}` };
+  const generated = isImage ? "word" : "token";
+  const subtitles = { source: `${one} attends to ${many}`, target: `generated ${generated} attends to ${many}` };
   const overviews = groups.map((group) => makeOverview(context, group, subtitles[group.rows], status));
   const aside = h("div", { class: "overview" }, ...overviews.map((item) => item.element), status);
 
@@ -74,15 +79,18 @@ function mount(context: Context): Mounted {
 
   let layout: PictureLayout | null = null;
   let weights: Float32Array | null = null; // of all columns: the class token comes before the cells
+  // What attends, each with its rows of the map: a word of a caption has those of all its tokens.
+  const units = groups.map((item) => makeUnits(groupTokens(doc, item).rows, isImage && item.rows === "target", true));
+  const unitsOf = (item: Group) => units[groups.indexOf(item)];
   const group = () => groups.find((item) => item.name === store.state.group) ?? groups[0];
   const cells = () => weights!.subarray(picture.first, picture.first + count);
   const largest = () => Math.max(1e-9, ...cells());
 
-  /** What attends: the chosen row; else the class token, the first generated token, or the mean of the cells. */
+  /** What attends: the chosen row; else the class token, the first character of a transcript, or the mean of all. */
   const queryOf = (item: Group): Query => {
     const { query } = store.state;
     if (query !== null && item === group()) return query;
-    return item.rows === "target" || picture.first > 0 ? 0 : "mean";
+    return (item.rows === "target" ? !isImage : picture.first > 0) ? 0 : "mean";
   };
   /** The cell of the picture that attends. */
   const queryCell = (): number | null => {
@@ -107,14 +115,16 @@ function mount(context: Context): Mounted {
   });
   stage.element.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return store.set({ query: null });
-    const columns = group().rows === "target" ? 1 : picture.grid[1];
+    const isText = group().rows === "target";
+    const columns = isText ? 1 : picture.grid[1];
     const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
     if (move === undefined) return;
     event.preventDefault();
     const query = queryOf(group());
-    const first = group().rows === "target" ? 0 : picture.first;
-    const next = query === "mean" || query < first ? first : query + move;
-    if (next >= first && next < group().row_count) store.set({ query: next, hover: null });
+    const first = isText ? 0 : picture.first;
+    const at = unitsOf(group()).findIndex((unit) => unit.members[0] === query);
+    const next = unitsOf(group())[at < first ? first : at + move]?.members[0];
+    if (next !== undefined && next >= first) store.set({ query: next, hover: null });
   });
 
   /** The weights of a query in a head; null if this file has no map of it, undefined while it is read. */
@@ -123,17 +133,18 @@ function mount(context: Context): Mounted {
     if (!map) return map;
     const columns = item.column_count;
     const result = new Float32Array(columns);
-    const rows = query === "mean" ? Array.from({ length: item.row_count }, (_, row) => row) : [query];
+    const chosen = unitsOf(item).filter((unit) => query === "mean" || unit.members.includes(query));
+    const rows = chosen.flatMap((unit) => unit.members);
     for (const row of rows)
       for (let column = 0; column < columns; column++)
         result[column] += SQUARES[map.codes[row * columns + column]] / rows.length;
     return result;
   }
 
-  /** The weights that are shown: of the chosen head, or of the mean of its layer. */
-  function readShown(item: Group, state: State): Float32Array | null | undefined {
+  /** The weights of a query in the chosen head, or in the mean of its layer. */
+  function readShown(item: Group, state: State, query: Query): Float32Array | null | undefined {
     const heads = state.meanOfHeads ? Array.from({ length: item.heads }, (_, head) => head) : [state.head];
-    const parts = heads.map((head) => readWeights(item, state.layer, head, queryOf(item)));
+    const parts = heads.map((head) => readWeights(item, state.layer, head, query));
     const missing = parts.find((part) => !part);
     if (parts.some((part) => !part)) return missing;
     return Float32Array.from({ length: item.column_count }, (_, column) =>
@@ -170,7 +181,7 @@ function mount(context: Context): Mounted {
   function drawBase(state: State, item: Group): void {
     const theme = readTheme();
     const pixels = blobs.read(picture.pixels);
-    const shown = readShown(item, state);
+    const shown = readShown(item, state, queryOf(item));
     weights = shown ?? null;
     overviews.forEach((overview, i) => overview.draw(aside.clientWidth, makeThumbnails(groups[i]), state.meanOfHeads));
     const head = state.meanOfHeads ? `mean of ${item.heads} heads` : `head ${state.head}`;
@@ -230,10 +241,11 @@ function mount(context: Context): Mounted {
   /** The name of what attends, as the start of a sentence. */
   function nameQuery(item: Group): string {
     const query = queryOf(item);
-    if (query === "mean") return item.rows === "target" ? "All generated tokens (mean)" : `All ${many} (mean)`;
+    if (query === "mean") return item.rows === "target" ? `All generated ${generated}s (mean)` : `All ${many} (mean)`;
     const token = groupTokens(doc, item).rows[query];
-    if (item.rows === "target") return `Generating ${quote(tokenLabel(token))}, the decoder`;
-    const label = tokenLabel(token);
+    const unit = unitsOf(item).find(({ members }) => members.includes(query));
+    const label = unit && unit.members.length > 1 ? unit.label : tokenLabel(token);
+    if (item.rows === "target") return `Generating ${quote(label)}, the decoder`;
     return token?.role === "special" ? `The ${label}` : label[0].toUpperCase() + label.slice(1);
   }
 
@@ -266,19 +278,32 @@ function mount(context: Context): Mounted {
   /** A button for each query that the picture itself does not offer. */
   function makeQueries(item: Group): HTMLElement[] {
     const current = queryOf(item);
+    const isText = item.rows === "target";
     const button = (query: Query, text: string) =>
       h(
         "button",
         { type: "button", "aria-pressed": String(query === current), onclick: () => store.set({ query }) },
+        isImage && isText && makeThumbnail(item, query),
         text,
       );
-    const tokens = groupTokens(doc, item).rows;
-    const labels = sequenceLabels(tokens);
-    const all = button("mean", item.rows === "target" ? "All tokens (mean)" : `All ${many} (mean)`);
-    const named = labels.flatMap((label, row) =>
-      item.rows === "target" || row < picture.first || row === current ? [button(row, label)] : [],
+    const all = button("mean", isText ? `All ${generated}s (mean)` : `All ${many} (mean)`);
+    const named = unitsOf(item).flatMap(({ label, members: [row] }) =>
+      isText || row < picture.first || row === current ? [button(row, label)] : [],
     );
     return [all, ...named];
+  }
+
+  /** The image as the decoder saw it when it wrote a word (Xu et al. 2015), scaled to its largest weight. */
+  function makeThumbnail(item: Group, query: Query): HTMLElement | null {
+    const pixels = blobs.read(picture.pixels);
+    const shown = readShown(item, store.state, query)?.subarray(picture.first, picture.first + count);
+    if (!pixels || !shown) return null;
+    const theme = readTheme();
+    const canvas = h("canvas", { "aria-hidden": "true" });
+    const small = layoutThumbnail(picture, pixels.shape, THUMBNAIL);
+    const renderer = new CanvasRenderer(canvas, small.width, small.height, theme.font);
+    drawTinted(renderer, picture, pixels, shown, Math.max(1e-9, ...shown), small, theme);
+    return canvas;
   }
 
   function makeControls(item: Group): (HTMLElement | null)[] {

@@ -59,8 +59,31 @@ export function layoutPicture(picture: Picture, shape: number[], available: numb
   };
 }
 
+/** Choose sizes for the picture alone, in a square of this side. */
+export function layoutThumbnail(picture: Picture, [height, width]: number[], side: number): PictureLayout {
+  const scale = side / Math.max(width, height);
+  const box = { x: 0, y: 0, width: width * scale, height: height * scale };
+  const cell = { width: picture.cell[1] * scale, height: picture.cell[0] * scale };
+  return { picture: box, weights: box, cell, width: box.width, height: box.height };
+}
+
 /** Draw the picture and the weights of its cells, scaled to `largest`. */
 export function drawPicture(
+  renderer: Renderer,
+  picture: Picture,
+  pixels: Decoded,
+  weights: Float32Array,
+  largest: number,
+  layout: PictureLayout,
+  theme: Theme,
+): void {
+  drawTinted(renderer, picture, pixels, weights, largest, layout, theme);
+  if (picture.kind === "image") drawGrid(renderer, picture, weights, largest, layout, theme);
+  else drawBars(renderer, picture, weights, largest, layout, theme);
+}
+
+/** Draw the picture alone, tinted by the weights of its cells. */
+export function drawTinted(
   renderer: Renderer,
   picture: Picture,
   pixels: Decoded,
@@ -77,8 +100,6 @@ export function drawPicture(
     if (opacity > 0.01) renderer.rect(cell.x, cell.y, cell.width, cell.height, { fill: theme.tint, opacity });
   });
   outline(renderer, layout.picture, theme);
-  if (picture.kind === "image") drawGrid(renderer, picture, weights, largest, layout, theme);
-  else drawBars(renderer, picture, weights, largest, layout, theme);
 }
 
 /** Mark the cell that attends in the picture, and the cell under the pointer wherever it is drawn. */

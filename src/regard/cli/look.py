@@ -15,6 +15,7 @@ regard look my-model "Two dogs play." --save dogs.html
 regard look my-book "ROMEO:" --temperature 0.5 --max-length 20
 regard look my-encoder "The ___ barks."
 regard look my-vit photos/left/0.png
+regard look my-captions photos/left/0.png
 """
 
 
@@ -64,6 +65,7 @@ def look(
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.look.build import look_into
     from regard.look.local import serve
+    from regard.pipeline.image_captioner import ImageCaptioner
     from regard.pipeline.load import load
     from regard.pipeline.search import Beam, Sampling
     from regard.pipeline.transcriber import Transcriber
@@ -73,7 +75,7 @@ def look(
     search: Beam | Sampling | None = None
     if beam_size is not None:
         search = Beam(beam_size)
-    elif sampling_options or not isinstance(pipeline, Translator | Transcriber):
+    elif sampling_options or not isinstance(pipeline, Translator | Transcriber | ImageCaptioner):
         search = Sampling(filters=Filters(temperature, top_k, top_p, min_p))
     result = look_into(
         pipeline,

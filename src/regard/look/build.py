@@ -76,7 +76,7 @@ def look_into(
         text: A source to translate, a prompt to continue, a text with gaps (`___`) or a text to label; for a model that
             reads images or sounds the path of a file.
         search: How a model that generates does so: `Beam` or `Sampling` (of one text). Default: `Beam()` for a
-            translator or transcriber, sampling at temperature 0.8 and top-p 0.95 for a language model.
+            translator, transcriber or captioner, sampling at temperature 0.8 and top-p 0.95 for a language model.
         n_best: Number of hypotheses of a beam search whose cross-attention is kept.
         max_length: Maximum number of generated tokens; by default as for `translate`, 40 for a language model.
         target_language: Language to translate into (multilingual models).
@@ -99,9 +99,6 @@ def look_into(
         raise RegardError(
             "The page shows tokens of text, and this model's tokens are pixels.", fix="See docs/images.md."
         )
-    if isinstance(pipeline, ImageCaptioner):
-        what = "The page shows no images beside the text of a caption yet."
-        raise RegardError(what, fix="Look into a model that labels images.")
     if isinstance(pipeline, Embedder):
         raise RegardError("A model without a head predicts nothing to look into.", fix="Use an encoder with a head.")
     options = ReadOptions(search, n_best, max_length, target_language, seed)
@@ -243,7 +240,7 @@ def _describe_model(pipeline: AnyPipeline, name: str, groups: list[Group], stack
     vocabulary = {}
     if not isinstance(pipeline, ImageClassifier | SoundClassifier):  # they have no tokenizer
         vocabulary = {"source": pipeline.tokenizers.source.size, "target": pipeline.tokenizers.target.size}
-    if isinstance(pipeline, Transcriber):
+    if isinstance(pipeline, Transcriber | ImageCaptioner):
         del vocabulary["source"]
     return Model(
         family=pipeline.settings.family,

@@ -51,7 +51,7 @@ class Model(TypedDict):
     """What was looked into."""
 
     family: Literal["encoder_decoder", "decoder_only", "encoder_only"]
-    task: Literal["translate", "continue", "fill", "classify", "tag", "transcribe", "example"]
+    task: Literal["translate", "continue", "fill", "classify", "tag", "transcribe", "caption", "example"]
     name: str
     """Folder name of the model, or "" for a model in memory."""
     width: int

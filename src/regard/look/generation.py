@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.data.batches.images import normalise
 from regard.decode.constraints import constrain
 from regard.decode.protocol import Hypothesis
 from regard.decode.sample import sample
@@ -18,6 +21,7 @@ from regard.decode.trace import SamplingTrace, Trace
 from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.search import Beam, Sampling, SearchInput, make_generator
 from regard.pipeline.sound_input import Spectrogram, pad_spectrograms
 from regard.pipeline.transcriber import Transcriber
@@ -38,9 +42,9 @@ class Generated:
 class Generation:
     """A model, what it reads, and the search: everything needed to generate again."""
 
-    pipeline: Translator | TextGenerator | Transcriber
+    pipeline: Translator | TextGenerator | Transcriber | ImageCaptioner
     ids: list[int]
-    """The source of a translation, or the prompt with bos; empty for a sound."""
+    """The source of a translation, or the prompt with bos; empty for a sound or an image."""
     search: Beam | Sampling
     max_length: int
     """Maximum number of generated tokens."""
@@ -48,6 +52,8 @@ class Generation:
     n_best: int = 1
     spectrogram: Spectrogram | None = None
     """What a transcriber reads."""
+    pixels: NDArray[np.uint8] | None = None
+    """What a captioner reads, (channels, height, width)."""
 
     def __post_init__(self) -> None:
         if isinstance(self.search, Sampling) and self.search.count != 1:
@@ -66,12 +72,16 @@ class Generation:
 
     @property
     def media(self) -> Tensor | None:
-        """The spectrogram (1, frames, bins) that a transcriber reads."""
+        """The spectrogram (1, frames, bins) or the image (1, channels, height, width) that the encoder reads."""
+        if self.pixels is not None and isinstance(self.pipeline, ImageCaptioner):
+            return torch.from_numpy(normalise(self.pixels[None], self.pipeline.patches)).to(self.pipeline.device)
         return None if self.spectrogram is None else pad_spectrograms([self.spectrogram], self.pipeline.device)[0]
 
     @property
     def vectors(self) -> int:
-        """Number of vectors that the spectrogram becomes."""
+        """Number of vectors that the spectrogram or the image becomes."""
+        if self.pixels is not None and isinstance(self.pipeline, ImageCaptioner):
+            return self.pipeline.patches.count_vectors(*self.pixels.shape[1:])
         if self.spectrogram is None or not isinstance(self.pipeline, Transcriber):
             return 0
         return self.pipeline.mel.count_vectors(len(self.spectrogram))
@@ -95,6 +105,9 @@ class Generation:
             if isinstance(pipeline, Transcriber):
                 assert self.spectrogram is not None  # noqa: S101 - it is what a transcriber reads
                 inputs = pipeline.make_search_input([self.spectrogram], [self.max_length], generator, record)
+            elif isinstance(pipeline, ImageCaptioner):
+                assert self.pixels is not None  # noqa: S101 - it is what a captioner reads
+                inputs = pipeline.make_search_input(self.pixels[None], self.max_length, generator)
             elif isinstance(pipeline, Translator):
                 inputs = pipeline.make_search_input([self.ids], [self.max_length], generator)
             else:
@@ -133,5 +146,6 @@ class Generation:
 
         if isinstance(self.pipeline, TextGenerator):
             return replace(inputs, step=step)
-        source = torch.tensor([self.ids], device=self.pipeline.device)
+        media = self.media
+        source = torch.tensor([self.ids], device=self.pipeline.device) if media is None else media
         return replace(inputs, step=step, state=model.start(source, capacity=self.max_length, record=record))

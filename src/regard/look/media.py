@@ -7,26 +7,29 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.config.model import Mel
+from regard.config.model import Mel, Patches
 from regard.data.batches.images import normalise
 from regard.look.document import Group, Picture, Token
 from regard.look.generation import Generation
 from regard.look.reading import Reading, ReadOptions, Sequences, generate_text, rank_labels
 from regard.look.replay import Passage
 from regard.pipeline.classifier import Label
+from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
+from regard.pipeline.images import load_patches
+from regard.pipeline.search import Beam
 from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.sound_input import Spectrogram, load_spectrogram, pad_spectrograms
 from regard.pipeline.transcriber import Transcriber
 
-MediaPipeline = ImageClassifier | SoundClassifier | Transcriber
+MediaPipeline = ImageClassifier | ImageCaptioner | SoundClassifier | Transcriber
 PIXELS = "picture"  # the blob of the pixels
 
 
 def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Reading:
     """Run a pipeline on the file of one image or sound."""
-    if isinstance(pipeline, ImageClassifier):
-        return _read_image(pipeline, path)
+    if isinstance(pipeline, ImageClassifier | ImageCaptioner):
+        return _read_image(pipeline, path, options)
     spectrogram = load_spectrogram(path, pipeline.mel)
     vectors = pipeline.mel.count_vectors(len(spectrogram))
     names = [f"{number * _seconds(pipeline.mel):.2f} s" for number in range(vectors)]
@@ -41,21 +44,37 @@ def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Read
     )
 
 
-def _read_image(classifier: ImageClassifier, path: str) -> Reading:
-    pixels, patches = classifier.load_image(path), classifier.patches
+def _read_image(pipeline: ImageClassifier | ImageCaptioner, path: str, options: ReadOptions) -> Reading:
+    patches = pipeline.patches
+    pixels = load_patches(path, patches)
     rows, columns = (side // patches.patch for side in pixels.shape[1:])
     names = [f"patch {row},{column}" for row in range(rows) for column in range(columns)]
-    source = torch.from_numpy(normalise(pixels[None], patches)).to(classifier.device)
-    (label,) = classifier.classify_pixels(pixels[None])
-    reading = _read_label(classifier, source, names, label, class_token=patches.class_token)
-    picture = Picture(
+    if isinstance(pipeline, ImageCaptioner):
+        reading = _caption(pipeline, pixels, names, options)
+    else:
+        source = torch.from_numpy(normalise(pixels[None], patches)).to(pipeline.device)
+        (label,) = pipeline.classify_pixels(pixels[None])
+        reading = _read_label(pipeline, source, names, label, class_token=patches.class_token)
+    picture = _describe_image(patches, rows, columns)
+    return replace(reading, picture=picture, pixels=pixels.transpose(1, 2, 0))
+
+
+def _describe_image(patches: Patches, rows: int, columns: int) -> Picture:
+    return Picture(
         kind="image",
         pixels=PIXELS,
         grid=[rows, columns],
         cell=[patches.patch, patches.patch],
         first=int(patches.class_token),
     )
-    return replace(reading, picture=picture, pixels=pixels.transpose(1, 2, 0))
+
+
+def _caption(captioner: ImageCaptioner, pixels: NDArray[np.uint8], names: list[str], options: ReadOptions) -> Reading:
+    max_length = captioner.resolve_max_length(pixels, options.max_length)
+    search = options.search or Beam()
+    generation = Generation(captioner, [], search, max_length, options.seed, options.n_best, pixels=pixels)
+    source = _describe_vectors(names, captioner.patches.class_token)
+    return generate_text(generation, {"source": source}, "the caption")
 
 
 def _read_label(
@@ -89,6 +108,8 @@ def _transcribe(transcriber: Transcriber, spectrogram: Spectrogram, names: list[
 def drop_order(groups: list[Group]) -> None:
     """Remove the statistics that need an order: the patches of an image follow each other row by row."""
     for group in groups:
+        if group["columns"] != "source":
+            continue  # among the tokens of a caption
         for name in ("distance", "previous"):
             group["statistics"][name] = [[None] * group["heads"] for _ in range(group["layers"])]
 

@@ -106,7 +106,8 @@ class ImageCaptioner(Pipeline):
         with self.prepared(), torch.inference_mode():
             for start in range(0, len(sequence), batch_size):
                 pixels = np.stack([load_patches(image, self.patches) for image in sequence[start : start + batch_size]])
-                inputs = self.make_search_input(pixels, max_length, generator)
+                length = self.resolve_max_length(pixels[0], max_length)
+                inputs = self.make_search_input(pixels, length, generator)
                 results += [
                     make_result(GeneratedText, hypotheses, self.tokenizers.target, n_best, should_rerank=search.reranks)
                     for hypotheses in search.find(replace(inputs, n_best=n_best))
@@ -118,19 +119,20 @@ class ImageCaptioner(Pipeline):
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared()
 
-    def make_search_input(
-        self, pixels: NDArray[np.uint8], max_length: int | None, generator: torch.Generator
-    ) -> SearchInput:
+    def resolve_max_length(self, pixels: NDArray[np.uint8], max_length: int | None) -> int:
+        """Return the maximum number of tokens of an image, (channels, height, width); see `caption`."""
+        vectors = self.patches.count_vectors(*pixels.shape[1:])
+        default = math.ceil(self.settings.max_length_ratio * vectors) + EXTRA_TOKENS
+        return resolve_max_length(max_length, default, self.settings.decoder.max_positions)
+
+    def make_search_input(self, pixels: NDArray[np.uint8], max_length: int, generator: torch.Generator) -> SearchInput:
         """Encode images, (B, channels, height, width), and return the input of a search over their captions."""
         specials = self.tokenizers.target.specials
-        vectors = self.patches.count_vectors(*pixels.shape[2:])
-        default = math.ceil(self.settings.max_length_ratio * vectors) + EXTRA_TOKENS
-        length = resolve_max_length(max_length, default, self.settings.decoder.max_positions)
         source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)
-        state = self.model.start(source, None, capacity=length)
+        state = self.model.start(source, None, capacity=max_length)
         prompt = torch.full((len(pixels), 1), specials.bos, device=self.device)
         suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
-        max_lengths = [length] * len(pixels)
+        max_lengths = [max_length] * len(pixels)
         return SearchInput(self._decoder.step, state, prompt, specials.eos, max_lengths, suppressed, generator)
 
     def _describe_input(self) -> str:
