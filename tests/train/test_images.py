@@ -283,3 +283,19 @@ def test_images_without_labels_train_a_masked_autoencoder(tmp_path: Path) -> Non
     assert auto_run.typical_length == 2, "the class token and 1 of 4 patches"
     assert seconds_per_update(auto_run.run, auto_run.typical_length, should_tune=False) > 0
     assert [reason for reason in auto_run.reasons if reason.startswith("Masking: 75 % of the patches")]
+
+
+@pytest.mark.parametrize(("size", "patch"), [(8, 4), (14, 2), (12, 4), (6, 3), (10, 5)])
+def test_patches_divide_a_requested_size(tmp_path: Path, size: int, patch: int) -> None:
+    write_images(tmp_path / "images-idx3-ubyte", 60)
+    source = Images(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
+    run = configure(source.model_copy(update={"size": (size, size)})).run
+    assert run.model.source.patch == patch  # type: ignore[union-attr]
+    assert run.model.encoder.position.length == (size // patch) ** 2 + 1  # type: ignore[union-attr]
+
+
+def test_a_size_that_no_patch_divides_is_refused(tmp_path: Path) -> None:
+    write_images(tmp_path / "images-idx3-ubyte", 60)
+    source = Images(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
+    with pytest.raises(ConfigError, match="13 x 13, which does not divide into patches of 4 x 4"):
+        configure(source.model_copy(update={"size": (13, 13)}))

@@ -97,14 +97,22 @@ class ImagePlan(CorpusPlan):
 
     @property
     def patch(self) -> int:
-        """The side of a patch: that of the preset, or larger for large images."""
+        """The side of a patch: that of the preset, larger for large images; it divides a requested size."""
         requested = self._requested("model.source.patch")
         source = getattr(codec.preset(self.recipe.preset), "source", None)
         assert isinstance(source, Patches)  # noqa: S101 - `recipe` checked it
         if requested is not None:
             return requested
         sides = [min(MAX_SIDE, side) for shape in self.stats.image_shapes for side in shape[1:]]
-        return max(source.patch, ceil(max(sides) / MAX_PATCHES**0.5 / 4) * 4)
+        patch = max(source.patch, ceil(max(sides) / MAX_PATCHES**0.5 / 4) * 4)
+        if self._requested_shape is None:
+            return patch
+        height, width = self._requested_shape[1]
+        if not height % patch and not width % patch:
+            return patch
+        divisors = [side for side in range(1, 2 * patch) if not height % side and not width % side]
+        fitting = [side for side in divisors if height * width <= MAX_PATCHES * side**2]
+        return min(fitting, key=lambda side: abs(side - patch), default=patch)  # patches that do not fit are an error
 
     @property
     def n_vectors(self) -> int:
