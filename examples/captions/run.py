@@ -32,7 +32,7 @@ from examples.captions.corpus import CAPTION, DRAW, NAMES, GreyWords, Pixels, lo
 from examples.fashion_mnist.neighbours import predict
 
 SIDE, GREYS, VALIDATION = 14, 16, 300
-TEMPERATURE = 0.8
+TEMPERATURE = 0.6  # by the validation images
 NEIGHBOURS = 5
 GREEDY = Sampling(filters=Filters(temperature=0))
 SCALE, SHOWN = 3, 10  # pixels of the picture per pixel of an image; images of each caption
