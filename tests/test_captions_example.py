@@ -50,7 +50,8 @@ def test_one_model_writes_captions_and_draws(
     run_step(monkeypatch, "prepare", images, data)
     assert (data / "train.draw.prompts.txt").read_text().splitlines()[1] == "draw: a photo of a trouser"
     monkeypatch.chdir(data)
-    fit(RUN_FILES.change(RUN_FILES.load(run.RUN_FILE), SMALL_LANGUAGE_MODEL), tmp_path / "run")
+    changes = {**SMALL_LANGUAGE_MODEL, "train.updates": 200}
+    fit(RUN_FILES.change(RUN_FILES.load(run.RUN_FILE), changes), tmp_path / "run")
     small = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 32}
     options = {"model": small, "data.augmentation.flip": False, "train.schedule.peak": 0.01}
     regard.train(images=images, out=tmp_path / "vit", updates=40, settings=options)
