@@ -138,7 +138,7 @@ def _draw(name: str, translator: Translator, pair: Pair, folder: Path, max_lengt
     look.save(folder / f"{name}.html")
     return (
         f"{name}: [attention to a sentence with its given translation](alignments/{name}.svg) (frames: annotated "
-        f"links), and [its own translation in the glass box](alignments/{name}.html)."
+        f"links); the command also writes the page of its own translation, `alignments/{name}.html`."
     )
 
 
