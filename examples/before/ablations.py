@@ -11,6 +11,7 @@ from examples.before.tatoeba import read_pairs
 from examples.before.training import Change, Training, train_translator
 from torch import Tensor, nn
 
+from regard.base.formatting import pluralize
 from regard.models.build import AnyModel as AnyNetwork
 from regard.nn.context import Context
 from regard.nn.layer import Residual, Sublayer
@@ -66,7 +67,7 @@ def run(options: Options) -> Report:
         "Ablations: residual connections and norms",
         f"Pre-norm Transformers of width {width} on {count:,} Tatoeba pairs (en-de), {updates:,} updates of 2,048 "
         f"tokens with gradients clipped to norm 1; loss per token of {tests} test pairs by the layers of each stack.",
-        ["model", *(f"{layers} layers" for layers in depths)],
+        ["model", *(pluralize(layers, "layer") for layers in depths)],
         rows,
         Chart("layers", "test loss", depths, lines),
     )
