@@ -12,7 +12,7 @@ from examples.before.training import MUON, Trained, Training, train_translator
 from regard.measure.bleu_chrf import bleu
 from regard.measure.bootstrap import paired_bootstrap
 
-PEAK = 0.01  # the loss of the validation pairs after 150 updates: AdamW 0.002 5.23, 0.01 4.32; Muon 0.01 3.46
+PEAK = 0.01  # of Muon: the loss of the validation pairs after 150 updates is 3.46, with AdamW at 0.002 it is 5.23
 SETTINGS = {"train.label_smoothing": 0.1, **MUON}
 ATTENTION, FIXED, FIXED_LONGER = "additive attention", "fixed vector, equal updates", "fixed vector, equal CPU time"
 TRANSFORMER = "Transformer, equal updates"
