@@ -1,6 +1,7 @@
 """Model inputs: tokens, image patches or mel frames to embeddings (B, T, D) and a padding mask (None: no padding)."""
 
 import math
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import torch
@@ -97,7 +98,7 @@ class ConvolutionInput(PatchInput):
         return self.stem(image).flatten(2).transpose(1, 2)
 
 
-class MelInput(nn.Module):
+class MelInput(nn.Module, ABC):
     """Mel spectrogram: each group of `frames` neighbouring frames becomes one vector."""
 
     def __init__(self, bins: int, frames: int) -> None:
@@ -121,9 +122,9 @@ class MelInput(nn.Module):
     if TYPE_CHECKING:
         __call__ = forward
 
+    @abstractmethod
     def embed(self, mel: Tensor, valid: Tensor | None) -> Tensor:
         """Return the vectors: (B, time, bins), where padding is zero, -> (B, time / frames, D)."""
-        raise NotImplementedError
 
 
 class LinearMelInput(MelInput):

@@ -115,6 +115,10 @@ class ImageCaptioner(Pipeline):
                 report(len(pixels))
         return results[0] if is_single else results
 
+    def make_search(self, beam_size: int | None = None, length_penalty: float = 1.0, n_best: int = 1) -> Beam:
+        """Return a beam search of this size, by default 5, but at least `n_best`."""
+        return Beam(max(beam_size or Beam.beam_size, n_best), length_penalty)
+
     def prepared(self) -> AbstractContextManager[None]:
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared()

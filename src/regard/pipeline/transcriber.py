@@ -24,7 +24,6 @@ from regard.pipeline.sound_input import AnySound, Spectrogram, as_sounds, load_s
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 
-DEFAULT_BEAM = 5
 BATCH_FRAMES = 8192  # padding and beams included
 CHUNK_SOUNDS = 512  # sounds that are loaded and sorted by length at a time
 EXTRA_TOKENS = 20  # added to max_length_ratio * frames: short sounds have proportionally longer texts
@@ -130,7 +129,7 @@ class Transcriber(Pipeline):
         repetitions: Whisper is almost certain of the next token of one, and the score is a mean.
         """
         if self.settings.generation is None:
-            return Beam(max(beam_size or DEFAULT_BEAM, n_best), length_penalty)
+            return Beam(max(beam_size or Beam.beam_size, n_best), length_penalty)
         beam_size = max(beam_size or self.rules.beam_size, n_best)
         return Beam(beam_size, length_penalty, stop_after=beam_size)
 

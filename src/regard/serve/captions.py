@@ -33,7 +33,7 @@ def make_router(state: ServerState) -> APIRouter:
             name = fields.model or None
             served = state.find(name, ImageCaptioner.kind)
             captioner = check(lambda: served.require_kind(ImageCaptioner))
-            options = make_options(fields, state.settings.limits, served.find_adapter(name))
+            options = make_options(fields, state.settings.limits, captioner, served.find_adapter(name))
             media = await state.uploads.decode(captioner, upload.files)
         results = await answer_errors(served.run_media(options, media))
         vectors, tokens = served.count_vectors(media), sum(len(result.tokens) for result in results)

@@ -2,16 +2,17 @@
 
 from fastapi import HTTPException
 
-from regard.pipeline.search import Beam
+from regard.pipeline.image_captioner import ImageCaptioner
+from regard.pipeline.transcriber import Transcriber
 from regard.serve.model import Options
 from regard.serve.schemas import MediaSearchRequest
 from regard.serve.settings import Limits
 
-DEFAULT_BEAM = 5
 
-
-def make_options(fields: MediaSearchRequest, limits: Limits, adapter: str | None) -> Options:
-    """Return the options of a beam search with the alternatives of a form.
+def make_options(
+    fields: MediaSearchRequest, limits: Limits, pipeline: ImageCaptioner | Transcriber, adapter: str | None
+) -> Options:
+    """Return the options of a model's beam search with the alternatives of a form.
 
     Raises:
         HTTPException: 422: more beams or alternatives than a request may have.
@@ -20,4 +21,4 @@ def make_options(fields: MediaSearchRequest, limits: Limits, adapter: str | None
     for name, value, limit in (("beams", fields.beam_size or 1, limits.beam_size), ("alternatives", n_best, limits.n)):
         if value > limit:
             raise HTTPException(422, f"A request may have {limit:,} {name}, this one has {value:,}.")
-    return Options(Beam(max(fields.beam_size or DEFAULT_BEAM, n_best)), n_best, adapter=adapter)
+    return Options(pipeline.make_search(fields.beam_size, n_best=n_best), n_best, adapter=adapter)

@@ -1,6 +1,5 @@
 """Route of OpenAI: /v1/audio/transcriptions."""
 
-from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request
@@ -37,10 +36,8 @@ def make_router(state: ServerState) -> APIRouter:
             name = fields.model or None
             served = state.find(name, Transcriber.kind)
             transcriber = check(lambda: served.require_kind(Transcriber))
-            options = make_options(fields, state.settings.limits, served.find_adapter(name))
+            options = make_options(fields, state.settings.limits, transcriber, served.find_adapter(name))
             media = await state.uploads.decode(transcriber, upload.files)
-        search = transcriber.make_search(fields.beam_size, n_best=options.n_best)
-        options = replace(options, search=search)
         (result,) = await answer_errors(served.run_media(options, media))
         if fields.response_format == "text":
             return PlainTextResponse(f"{result.text}\n")
