@@ -36,19 +36,19 @@ def measure_words(options: Options) -> list[list[str]]:
         [word for line in options.read_lines(f"wikitext2/wiki.{part}.tokens") for word in [*line.split(), "<eos>"]]
         for part in ("train", "test")
     )
-    rows = []
-    for n in WORD_ORDERS:
-        value, seconds = fit_ngrams(train, test, n)
-        rows.append([f"{n}-grams", f"{value:.1f}", f"{seconds:.1f}"])
-    return rows
+    results = fit_ngrams(train, test, WORD_ORDERS)
+    return [[f"{n}-grams", f"{value:.1f}", f"{seconds:.1f}"] for n, (value, seconds) in results.items()]
 
 
-def fit_ngrams(train: Sequence[str], test: Sequence[str], n: int) -> tuple[float, float]:
-    """Return the perplexity per word of n-grams on a test text, and their CPU-seconds."""
+def fit_ngrams(train: Sequence[str], test: Sequence[str], orders: Sequence[int]) -> dict[int, tuple[float, float]]:
+    """Return the perplexity per word of n-grams on a test text and their CPU-seconds, by n."""
     (train_ids, test_ids), vocabulary = encode([train, test])
-    start = time.process_time()
-    logprobs = NgramModel.fit(train_ids, n, len(vocabulary)).logprobs(test_ids)
-    return perplexity(-float(logprobs.sum()), len(test)), time.process_time() - start
+    results = {}
+    for n in orders:
+        start = time.process_time()
+        logprobs = NgramModel.fit(train_ids, n, len(vocabulary)).logprobs(test_ids)
+        results[n] = perplexity(-float(logprobs.sum()), len(test)), time.process_time() - start
+    return results
 
 
 def measure_characters(train: str, test: str) -> tuple[list[float], NgramModel, list[str]]:

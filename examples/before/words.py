@@ -36,8 +36,7 @@ def run(options: Options) -> Report:
         settings=MUON,
     )  # fmt: skip
     rows, lines = [], {}
-    for n in (2, 5):
-        value, seconds = fit_ngrams(train, test, n)
+    for n, (value, seconds) in fit_ngrams(train, test, (2, 5)).items():
         rows.append([f"{n}-grams", "", f"{value:.1f}", f"{seconds / 60:.1f}"])
         lines[f"{n}-grams"] = [value] * 2
     for name, model in networks.items():
