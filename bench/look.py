@@ -23,6 +23,7 @@ from regard.look.alignment import make_passage
 from regard.look.attention import make_groups
 from regard.look.document import Blob, Token
 from regard.look.generation import Generation
+from regard.look.model_input import read_source
 from regard.look.record import LookRecord
 from regard.look.replay import Passage
 from regard.models.build import build
@@ -98,7 +99,7 @@ def bench_search(seconds: float) -> dict[str, float]:
     """Compare a beam search over `model.step` with a recorded one: traced on the fast path, then replayed."""
     translator = make_translator()
     (source,) = translator.encode_sources([SENTENCE], None)
-    generation = Generation(translator, source, Beam(4), max_length=30, seed=0)
+    generation = Generation(read_source(translator, source), Beam(4), max_length=30, seed=0)
 
     def plain_step(tokens: Tensor, state: DecodingState) -> Tensor:
         return translator.model.step(tokens, state)

@@ -16,12 +16,12 @@ from regard.pipeline.word_alignment import sum_subwords
 
 def make_passage(generation: Generation, hypothesis: Hypothesis) -> Passage:
     """Return a hypothesis as the decoder reads it: everything but its last token."""
-    prompt = generation.prompt
+    inputs, prompt = generation.input, generation.input.prompt
     return Passage(
-        model=generation.pipeline.model,
-        source=generation.source,
-        media=generation.media,
-        vectors=generation.vectors,
+        model=inputs.pipeline.model,
+        source=inputs.source,
+        media=inputs.media,
+        vectors=inputs.vectors,
         target=[*prompt, *hypothesis.tokens[:-1]],
         rows=range(len(prompt) - 1, len(prompt) - 1 + len(hypothesis.tokens)),
         labels=hypothesis.tokens,
@@ -56,10 +56,10 @@ def make_hypothesis(
         make_passage(generation, hypothesis).replay(record)
     cross = read_cross(record)  # (layers, heads, T, S)
     blobs[name] = encode_sqrt(cross.float().cpu().numpy())
-    tokenizers, last = generation.pipeline.tokenizers, cross.size(0) - 1
+    tokenizers, last = generation.input.pipeline.tokenizers, cross.size(0) - 1
     tokens = hypothesis.without_eos
     rows = cross[last].float().mean(dim=0)[: len(tokens)]  # (T, S) the rows that generate the tokens
-    by_source = sum_subwords(rows.T.cpu(), tokenizers.source.word_ids(generation.ids))  # (source words, T)
+    by_source = sum_subwords(rows.T.cpu(), tokenizers.source.word_ids(generation.input.source))  # (source words, T)
     by_pair = sum_subwords(by_source.T, tokenizers.target.word_ids(tokens))  # (target words, source words)
     links = (
         [[source, target] for target, source in enumerate(by_pair.argmax(dim=1).tolist())] if by_pair.numel() else []

@@ -98,7 +98,7 @@ class Look:
         generation, generated = self.reading.generation, self.reading.generated
         if generation is None or generated is None or generated.sampling is None:
             raise RegardError("This text was not sampled.", fix="Look into a language model with Sampling.")
-        steps, index = generated.sampling.rows[0], position - len(generation.prompt)
+        steps, index = generated.sampling.rows[0], position - len(generation.input.prompt)
         if not 0 <= index < len(steps):
             raise RegardError(f"No token was sampled at position {position}.", fix="Use a generated position.")
         return encode_f32(steps[index].logprobs)

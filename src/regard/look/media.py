@@ -11,6 +11,7 @@ from regard.config.model import Mel, Patches
 from regard.data.batches.images import normalise
 from regard.look.document import Group, Picture, Token
 from regard.look.generation import Generation
+from regard.look.model_input import read_image, read_sound
 from regard.look.reading import Reading, ReadOptions, Sequences, generate_text, rank_labels
 from regard.look.replay import Passage
 from regard.pipeline.classifier import Label
@@ -72,7 +73,7 @@ def _describe_image(patches: Patches, rows: int, columns: int) -> Picture:
 def _caption(captioner: ImageCaptioner, pixels: NDArray[np.uint8], names: list[str], options: ReadOptions) -> Reading:
     max_length = captioner.resolve_max_length(pixels, options.max_length)
     search = options.search or Beam()
-    generation = Generation(captioner, [], search, max_length, options.seed, options.n_best, pixels=pixels)
+    generation = Generation(read_image(captioner, pixels), search, max_length, options.seed, options.n_best)
     source = _describe_vectors(names, captioner.patches.class_token)
     return generate_text(generation, {"source": source}, "the caption")
 
@@ -101,7 +102,7 @@ def _transcribe(transcriber: Transcriber, spectrogram: Spectrogram, names: list[
     frames = transcriber.check_length(spectrogram)
     max_length = transcriber.resolve_max_length(frames, options.max_length)
     search = options.search or transcriber.make_search()
-    generation = Generation(transcriber, [], search, max_length, options.seed, options.n_best, spectrogram)
+    generation = Generation(read_sound(transcriber, spectrogram), search, max_length, options.seed, options.n_best)
     return generate_text(generation, {"source": _describe_vectors(names)}, "the transcript")
 
 

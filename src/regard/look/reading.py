@@ -11,6 +11,7 @@ from regard.data.shards.tokenize import find_first_tokens
 from regard.look.alignment import make_passage
 from regard.look.document import Picture, Prediction, Token
 from regard.look.generation import Generated, Generation
+from regard.look.model_input import read_prompt, read_source
 from regard.look.replay import Passage
 from regard.look.tokens import describe_tokens
 from regard.pipeline.classifier import Classifier
@@ -75,7 +76,7 @@ def _translate(translator: Translator, text: str, options: ReadOptions) -> Readi
         raise RegardError("The text is empty: the model reads nothing.", fix="Give a text with words.")
     (max_length,) = translator.resolve_max_lengths(sources, options.max_length)
     search = options.search or Beam()
-    generation = Generation(translator, sources[0], search, max_length, options.seed, options.n_best)
+    generation = Generation(read_source(translator, sources[0]), search, max_length, options.seed, options.n_best)
     sequences: Sequences = {"source": describe_tokens(translator.tokenizers.source, sources[0])}
     return generate_text(generation, sequences, "the translation")
 
@@ -84,14 +85,14 @@ def _continue(generator: TextGenerator, text: str, options: ReadOptions) -> Read
     max_length = options.max_length or DEFAULT_NEW_TOKENS
     (ids,) = generator.encode_prompts([text], max_length)
     search = options.search or DEFAULT_SEARCH
-    generation = Generation(generator, ids, search, max_length, options.seed, options.n_best)
+    generation = Generation(read_prompt(generator, ids), search, max_length, options.seed, options.n_best)
     return generate_text(generation, {}, "the continuation")
 
 
 def generate_text(generation: Generation, sequences: Sequences, output_name: str) -> Reading:
     """Run a search, and return its best text."""
     generated = generation.run()
-    best, prompt = generated.hypotheses[0], generation.prompt
+    best, prompt = generated.hypotheses[0], generation.input.prompt
     sequences["target"] = describe_tokens(
         generation.tokenizer, [*prompt, *best.tokens], best.logprobs, prompt=len(prompt)
     )

@@ -70,7 +70,7 @@ def best_dropped(trace: Trace, count: int) -> list[int]:
 def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str, Blob]) -> Sampling:
     """Return the races of one sampled text; the logits of its first steps go to `blobs`."""
     assert isinstance(generation.search, SamplingSearch)  # noqa: S101
-    filters, first = asdict(generation.search.filters), len(generation.prompt)
+    filters, first = asdict(generation.search.filters), len(generation.input.prompt)
     steps = []
     stored = MAX_LOGITS
     for index, step in enumerate(trace.rows[0]):
