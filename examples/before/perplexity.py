@@ -12,7 +12,7 @@ from examples.before.models import recurrent_language_model, transformer_languag
 from examples.before.ngram_search import NgramStep, TokensSoFar
 from examples.before.options import Options
 from examples.before.report import Chart, Report
-from examples.before.training import Training, train_language_model
+from examples.before.training import MUON, Training, train_language_model
 
 from regard.decode.filters import Filters
 from regard.decode.sample import sample
@@ -21,6 +21,7 @@ from regard.text.ngrams import NgramModel
 
 WORD_ORDERS = (1, 2, 3, 5)
 CHARACTER_ORDERS = tuple(range(1, 11))
+WINDOW = 128  # characters that a network sees at most
 
 
 def encode(texts: Sequence[Sequence[str]]) -> tuple[list[np.ndarray], list[str]]:
@@ -69,10 +70,12 @@ def train_networks(train: str, test: str, options: Options) -> dict[str, tuple[f
     }
     results = {}
     for name, model in networks.items():
-        training = Training(updates, 2048, peak=0.004, vocabulary=None, tokenizer="character", max_length=128)
+        training = Training(
+            updates, 2048, peak=0.005, vocabulary=None, tokenizer="character", max_length=WINDOW, settings=MUON
+        )
         with tempfile.TemporaryDirectory() as folder:
             trained = train_language_model(Path(folder), train, test, model, training)
-        nats = trained.validation_loss() * (len(test) + 1)  # a loss for every character, and for eos
+        nats = trained.negative_log_likelihood(test, WINDOW)
         results[name] = bits_per_byte(nats, len(test.encode())), trained.parameters, trained.seconds
     return results
 

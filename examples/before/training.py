@@ -15,6 +15,7 @@ from regard.data.batches.loader import Loader
 from regard.models.build import AnyModel as AnyNetwork
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
@@ -72,6 +73,11 @@ class Trained:
             losses = [self.objective(batch) for batch in self.validation.iter_epoch()]
             tokens = sum(batch.label_count for batch in self.validation.iter_epoch())
         return float(sum(loss.negative_log_likelihood.item() for loss in losses)) / tokens
+
+    def negative_log_likelihood(self, text: str, window: int) -> float:
+        """Return that of a text and its eos, read in windows of so many tokens that overlap by half."""
+        scorer = Scorer(self.model, self.data.tokenizers, self.settings)  # type: ignore[arg-type]
+        return -scorer.score(text, window=window).total_logprob
 
     def translate(self, sources: Sequence[str], beam: int = 1) -> list[str]:
         """Translate with beam search."""

@@ -34,7 +34,7 @@ def read_analogies(path: Path, counts: Counter[str]) -> dict[str, list[Pair]]:
 def train_vectors(text: str, task: str, options: Options, folder: Path) -> tuple[TokenVectors, float]:
     """Train word2vec on a text; return its vectors and the CPU-seconds."""
     (folder / "words.txt").write_text(text, encoding="utf-8")
-    vocabulary, updates, width = (60, 60, 16) if options.small else (12_000, 1_800, 100)
+    vocabulary, updates, width = (60, 60, 16) if options.small else (12_000, 900, 100)
     model = preset("word2vec", {"task": task, "width": width, "source.vocabulary": vocabulary})
     table = {
         "data": {"train": [{"kind": "documents", "path": str(folder / "words.txt")}], "held_out": 0.01,

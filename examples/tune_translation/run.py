@@ -3,10 +3,10 @@
     python examples/tune_translation/prepare.py --europarl DATA/europarl_deen --multi30k DATA/multi30k/tok --out OUT
     python examples/tune_translation/run.py parent methods fewer scratch scores --out OUT
 
-`parent` trains on Europarl. `methods` tunes it in three ways with equally many updates, `fewer` on fewer pairs, and
-`scratch` trains new models on all and on fewer pairs, again with as many updates. Every model translates the validation
-and the test set once, with a beam of 5. A step whose output exists is not repeated; `scores` prints BLEU of all
-translations in OUT/hypotheses.
+`parent` learns a tokenizer from both corpora and trains on Europarl. `methods` tunes it in three ways with equally many
+updates, `fewer` on fewer pairs, and `scratch` trains new models on all and on fewer pairs, again with as many updates.
+Every model translates the validation and the test set once, with a beam of 5. A step whose output exists is not
+repeated; `scores` prints BLEU of all translations in OUT/hypotheses.
 """
 
 import argparse
@@ -19,27 +19,26 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
-PARENT_UPDATES = 2000
-UPDATES = 300
-SIZES = (1_000, 5_000, 29_000)
-SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}", "--set", "device.threads=1"]
+PARENT_UPDATES = 4_500
+UPDATES = {1_000: 300, 5_000: 800, 29_000: 1_500}
+"""Updates by the number of pairs: fewer pairs are learned, and overfitted, sooner."""
+ALL = max(UPDATES)
+TOKENIZER_PAIRS = 30_000  # of Europarl, about as many as of Multi30k: of 1.6 tokens per word of a caption 1.2 remain
+SIZES = ["--set", "train.update_tokens=2048", "--set", "data.batch_tokens=2048", "--set", "device.threads=1"]
+SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}"]
 for stack in ("encoder", "decoder"):  # pre-norm and rotary positions, as the students of examples/multi30k
     for setting in ("position={kind = 'rotary'}", "placement='pre'", "final_norm=true"):
         SHAPE += ["--set", f"model.{stack}.{setting}"]
 PARENT = [
-    *SHAPE,
-    *("--set", "model.encoder.dropout={}", "--set", "model.decoder.dropout={}"),  # a few epochs do not overfit
-    *("--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 200}"),
-    *("--set", "train.update_tokens=4096", "--set", "data.batch_tokens=2048", "--set", "validation.every=500"),
+    *("--set", "model.encoder.dropout={}", "--set", "model.decoder.dropout={}"),  # one epoch does not overfit
+    *("--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 200}", "--set", "validation.every=1000"),
 ]
-TUNE = ["--updates", str(UPDATES), "--set", "train.update_tokens=4096", "--set", "data.batch_tokens=2048"]
-TUNE += ["--set", "validation.every=100", "--set", "train.save_every=100", "--set", "device.threads=1"]
-DROPOUT = [f"model.{stack}.dropout={{embedding = 0.1, sublayer = 0.1}}" for stack in ("encoder", "decoder")]
-TUNE += ["--set", DROPOUT[0], "--set", DROPOUT[1]]
-SCRATCH = ["--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 50}"]
-# Learning rates are the best of few after 60 to 100 updates, by validation loss; those of tuning by default are lower.
-MUON = ["--set", "train.optimizer={kind = 'muon'}"]
-MUON += ["--set", "train.schedule={kind = 'linear', peak = 0.003, warmup = 50}"]
+TUNE = ["--set", "validation.every=100", "--set", "train.save_every=100"]
+for stack in ("encoder", "decoder"):
+    TUNE += ["--set", f"model.{stack}.dropout={{embedding = 0.1, sublayer = 0.1}}"]
+# Learning rates are the best of few after 100 updates, by validation loss; those of tuning by default are lower.
+RATE = ["--set", "train.schedule={kind = 'linear', peak = 0.01, warmup = 50}"]
+MUON = ["--set", "train.optimizer={kind = 'muon'}", *RATE]
 LORA = ["--lora", "4", "--set", "train.schedule={kind = 'linear', peak = 0.015, warmup = 50}"]  # with Adam
 METHODS = {"full": MUON, "layers": ["--layers", "2", *MUON], "lora": LORA}
 
@@ -61,11 +60,13 @@ def read_minutes(out: Path) -> dict[str, float]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def list_files(corpus: Path, train: str = "train") -> list[str]:
-    """Return the options of the training and validation files."""
-    files = ["--source", str(corpus / f"{train}.en"), "--target", str(corpus / f"{train}.de")]
-    files += ["--validation-source", str(corpus / "valid.en"), "--validation-target", str(corpus / "valid.de")]
-    return [*files, "--languages", "en", "de"]
+def list_files(train: Path) -> list[str]:
+    """Return the options of the training files, given without their ending, and of the validation files beside them."""
+    options = ["--languages", "en", "de"]
+    for side, language in (("source", "en"), ("target", "de")):
+        options += [f"--{side}", f"{train}.{language}"]
+        options += [f"--validation-{side}", str(train.with_name(f"valid.{language}"))]
+    return options
 
 
 def run(arguments: Sequence[str], out: Path, name: str) -> None:
@@ -93,35 +94,64 @@ def translate(out: Path, name: str) -> None:
             part.rename(path)
 
 
+def write_pairs(corpus: Path, pairs: int) -> Path:
+    """Write the first pairs of the training set to files of their own; return their path without the ending."""
+    path = corpus / f"train-{pairs}"
+    for language in ("en", "de"):
+        lines = read_lines(corpus / f"train.{language}")[:pairs]
+        path.with_suffix(f".{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def learn_tokenizer(out: Path) -> None:
+    """Learn one tokenizer from both corpora, and tokenize Europarl with it."""
+    parts = [write_pairs(out / "europarl", TOKENIZER_PAIRS), write_pairs(out / "multi30k", ALL)]
+    tokenizer = out / "tokenizer" / "tokenizer.json"
+    tokenizer.parent.mkdir(exist_ok=True)
+    texts = [f"{part}.{language}" for part in parts for language in ("en", "de")]
+    call_regard(["tokenizer", "learn", *texts, "--vocabulary", "10000", "--out", str(tokenizer)], out, "tokenizer")
+    tables = []
+    for part, name in (("train", "train"), ("validation", "valid")):
+        paths = [f"{side} = '{out / 'europarl' / name}.{end}'" for side, end in (("source", "en"), ("target", "de"))]
+        tables += [f"[[data.{part}]]", "kind = 'lines'", "languages = ['en', 'de']", *paths]
+    (out / "europarl.toml").write_text("\n".join(tables) + "\n", encoding="utf-8")
+    arguments = [str(out / "europarl.toml"), str(out / "shards"), "--tokenizer", str(tokenizer.parent)]
+    call_regard(["prepare", *arguments], out, "tokenizer")
+
+
 def train_parent(out: Path) -> None:
     """Train on Europarl; the parent also translates captions as it is."""
-    run(["train", *list_files(out / "europarl"), "--updates", str(PARENT_UPDATES), *PARENT], out, "parent")
+    if "tokenizer" not in read_minutes(out):
+        learn_tokenizer(out)
+    options = [*SHAPE, *SIZES, *PARENT, "--set", f"data.prepared='{out / 'shards'}'"]
+    run(["train", *list_files(out / "europarl" / "train"), "--updates", str(PARENT_UPDATES), *options], out, "parent")
+
+
+def tune(out: Path, pairs: int, options: Sequence[str], name: str) -> None:
+    """Tune the parent on the first pairs of the training set."""
+    files = list_files(write_pairs(out / "multi30k", pairs))
+    run(["tune", str(out / "parent"), *files, "--updates", str(UPDATES[pairs]), *SIZES, *TUNE, *options], out, name)
 
 
 def tune_by_methods(out: Path) -> None:
     """Tune the parent in three ways."""
     for name, options in METHODS.items():
-        run(["tune", str(out / "parent"), *list_files(out / "multi30k"), *TUNE, *options], out, name)
-
-
-def write_pairs(corpus: Path, size: int) -> list[str]:
-    """Write the first pairs of the training set to files of their own; return the options of these files."""
-    for language in ("en", "de"):
-        lines = read_lines(corpus / f"train.{language}")
-        (corpus / f"train-{size}.{language}").write_text("\n".join(lines[:size]) + "\n", encoding="utf-8")
-    return list_files(corpus, f"train-{size}")
+        tune(out, ALL, options, name)
 
 
 def tune_on_fewer_pairs(out: Path) -> None:
-    """Tune the parent on the first pairs of the training set."""
-    for size in SIZES[:-1]:  # all pairs: `full`
-        run(["tune", str(out / "parent"), *write_pairs(out / "multi30k", size), *TUNE, *MUON], out, f"tuned-{size}")
+    """Tune all parameters of the parent on the first pairs of the training set."""
+    for pairs in UPDATES:
+        if pairs != ALL:  # all pairs: `full`
+            tune(out, pairs, MUON, f"tuned-{pairs}")
 
 
 def train_from_scratch(out: Path) -> None:
     """Train new models on the first pairs of the training set."""
-    for size in reversed(SIZES):
-        run(["train", *write_pairs(out / "multi30k", size), *SHAPE, *TUNE, *SCRATCH], out, f"scratch-{size}")
+    for pairs, updates in reversed(UPDATES.items()):
+        files = list_files(write_pairs(out / "multi30k", pairs))
+        options = [*SHAPE, *SIZES, *TUNE, *RATE]
+        run(["train", *files, "--updates", str(updates), *options], out, f"scratch-{pairs}")
 
 
 def score(out: Path, hypotheses: Path) -> None:
