@@ -52,15 +52,31 @@ def train_vectors(text: str, task: str, options: Options, folder: Path) -> tuple
     return load_token_vectors(folder / "run"), time.process_time() - start
 
 
+def list_analogies(pairs: list[Pair]) -> list[tuple[str, str, str, str]]:
+    """Return every analogy a : b = c : d of these pairs, in both directions."""
+    return [(a, b, c, d) for (a, b), (c, d) in permutations(pairs, 2) if len({a, b, c, d}) == 4]
+
+
 def find_ranks(vectors: TokenVectors, pairs: list[Pair]) -> list[int]:
     """Return the rank of the right word for every analogy a : b = c : d of these pairs, by b - a + c."""
-    return [vectors.find_rank(d, [b, c], [a]) for (a, b), (c, d) in permutations(pairs, 2) if len({a, b, c, d}) == 4]
+    return [vectors.find_rank(d, [b, c], [a]) for a, b, c, d in list_analogies(pairs)]
+
+
+def summarize_ranks(ranks: list[int]) -> list[str]:
+    """Return the number of analogies, the shares whose word is first and among the first ten, and the median rank."""
+    found = [sum(rank <= limit for rank in ranks) / max(len(ranks), 1) for limit in (1, 10)]
+    return [str(len(ranks)), *(f"{share:.1%}" for share in found), str(sorted(ranks)[len(ranks) // 2] if ranks else 0)]
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text, and its other characters one by one."""
+    return re.findall(r"[A-Za-z]+|[^\sA-Za-z]", text)
 
 
 def run(options: Options) -> Report:
     """Train both tasks and solve the analogies."""
     text = options.read_text("books_en/train.txt")
-    words = re.findall(r"[A-Za-z]+|[^\sA-Za-z]", text)
+    words = split_words(text)
     counts = Counter(words)
     lines = "".join(f"{' '.join(re.findall(r'[A-Za-z]+|[^A-Za-z ]', line))}\n" for line in text.split("\n"))
     analogies = SMALL if options.small else read_analogies(Path(__file__).with_name("analogies.tsv"), counts)
@@ -71,9 +87,7 @@ def run(options: Options) -> Report:
         ranks = {name: find_ranks(vectors, pairs) for name, pairs in analogies.items()}
         everything = [rank for category in ranks.values() for rank in category]
         for name, category in [*ranks.items(), ("all", everything)]:
-            found = [sum(rank <= limit for rank in category) / max(len(category), 1) for limit in (1, 10)]
-            median = sorted(category)[len(category) // 2] if category else 0
-            rows.append([f"{task}, {name}", str(len(category)), f"{found[0]:.1%}", f"{found[1]:.1%}", str(median)])
+            rows.append([f"{task}, {name}", *summarize_ranks(category)])
         shares[task] = [sum(rank <= limit for rank in everything) / max(len(everything), 1) for limit in RANKS]
         word = "dog" if options.small else "Paris"
         near = ", ".join(neighbor.text for neighbor in vectors.find_neighbors([word], n_best=8))
