@@ -19,7 +19,7 @@ from regard.data.example import Image
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.encoding import Pipeline, resolve_max_length
-from regard.pipeline.images import AnyImage, as_images, load_patches
+from regard.pipeline.images import AnyImage, as_images, load_batches
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Beam, Search, SearchInput, make_generator
 from regard.store.model_folder import check_vocabulary_sizes
@@ -104,8 +104,7 @@ class ImageCaptioner(Pipeline):
         results: list[GeneratedText] = []
         batch_size = max(1, BATCH_ROWS // search.rows_per_text)
         with self.prepared(), torch.inference_mode():
-            for start in range(0, len(sequence), batch_size):
-                pixels = np.stack([load_patches(image, self.patches) for image in sequence[start : start + batch_size]])
+            for pixels in load_batches(sequence, self.patches, batch_size):
                 length = self.resolve_max_length(pixels[0], max_length)
                 inputs = self.make_search_input(pixels, length, generator)
                 results += [

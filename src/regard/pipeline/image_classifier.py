@@ -19,7 +19,7 @@ from regard.nn.record import Record
 from regard.pipeline.attention import RecordedAttention
 from regard.pipeline.classifier import Label
 from regard.pipeline.encoding import Pipeline, check_logits
-from regard.pipeline.images import AnyImage, as_images, load_patches
+from regard.pipeline.images import AnyImage, as_images, load_batches, load_patches
 
 BATCH_IMAGES = 128
 
@@ -63,15 +63,14 @@ class ImageClassifier(Pipeline):
         """
         sequence, is_single = as_images(images)
         results: list[Label] = []
-        for start in range(0, len(sequence), BATCH_IMAGES):
-            batch = sequence[start : start + BATCH_IMAGES]
-            results += self.classify_pixels(np.stack([self.load_image(image) for image in batch]))
-            report(len(batch))
+        for pixels in load_batches(sequence, self.patches, BATCH_IMAGES):
+            results += self.classify_pixels(pixels)
+            report(len(pixels))
         return results[0] if is_single else results
 
     def record(self, image: AnyImage) -> RecordedAttention:
         """Record the attention of the model while it reads an image; patches are named by row and column."""
-        pixels, record = self.load_image(image), Record()
+        pixels, record = load_patches(image, self.patches), Record()
         with torch.inference_mode(), eval_mode(self.model):
             self.model(torch.from_numpy(normalise(pixels[None], self.patches)).to(self.device), record=record)
         rows, columns = (side // self.patches.patch for side in pixels.shape[1:])
@@ -85,10 +84,6 @@ class ImageClassifier(Pipeline):
             logits = self.model(source).float()
         check_logits(logits)
         return [Label.choose(self.labels, row) for row in logits.softmax(dim=-1).tolist()]
-
-    def load_image(self, image: AnyImage) -> NDArray[np.uint8]:
-        """Return the pixels (channels, height, width) of an image in the shape that the model reads."""
-        return load_patches(image, self.patches)
 
     def _describe_input(self) -> str:
         height, width = self.patches.size or ("any", "any")

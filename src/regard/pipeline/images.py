@@ -1,6 +1,6 @@
 """Images as the pipelines take and give them: files, or arrays of 8-bit values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -44,6 +44,22 @@ def load_patches(image: AnyImage, patches: Patches) -> NDArray[np.uint8]:
         what = f"{height} x {width} pixels do not divide into patches of {patches.patch}."
         raise CorpusError(what, fix="Resize or pad the image.")
     return pixels
+
+
+def load_batches(images: Sequence[AnyImage], patches: Patches, batch_size: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield images in their order as batches (B, channels, height, width).
+
+    A batch ends where the size changes: a model of patches without a fixed size reads images of any.
+    """
+    batch: list[NDArray[np.uint8]] = []
+    for image in images:
+        pixels = load_patches(image, patches)
+        if batch and (len(batch) == batch_size or pixels.shape != batch[0].shape):
+            yield np.stack(batch)
+            batch = []
+        batch.append(pixels)
+    if batch:
+        yield np.stack(batch)
 
 
 def save_image(pixels: NDArray[np.uint8], path: Path) -> None:
