@@ -20,7 +20,7 @@ from pathlib import Path
 from sacrebleu.metrics.bleu import BLEU
 
 PARENT_UPDATES = 4_500
-UPDATES = {1_000: 300, 5_000: 800, 29_000: 1_500}
+UPDATES = {1_000: 200, 5_000: 500, 29_000: 1_000}
 """Updates by the number of pairs: fewer pairs are learned, and overfitted, sooner."""
 ALL = max(UPDATES)
 TOKENIZER_PAIRS = 30_000  # of Europarl, about as many as of Multi30k: of 1.6 tokens per word of a caption 1.2 remain
