@@ -111,7 +111,9 @@ def plan(
 
 def _load_run(path: Path, settings: Sequence[str] | None) -> "Run":
     path = path / "run.toml" if path.is_dir() else path
-    return codec.RUN_FILES.load(path, parse_settings(settings or []))
+    from regard.train.vocabularies import expect_vocabularies  # only when needed
+
+    return expect_vocabularies(codec.RUN_FILES.load(path, parse_settings(settings or [])))
 
 
 def _default_length(run: "Run") -> int:

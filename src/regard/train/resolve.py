@@ -12,24 +12,22 @@ from regard.data.shards.shard import Shards
 from regard.store.model_folder import RUN
 from regard.train.data import RunData
 from regard.train.length_ratio import compute_max_length_ratio
+from regard.train.vocabularies import list_vocabulary_sizes
 
 
 def resolve_run(run: Run, run_data: RunData) -> Run:
     """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
     table = to_dict(run)
-    model = table["model"]
     changes: dict[str, Any] = {"train.accumulate": run.accumulate}
-    sizes = dict[str, int]()
     if run.reads_images:
         changes |= _describe_images(run, run_data.train)
     if run.reads_sounds:
         changes |= _describe_sounds(run, run_data.train)
     if run_data.tokenizer_pair is not None:
-        sizes = {"source": run_data.tokenizers.source.size, "target": run_data.tokenizers.target.size}
-    for name, side in (("source", "source"), ("target", "target"), ("tokens", "source")):
-        if model.get(name, {}).get("kind") == "tokens":
-            changes[f"model.{name}.vocabulary"] = sizes[side]
-    if model["head"]["kind"] in ("classes", "tags"):
+        tokenizers = run_data.tokenizers
+        sizes = list_vocabulary_sizes(run.model, tokenizers.source.size, tokenizers.target.size)
+        changes |= {f"model.{name}": size for name, size in sizes.items()}
+    if run.model.head.kind in ("classes", "tags"):
         # A rare label may occur only in the validation part.
         validation_labels = () if run_data.validation is None else run_data.validation.labels
         changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})

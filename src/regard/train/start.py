@@ -394,6 +394,7 @@ def make_plan(
     from regard.train.auto.configure import configure, measure_update  # only when needed
     from regard.train.corpus_check import check_run, review_verdict
     from regard.train.device import check_training_device
+    from regard.train.vocabularies import expect_vocabularies
 
     def time_update(run: Run, length: int) -> float:
         _emit(Stage("timing a few updates"), listeners)
@@ -437,6 +438,7 @@ def make_plan(
         )
         run, reasons, file_infos = auto_run.run, auto_run.reasons, auto_run.file_infos
         length = min(auto_run.typical_length, run.data.max_length)
+    run = expect_vocabularies(run)
     plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos, warnings)
     _emit(Planned(plan.reasons), listeners)
     return plan

@@ -1,6 +1,7 @@
 """Automatic configuration: the settings for a corpus, and the reason for every choice."""
 
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +16,13 @@ from regard.config.parts import attention_stack
 from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, Run, Table
 from regard.config.toml_file import to_dict
 from regard.config.training import Adam, Cosine, InverseSqrt, Linear
+from regard.data.corpus import Corpus
+from regard.data.example import Defects
+from regard.data.held_out import train_validation_split
+from regard.data.shards.prepare import open_corpus, prepare
 from regard.models.cost import cost
+from regard.text.learn import learn
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.auto.configure import configure
 from regard.train.auto.corpus_plan import AutoRun, bytes_per_token
 from regard.train.auto.corpus_stats import collect_stats
@@ -28,6 +35,7 @@ from regard.train.auto.recipes import (
     recipe_for_size,
     smaller_recipes,
 )
+from regard.train.vocabularies import expect_vocabularies
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 NORMS = {"placement": "pre", "final_norm": True}  # the automatic choice for translation
@@ -65,6 +73,42 @@ def count_parameters(auto_run: AutoRun) -> int:
 def translation_model(auto_run: AutoRun) -> EncoderDecoder:
     assert isinstance(auto_run.run.model, EncoderDecoder)
     return auto_run.run.model
+
+
+@pytest.fixture
+def shards(tmp_path: Path, pairs: Callable[[int], Lines]) -> Path:
+    """The output of `regard prepare` for 600 pairs, 60 of them for validation; its tokenizer has 400 tokens."""
+    corpus = Corpus([pairs(600)])
+    examples = [example for _, example in corpus.examples(Defects())]
+    texts = [text for example in examples for text in (example.source, example.target or "")]
+    tokenizers = TokenizerPair.joint(learn(texts, ByteBpe(vocabulary=400)))
+    for name, part in zip(("train", "validation"), train_validation_split(corpus, 0.1, 1), strict=True):
+        prepare(part, tokenizers, tmp_path / "shards" / name, Defects())
+    tokenizers.save(tmp_path / "shards")
+    return tmp_path / "shards"
+
+
+def test_a_prepared_corpus_decides_vocabulary_and_validation_data(shards: Path, pairs: Callable[[int], Lines]) -> None:
+    auto_run = configure(pairs(600), changes={"data.prepared": str(shards)})
+    assert translation_model(auto_run).target_tokens.vocabulary == 400
+    assert find_reason(auto_run, "Tokenizer").endswith("shards: 400 tokens.")
+    assert not any(reason.startswith("Vocabulary") for reason in auto_run.reasons)
+    count = len(open_corpus(shards / "validation"))
+    assert auto_run.run.data.held_out == 0  # prepared shards cannot be split again
+    assert auto_run.run.validation.sentences == count
+    assert find_reason(auto_run, "Validation data").startswith(f"Validation data: the {count} samples")
+    shutil.rmtree(shards / "validation")
+    without = configure(pairs(600), changes={"data.prepared": str(shards)})
+    assert find_reason(without, "Validation data").startswith("Validation data: none")
+
+
+def test_costs_count_the_vocabulary_that_the_run_will_have(shards: Path, pairs: Callable[[int], Lines]) -> None:
+    run = configure(pairs(600)).run  # a vocabulary of 1,000
+    prepared = {"data.prepared": str(shards), "data.held_out": 0.0}
+    for changes, size in (({"tokenizer.vocabulary": 700}, 700), (prepared, 400)):
+        model = expect_vocabularies(codec.RUN_FILES.change(run, changes)).model
+        assert isinstance(model, EncoderDecoder)
+        assert model.target_tokens.vocabulary == size
 
 
 def test_a_few_hundred_pairs(pairs: Callable[[int], Lines]) -> None:

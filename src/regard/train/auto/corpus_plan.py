@@ -26,6 +26,7 @@ from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.config.training import Training
 from regard.data.doctor.one_pass import TrainingCheck
 from regard.data.example import FileInfo
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.auto.corpus_stats import CorpusStats, SideStats, collect_stats, is_running_text
 from regard.train.auto.hyperparameters import (
     Budget,
@@ -44,6 +45,7 @@ from regard.train.auto.recipes import (
     recipe_for_size,
     smaller_recipes,
 )
+from regard.train.vocabularies import count_prepared_validation, read_prepared_tokenizers
 
 MIN_EXAMPLES = 50  # fewer examples cannot be split into training and validation
 MIN_CHARACTERS = 2000  # the same for running text
@@ -146,11 +148,9 @@ class CorpusPlan:
         requested_updates = self._requested("train.updates")
         budget = budget or self._choose_budget(recipe, epoch_tokens)
         reasons.append(_explain_updates(budget, self.recipe.epochs, epoch_tokens, requested_updates is not None))
-        validation_pairs = (
-            self.validation_stats.examples
-            if self.validation_stats is not None
-            else round(data.held_out * self.stats.examples)
-        )
+        validation_pairs = self._validation_examples
+        if validation_pairs is None:
+            validation_pairs = round(data.held_out * self.stats.examples)
         tables = {
             "data": data.model_copy(update={"batch_tokens": self._choose_batch_tokens(data, budget)}),
             "tokenizer": tokenizer,
@@ -205,6 +205,8 @@ class CorpusPlan:
     def vocabulary_size(self, recipe: Recipe) -> int:
         """Choose the vocabulary size; CHARACTER_LEVEL if every character is a token."""
         stats = self.stats
+        if self._prepared_tokenizers is not None:
+            return self._prepared_tokenizers.source.size
         if requested := self._requested("tokenizer.vocabulary"):
             return requested
         kind = self.changes.get("tokenizer.kind", "character" if recipe.vocabulary == CHARACTER_LEVEL else "")
@@ -213,6 +215,24 @@ class CorpusPlan:
         if stats.content == "pairs" and stats.mean_length <= MAX_ENTRY_CHARACTERS:
             return LEXICON_VOCABULARY
         return min(recipe.vocabulary or FALLBACK_VOCABULARY, self._max_useful_vocabulary)
+
+    @cached_property
+    def _prepared_tokenizers(self) -> TokenizerPair | None:
+        """The tokenizers of the prepared corpus, if the user named one."""
+        return None if self._prepared is None else read_prepared_tokenizers(self._prepared)
+
+    @cached_property
+    def _validation_examples(self) -> int | None:
+        """The number of the user's validation examples; None if some are held out."""
+        if self._prepared is not None:
+            return count_prepared_validation(self._prepared)
+        return None if self.validation_stats is None else self.validation_stats.examples
+
+    @property
+    def _prepared(self) -> str | None:
+        """Folder or URL of the prepared corpus, if the user named one."""
+        location = self.changes.get("data.prepared")
+        return location if isinstance(location, str) else None  # the parser reports anything else
 
     @property
     def _max_useful_vocabulary(self) -> int:
@@ -258,6 +278,9 @@ class CorpusPlan:
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
         """Choose the tokenizer and its vocabulary size."""
         stats, vocabulary_size = self.stats, self.vocabulary_size(recipe)
+        if self._prepared_tokenizers is not None:
+            reasons.append(f"Tokenizer: that of the prepared corpus, {self._prepared}: {vocabulary_size:,} tokens.")
+            return ByteBpe(vocabulary=vocabulary_size), vocabulary_size  # a run of a prepared corpus learns none
         if vocabulary_size == CHARACTER_LEVEL:
             character_count = len(stats.source.alphabet | stats.target.alphabet)
             reasons.append(f"Vocabulary: the {character_count} distinct characters of the text.")
@@ -320,6 +343,12 @@ class CorpusPlan:
             data = data.model_copy(update={"masking": Masking()})
             percent = f"{100 * Masking().probability:.0f} %"
             reasons.append(f"Masking: {percent} of the tokens, each replaced by the mask token.")
+        if self._prepared is not None:  # the run reads no text: other validation files are not used
+            count = self._validation_examples
+            amount = f"the {pluralize(count, 'sample')} that" if count else "none:"
+            verb = "holds for it" if count else "has no validation part"
+            reasons.append(f"Validation data: {amount} {self._prepared} {verb}.")
+            return data
         if self.validation_stats is not None:
             validation_stats = self.validation_stats
             if validation_stats.content != self.stats.content:

@@ -1,0 +1,53 @@
+"""What a plan must know of the data before it is prepared: vocabulary sizes, for parameters, memory and time."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from regard.config.codec import RUN_FILES
+from regard.config.model import AnyModel, Tokens
+from regard.config.run import Run
+from regard.data.readers.text_files import is_url
+from regard.data.shards.prepare import CORPUS_FILE, open_corpus
+from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
+from regard.text.tokenizer_pair import TokenizerPair
+
+
+def read_prepared_tokenizers(location: str) -> TokenizerPair:
+    """Read the tokenizers of a prepared corpus, a folder or a URL."""
+    if not is_url(location):
+        return TokenizerPair.load(Path(location))
+    with TemporaryDirectory() as folder:
+        return download_tokenizers(location.rstrip("/"), Path(folder) / "tokenizer")
+
+
+def count_prepared_validation(location: str) -> int:
+    """Return the number of samples in the validation part of a prepared corpus, a folder or a URL; 0 without one."""
+    part = f"{location.rstrip('/')}/validation"
+    if not is_url(location):
+        return len(open_corpus(Path(part))) if Path(part).is_dir() else 0
+    if not RemoteFolder(part).has(CORPUS_FILE):
+        return 0
+    with TemporaryDirectory() as cache:
+        return len(RemoteShards(part, Path(cache)))
+
+
+def list_vocabulary_sizes(model: AnyModel, source: int, target: int) -> dict[str, int]:
+    """Return the settings of a model's vocabularies, {"source.vocabulary": ...}, for tokenizers of these sizes."""
+    sides = (("source", source), ("target", target), ("tokens", source))
+    return {f"{name}.vocabulary": size for name, size in sides if isinstance(getattr(model, name, None), Tokens)}
+
+
+def expect_vocabularies(run: Run) -> Run:
+    """Return the run with the vocabulary sizes of its prepared corpus, or else those that its tokenizer asks for.
+
+    Tokenizers without a size (characters, bytes, colours, those of a parent) leave the model as it is.
+    """
+    if run.data.prepared is not None and run.has_tokenizer:
+        tokenizers = read_prepared_tokenizers(run.data.prepared)
+        source, target = tokenizers.source.size, tokenizers.target.size
+    elif (size := getattr(run.tokenizer, "vocabulary", None)) is not None:
+        source = target = size
+    else:
+        return run
+    sizes = list_vocabulary_sizes(run.model, source, target)
+    return RUN_FILES.change(run, {f"model.{name}": size for name, size in sizes.items()})
