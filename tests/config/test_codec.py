@@ -249,3 +249,23 @@ def test_recurrent_stacks_that_cannot_be() -> None:
     assert "decoder.bidirectional" in preset_faults("lstm", "decoder.bidirectional=true")
     assert "encoder.bidirectional" in preset_faults("rnnsearch", "width=255")
     assert "decoder.cross.kind" in preset_faults("rnnsearch", "decoder.cross.kind=fixed_vector")
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("updates", "Did you mean 'train.updates'?"),
+        ("optimizer.kind", "Did you mean 'train.optimizer'?"),
+        ("train.batch_tokens", "Did you mean 'data.batch_tokens'?"),
+        ("model.layers", "Did you mean 'model.decoder.layers' or 'model.encoder.layers' or 'model.head.layers'?"),
+        ("train.update", "Did you mean 'updates'?"),
+    ],
+)
+def test_a_setting_of_another_table_is_suggested_with_its_table(name: str, suggestion: str) -> None:
+    (fault,) = codec.RUN_FILES.find_unknown([name])
+    assert fault.fix == suggestion
+
+
+def test_names_that_some_kind_of_table_has_are_known_without_the_other_settings() -> None:
+    names = ["data.train.0.weight", "model.decoder.position.kind", "train.optimizer.betas", "model.preset"]
+    assert not list(codec.RUN_FILES.find_unknown(names))

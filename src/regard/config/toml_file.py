@@ -27,6 +27,8 @@ from regard.base.parsing import parse_toml
 TomlTable = dict[str, Any]
 Settings = TypeVar("Settings", bound=BaseModel)
 DISCRIMINATORS = ("family", "kind")  # keys that select the type of their table
+MAX_SUGGESTED = 3  # settings of the same name in other tables; more would not help
+_ADDED_KEYS = ("preset",)  # keys that are expanded before the settings are checked
 
 
 class SettingsFile(Generic[Settings]):
@@ -87,6 +89,32 @@ class SettingsFile(Generic[Settings]):
             omitted = max(0, error.error_count() - len(faults)) if len(faults) == limits.MAX_REPORTED else 0
             raise ConfigError(faults, where=where, omitted=omitted) from None
 
+    def find_unknown(self, changes: Iterable[str]) -> Iterator[Fault]:
+        """Yield a fault for each dotted name that no kind of table has, whatever the other settings are."""
+        for path in changes:
+            nodes, parts = [self.annotation], path.split(".")
+            for depth, part in enumerate(parts):
+                members = [member for node in nodes for member in _union_members(node)]
+                keys = {key for member in members for key in member.model_fields}
+                if not members or part in _ADDED_KEYS:  # the content of a value is checked later
+                    break
+                if part.isdigit():  # an element of a list
+                    continue
+                if part not in keys:
+                    yield self._report_unknown(".".join(parts[: depth + 1]), sorted(keys))
+                    break
+                nodes = [member.model_fields[part].annotation for member in members if part in member.model_fields]
+
+    def _report_unknown(self, path: str, keys: list[str]) -> Fault:
+        """Return the fault of a name that is no setting: it is nearly one here, or one of another table."""
+        parent, name = path.rpartition(".")[::2]
+        paths = sorted(_find_paths(self.annotation, name))
+        paths = [other for other in paths if other.startswith(f"{parent}.")] or paths
+        named = " or ".join(f"'{other}'" for other in paths)
+        is_misspelt = bool(difflib.get_close_matches(name, keys, n=1, cutoff=0.8))
+        is_clear = 0 < len(paths) <= MAX_SUGGESTED and path not in paths and not is_misspelt
+        return Fault(path, "is not a key here.", f"Did you mean {named}?" if is_clear else suggest(name, keys))
+
     def _find_faults(self, error: ValidationError, table: TomlTable) -> Iterator[Fault]:
         for details in error.errors(include_url=False):
             path = _dotted_path(details["loc"], table)
@@ -95,11 +123,7 @@ class SettingsFile(Generic[Settings]):
                     prefix = f"{path}." if path else ""
                     yield from (replace(fault, path=prefix + fault.path) for fault in details["ctx"]["faults"])
                 case "extra_forbidden":
-                    yield Fault(
-                        path,
-                        "is not a key here.",
-                        suggest(str(details["loc"][-1]), _list_keys(self.annotation, details["loc"][:-1])),
-                    )
+                    yield self._report_unknown(path, _list_keys(self.annotation, details["loc"][:-1]))
                 case "missing":
                     yield Fault(path, "is missing.")
                 case "union_tag_not_found":
@@ -235,6 +259,16 @@ def _list_keys(annotation: Any, location: tuple[int | str, ...]) -> list[str]:
             return []
         node = fields[0]
     return sorted({key for member in _union_members(node) for key in member.model_fields})
+
+
+def _find_paths(annotation: Any, name: str, path: str = "", depth: int = 4) -> set[str]:
+    """Return the dotted paths of all settings of this name, at most `depth` tables deep."""
+    paths = set[str]()
+    for member in _union_members(annotation) if depth else ():
+        for key, field in member.model_fields.items():
+            inner = f"{path}.{key}".lstrip(".")
+            paths |= {inner} if key == name else _find_paths(field.annotation, name, inner, depth - 1)
+    return paths
 
 
 def _union_members(annotation: Any) -> list[type[BaseModel]]:

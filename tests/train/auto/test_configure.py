@@ -111,6 +111,11 @@ def test_costs_count_the_vocabulary_that_the_run_will_have(shards: Path, pairs: 
         assert model.target_tokens.vocabulary == size
 
 
+def test_an_unknown_setting_is_reported_before_the_corpus_is_read() -> None:
+    with pytest.raises(ConfigError, match=r"Did you mean 'train\.updates'"):
+        configure(Lines(source="nowhere.en", target="nowhere.de"), changes={"updates": 3})
+
+
 def test_a_few_hundred_pairs(pairs: Callable[[int], Lines]) -> None:
     auto_run = configure(pairs(600))
     run = auto_run.run
