@@ -132,6 +132,17 @@ def test_detection_by_content(name: str, content: str, expected: AnySource, tmp_
     assert detect_source([str(path)]) == expected.model_copy(update={"path": str(path)})
 
 
+def test_a_table_with_another_delimiter_is_refused(tmp_path: Path) -> None:
+    """German spreadsheets write semicolons: a language model of whole rows would be trained instead of a translator."""
+    path = tmp_path / "a.csv"
+    path.write_text("en;de\n" + 'hello "there";hallo\n' * 20)
+    with pytest.raises(RegardError, match="no commas, but semicolons in every row") as caught:
+        detect_source([str(path)])
+    assert caught.value.where == str(path)
+    path.write_text("One; two\nThree\n" * 10)  # a single column of texts
+    assert detect_source([str(path)]) == Table(path=str(path), delimiter="comma")
+
+
 def test_detection_of_pairs_folders_and_languages(tmp_path: Path) -> None:
     assert detect_source(["c/a.tok.en.gz", "c/a.tok.de.gz"]) == Lines(
         source="c/a.tok.en.gz", target="c/a.tok.de.gz", languages=("en", "de")

@@ -28,6 +28,7 @@ _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
 _FILE_NAMES = ("file", "path", "sound", "audio", "image")
 _TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
+_FEW_ROWS = 10  # rows that show which delimiter a table has
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
@@ -124,7 +125,10 @@ def detect_language(path: str) -> str | None:
 
 
 def _detect_table(path: str, first_path: str, delimiter: Literal["tab", "comma"]) -> Table:
-    first_rows = [row.fields for row in islice(read_rows(first_path, delimiter, Defects()), _MAX_ROWS)] or [[""]]
+    rows = (row.fields for row in read_rows(first_path, delimiter, Defects()))
+    first_rows = list(islice(rows, _FEW_ROWS)) or [[""]]
+    _check_delimiter(first_rows, delimiter, first_path)
+    first_rows += islice(rows, _MAX_ROWS - _FEW_ROWS)
     names = first_rows[0]
     if any(_find_name(names, candidates) for candidates in (_SOURCE_NAMES, _LABEL_NAMES)):
         return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
@@ -140,6 +144,17 @@ def _detect_table(path: str, first_path: str, delimiter: Literal["tab", "comma"]
     if len(names) > 2 and all(text.isdigit() for text in left):  # row numbers
         return Table(path=path, delimiter=delimiter, source=2, target=3)
     return Table(path=path, delimiter=delimiter, target=2)
+
+
+def _check_delimiter(first_rows: Sequence[Sequence[str]], delimiter: Literal["tab", "comma"], path: str) -> None:
+    """Raise RegardError if every row is one field with the same number of another delimiter, as spreadsheets write."""
+    if len(first_rows) < _FEW_ROWS or any(len(row) != 1 for row in first_rows):
+        return
+    for other, name in {";": "semicolons", ",": "commas", "\t": "tabs"}.items():
+        counts = {row[0].count(other) for row in first_rows}
+        if len(counts) == 1 and counts != {0}:
+            what = f"The rows have no {delimiter}s, but {name} in every row: their columns would not be separated."
+            raise RegardError(what, where=path, fix="Save the table with tabs (.tsv) or commas (.csv).")
 
 
 def _are_languages(first_rows: Sequence[Sequence[str]]) -> bool:
