@@ -135,8 +135,10 @@ def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="Preset 'tiny' labels no sounds"):
         configure(source, preset="tiny")
     write_wav(tmp_path / "sounds" / "low" / "fast.wav", bytes(2000), rate=16000)
-    with pytest.raises(RegardError, match="different rates: 8,000, 16,000"):
+    with pytest.raises(RegardError, match="different rates: 8,000, 16,000") as caught:
         configure(source)
+    assert "fast.wav" in str(caught.value.where)
+    assert "(the first of 1)" in str(caught.value.where)
     (tmp_path / "sounds" / "low" / "fast.wav").unlink()
     write_wav(tmp_path / "sounds" / "no label.wav", bytes(2000))
     with pytest.raises(RegardError, match="1 of 61 sounds has no label"):

@@ -52,6 +52,7 @@ class CorpusStats:
     languages: tuple[str, ...] = ()
     file_infos: dict[str, FileInfo] = field(default_factory=dict)  # size and sha256 of the files
     sample_rates: Counter[int] = field(default_factory=Counter)
+    first_of_rate: dict[int, str] = field(default_factory=dict)  # where the first sound of each sample rate is
     samples: int = 0  # of all sounds
     max_samples: int = 0  # of the longest sound
     image_shapes: Counter[tuple[int, int, int]] = field(default_factory=Counter)  # channels, height and width
@@ -73,6 +74,7 @@ class CorpusStats:
             self.image_shapes[example.image.shape] += 1
         if example.sound is not None:
             self.sample_rates[example.sound.rate] += 1
+            self.first_of_rate.setdefault(example.sound.rate, str(example.where))
             self.samples += len(example.sound)
             self.max_samples = max(self.max_samples, len(example.sound))
         self.source.add(example.source)
