@@ -23,6 +23,13 @@ from regard.data.readers.tmx import read_units
 # Two or three letters and an optional region: "en", "gsw", "pt-BR". Suffixes that match but are no language:
 _LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
 _NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
+_LANGUAGE_NAMES = {
+    "arabic": "ar", "chinese": "zh", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi",
+    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
+    "italian": "it", "japanese": "ja", "korean": "ko", "norwegian": "no", "polish": "pl", "portuguese": "pt",
+    "romanian": "ro", "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk",
+    "vietnamese": "vi",
+}  # fmt: skip
 _SOURCE_NAMES = ("source", "src", "text", "sentence")
 _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
@@ -158,10 +165,20 @@ def _check_delimiter(first_rows: Sequence[Sequence[str]], delimiter: Literal["ta
 
 
 def _are_languages(first_rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is a header of two language codes: the fields below it are longer."""
+    """Whether the first row is a header of two languages ("en" or "English"): the fields below it are longer."""
     names, body_rows = first_rows[0], first_rows[1:]
-    codes = len(names) == 2 and all(len(name) == 2 and _LANGUAGE.fullmatch(name) for name in names)
-    return codes and sum(len(field) > 3 for row in body_rows for field in row) > len(body_rows)
+    if len(names) != 2 or not all(
+        name.lower() in _LANGUAGE_NAMES or (len(name) == 2 and _LANGUAGE.fullmatch(name)) for name in names
+    ):
+        return False
+    return sum(len(field) > 3 for row in body_rows for field in row) > len(body_rows)
+
+
+def _find_language(name: str) -> str | None:
+    """Return the language code of a field, e.g. "de" for "de" or "German"."""
+    # "id" is a record id far more often than Indonesian
+    code = name if _LANGUAGE.fullmatch(name) and name != "id" else None
+    return _LANGUAGE_NAMES.get(name.lower(), code)
 
 
 def _are_labels(column: Sequence[str]) -> bool:
@@ -191,10 +208,10 @@ def _detect_fields(names: Sequence[str], path: str) -> dict[str, Any]:
         source = next(name for name in names if name != label)
     if source is not None:
         return {"source": source, "target": target, "label": label}
-    # "id" is a record id far more often than Indonesian
-    languages = [name for name in names if _LANGUAGE.fullmatch(name) and name != "id"]
+    languages = {name: language for name in names if (language := _find_language(name)) is not None}
     if len(languages) == 2:
-        return {"source": languages[0], "target": languages[1], "languages": tuple(languages)}
+        source, target = languages
+        return {"source": source, "target": target, "languages": tuple(languages.values())}
     raise RegardError(
         f"The text fields cannot be identified among: {', '.join(names)}.",
         where=path,
