@@ -157,8 +157,8 @@ def _check_delimiter(first_rows: Sequence[Sequence[str]], delimiter: Literal["ta
     """Raise RegardError if every row is one field with the same number of another delimiter, as spreadsheets write."""
     if len(first_rows) < _FEW_ROWS or any(len(row) != 1 for row in first_rows):
         return
-    for other, name in {";": "semicolons", ",": "commas", "\t": "tabs"}.items():
-        counts = {row[0].count(other) for row in first_rows}
+    for separator, name in {";": "semicolons", ",": "commas", "\t": "tabs"}.items():
+        counts = {row[0].count(separator) for row in first_rows}
         if len(counts) == 1 and counts != {0}:
             what = f"The rows have no {delimiter}s, but {name} in every row: their columns would not be separated."
             raise RegardError(what, where=path, fix="Save the table with tabs (.tsv) or commas (.csv).")

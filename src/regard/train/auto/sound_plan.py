@@ -78,9 +78,9 @@ class SoundPlan(CorpusPlan):
         stats = self.stats
         if len(stats.sample_rates) > 1:
             rates = ", ".join(f"{rate:,}" for rate in sorted(stats.sample_rates))
-            (common, _), *others = stats.sample_rates.most_common()
+            (common, _), *rarer = stats.sample_rates.most_common()
             what = f"The sounds have different rates: {rates} samples per second."
-            where = ", ".join(f"{stats.first_of_rate[rate]} (the first of {count:,})" for rate, count in others)
+            where = ", ".join(f"{stats.first_of_rate[rate]} (the first of {count:,})" for rate, count in rarer)
             raise RegardError(what, where=where, fix=f"Convert them to one: `ffmpeg -i IN -ar {common} OUT.wav`.")
         labelled = sum(stats.labels.values())
         if self.task == "classify" and labelled < stats.examples:
