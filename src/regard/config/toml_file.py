@@ -109,8 +109,8 @@ class SettingsFile(Generic[Settings]):
         """Return the fault of a name that is no setting: it is nearly one here, or one of another table."""
         parent, name = path.rpartition(".")[::2]
         paths = sorted(_find_paths(self.annotation, name))
-        paths = [known for known in paths if known.startswith(f"{parent}.")] or paths
-        named = " or ".join(f"'{known}'" for known in paths)
+        paths = [setting for setting in paths if setting.startswith(f"{parent}.")] or paths
+        named = " or ".join(f"'{setting}'" for setting in paths)
         is_misspelt = bool(difflib.get_close_matches(name, keys, n=1, cutoff=0.8))
         is_clear = 0 < len(paths) <= MAX_SUGGESTED and path not in paths and not is_misspelt
         return Fault(path, "is not a key here.", f"Did you mean {named}?" if is_clear else suggest(name, keys))
