@@ -1,4 +1,4 @@
-"""Decoding against Hugging Face `generate` and CTranslate2 float32: the same weights, the same outputs, one thread.
+"""Decoding against Hugging Face, CTranslate2 and Marian in float32: the same weights, the same outputs, one thread.
 
     python -m bench.decode            # about nine minutes
     python -m bench.decode --quick    # under a minute
@@ -15,6 +15,13 @@ the same lengths. b1 and b64 are the batch sizes. beam4 is a beam of 4 with leng
 hypotheses are finished (`stop_after=4`, Hugging Face's `early_stopping=True`, the rule of CTranslate2). Timing covers
 token ids to token ids, without tokenization.
 
+hf       `MarianMTModel.generate`
+ct2      CTranslate2's `Translator.translate_batch`
+marian   `pymarian.Translator.translate` in a separate process (`python -m bench.peers marian`, or PYMARIAN). Its time
+         includes what one call costs it and words instead of ids (t17). Random weights only: its decoder starts with
+         zeros and its sinusoids have other frequencies, so that random models are made that way for all contestants
+         (`bench.marian_model`); a trained model is not.
+
 All contestants must generate the same output before timing starts; differing outputs are counted and printed (their
 scores may be closer than rounding). A ratio is the median over all rounds of their CPU time / ours: above 1, Regard is
 faster. The last line is JSON.
@@ -28,7 +35,8 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -39,7 +47,9 @@ from torch import Tensor, nn
 
 from bench import reference_models
 from bench.cache_growth import measure_cache_growth
-from bench.peers import ROOT
+from bench.marian_model import follow_marian, write_marian_model
+from bench.peers import ROOT, find_marian
+from bench.peers.marian_decoder import MarianDecoder
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
 from regard.config.model import EncoderDecoder as Settings
@@ -51,6 +61,7 @@ from regard.exchange.mapping import to_theirs
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.nn.positions import Sinusoidal
 from regard.store.model_folder import read_model
 
 OURS = "regard"
@@ -99,6 +110,10 @@ def make_random_case(name: str, count: int, steps: int = STEPS) -> DecodingCase:
 
     Its last norm outputs 20 in the first dimension for every input. In this dimension the embedding of every token is 0
     and that of eos -10: a logit of -200, the same for all contestants.
+
+    Plain random weights would generate one token forever, the same for most sources, and equal outputs would prove
+    little. So every sublayer adds half as much, which lets a token be seen through all layers. The last norm changes
+    the sign of every other dimension: the output projection is the embedding and would find the same token again.
     """
     settings = preset(name)
     assert isinstance(settings, Settings)  # noqa: S101
@@ -106,9 +121,14 @@ def make_random_case(name: str, count: int, steps: int = STEPS) -> DecodingCase:
     pad, bos, eos = 0, 1, 2
     with torch.no_grad():
         norm: Any = model.decoder.layers[-1].feedforward_residual.norm
+        for weight_name, weight in model.named_parameters():
+            if weight_name.endswith(("output.weight", "down.weight")):
+                weight.mul_(0.5)
+        norm.weight[1::2] = -1.0
         norm.weight[0], norm.bias[0] = 0.0, 20.0
         model.target.embedding.weight[:, 0] = 0.0
-        model.target.embedding.weight[[pad, bos, eos], 0] = -10.0
+        model.target.embedding.weight[[pad, eos], 0] = -10.0
+    follow_marian(model, bos)
     rng = random.Random(0)  # noqa: S311
     vocabulary_size = settings.target_tokens.vocabulary
     sources = [[*(rng.randrange(4, vocabulary_size) for _ in line.split()), eos] for line in _read_lines()[:count]]
@@ -153,6 +173,9 @@ def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
     )
     names = marian(bias=settings.head.bias, max_positions=POSITIONS)
     hf_model.load_state_dict(to_theirs(names, case.model.state_dict()))
+    for ours, theirs in ((case.model.encoder, hf_model.model.encoder), (case.model.decoder, hf_model.model.decoder)):
+        if isinstance(ours.position, Sinusoidal):  # with our base
+            theirs.embed_positions.weight.data.copy_(ours.position.encode(torch.arange(POSITIONS)[None])[0])
     hf_model.eval()
     hf_model.generation_config.pad_token_id = case.pad
     hf_model.generation_config.eos_token_id = case.eos
@@ -193,6 +216,17 @@ def make_ctranslate2(case: DecodingCase, hf_model: Any, folder: Path) -> Transla
         max_length = case.max_length(sources)
         results = engine.translate_batch(rows, beam_size=beam_size, length_penalty=1.0, max_decoding_length=max_length)
         return [[int(token_string) for token_string in result.hypotheses[0]] for result in results]
+
+    return translate
+
+
+def make_marian(case: DecodingCase, decoder: MarianDecoder) -> TranslateFn:
+    """Create Marian's contestant; its words are ids with a letter, and it appends eos to the sources itself."""
+
+    def translate(sources: Rows, beam_size: int) -> Rows:
+        lines = [" ".join(f"t{token}" for token in source[:-1]) for source in sources]
+        outputs = decoder.translate(lines, beam_size, case.max_length(sources))
+        return [[int(word[1:]) for word in output.split()] for output in outputs]
 
     return translate
 
@@ -252,7 +286,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="run only contests whose key starts with this: tiny, base/b64, ...")
     parser.add_argument("--seconds", type=float, help="seconds per contest")
     parser.add_argument("--growth", action="store_true", help="only measure the cost of a step, up to 2,048 tokens")
-    parser.add_argument("--peers", default="hf,ct2", help="contestants besides Regard")
+    parser.add_argument("--peers", default="hf,ct2,marian", help="contestants besides Regard")
     parser.add_argument("--default-malloc", action="store_true", help="do not tune the allocator")
     options = parser.parse_args()
     if not options.default_malloc:
@@ -279,21 +313,33 @@ def main() -> None:
             if folder and name == "tiny"
             else make_random_case(name, count, steps)
         )
-        with tempfile.TemporaryDirectory() as scratch:
-            translators = _make_translators(case, options.peers.split(","), Path(scratch))
+        peers = options.peers.split(",")
+        with tempfile.TemporaryDirectory() as scratch, ExitStack() as processes:
+            translators = _make_translators(case, peers, Path(scratch))
+            clocks: dict[str, Callable[[], float]] = {}
+            decoder = _start_marian(case, Path(scratch)) if "marian" in peers else None
+            if decoder is not None:
+                processes.callback(decoder.close)
+                translators["marian"], clocks["marian"] = make_marian(case, decoder), decoder.read_clock
             for key in keys:
                 seconds = options.seconds or (2.5 if options.quick else 60.0)
-                results |= _run_contest(key, case, translators, seconds)
+                results |= _run_contest(key, case, translators, clocks, seconds)
     print(f"\n{time.perf_counter() - start_time:.0f} s. Ratio: median over the rounds of their CPU time / ours.")
     print(json.dumps(results))
 
 
-def _run_contest(key: str, case: DecodingCase, translators: dict[str, TranslateFn], seconds: float) -> dict[str, float]:
+def _run_contest(
+    key: str,
+    case: DecodingCase,
+    translators: dict[str, TranslateFn],
+    clocks: Mapping[str, Callable[[], float]],
+    seconds: float,
+) -> dict[str, float]:
     _, batching, search = key.split("/")
     contest = DecodingContest(case, translators, batching, 1 if search == "greedy" else BEAM_SIZE)
     print(f"\n{key}: {len(case.sources)} sentences, {'until eos' if case.steps is None else f'{case.steps} steps'}")
     contest.check()
-    times = race(contest.steps(), seconds=seconds, warm_up=1)
+    times = race(contest.steps(), seconds=seconds, warm_up=1, clocks=clocks)
     print(format_table(times, ours=OURS))
     speeds = {
         name: 1000 * contest.sentence_count * len(cpu_times) / sum(cpu_times) for name, cpu_times in times.items()
@@ -312,6 +358,19 @@ def _make_translators(case: DecodingCase, names: Sequence[str], folder: Path) ->
     if "ct2" in names:
         translators["ct2"] = make_ctranslate2(case, hf_model, folder)
     return translators
+
+
+def _start_marian(case: DecodingCase, folder: Path) -> MarianDecoder | None:
+    """Start Marian's decoder with the weights of a case, or print why it is left out."""
+    program = find_marian()
+    if program is None:
+        print("\nmarian is left out: make it with `python -m bench.peers marian`, or set PYMARIAN.")
+        return None
+    if case.steps is None:
+        print("\nmarian is left out: this model was not trained with its start of the decoder and its sinusoids.")
+        return None
+    write_marian_model(case.settings, case.model, folder, eos=case.eos, unknown=case.pad)
+    return MarianDecoder(program, folder)
 
 
 def _read_lines() -> list[str]:

@@ -2,13 +2,13 @@
 
     python -m bench.peers data        # litdata, Hugging Face datasets and Grain, for bench.data
     python -m bench.peers joeynmt     # JoeyNMT, for bench.train
-    python -m bench.peers marian      # Marian, for bench.train (600 MB)
+    python -m bench.peers marian      # Marian, for bench.train and bench.decode (600 MB)
     python -m bench.peers bertviz     # BertViz, for web/bench/bertviz.mjs
     python -m bench.peers serve       # LitServe and Ray Serve, for bench.serve
 
 Peers that conflict with the project's own environment get a separate one under build/peers, where the benchmarks find
 it. This package contains no code of the peers: `joeynmt`, `hf_trainer`, `marian` and `nanogpt` start the training loop
-of the installed tool and run it in turns (`turns`) with Regard's (`contest`).
+of the installed tool and run it in turns (`turns`) with Regard's (`contest`); `marian_decoder` translates on request.
 """
 
 import json
