@@ -23,7 +23,7 @@ PARENT_UPDATES = 4_500
 UPDATES = {1_000: 200, 5_000: 500, 29_000: 1_000}
 """Updates by the number of pairs: fewer pairs are learned, and overfitted, sooner."""
 ALL = max(UPDATES)
-TOKENIZER_PAIRS = 30_000  # of Europarl, about as many as of Multi30k: of 1.6 tokens per word of a caption 1.2 remain
+TOKENIZER_PAIRS = 30_000  # of Europarl, about as many as of Multi30k: a word of a caption has 1.2 tokens, not 1.7
 SIZES = ["--set", "train.update_tokens=2048", "--set", "data.batch_tokens=2048", "--set", "device.threads=1"]
 SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}"]
 for stack in ("encoder", "decoder"):  # pre-norm and rotary positions, as the students of examples/multi30k
@@ -36,7 +36,7 @@ PARENT = [
 TUNE = ["--set", "validation.every=100", "--set", "train.save_every=100"]
 for stack in ("encoder", "decoder"):
     TUNE += ["--set", f"model.{stack}.dropout={{embedding = 0.1, sublayer = 0.1}}"]
-# Learning rates are the best of few after 100 updates, by validation loss; those of tuning by default are lower.
+# Near the best learning rates of few after 100 updates, by validation loss; those of tuning by default are lower.
 RATE = ["--set", "train.schedule={kind = 'linear', peak = 0.01, warmup = 50}"]
 MUON = ["--set", "train.optimizer={kind = 'muon'}", *RATE]
 LORA = ["--lora", "4", "--set", "train.schedule={kind = 'linear', peak = 0.015, warmup = 50}"]  # with Adam
