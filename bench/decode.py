@@ -286,7 +286,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="run only contests whose key starts with this: tiny, base/b64, ...")
     parser.add_argument("--seconds", type=float, help="seconds per contest")
     parser.add_argument("--growth", action="store_true", help="only measure the cost of a step, up to 2,048 tokens")
-    parser.add_argument("--peers", default="hf,ct2,marian", help="contestants besides Regard")
+    parser.add_argument("--peers", help="contestants besides Regard [default: hf,ct2,marian; with --quick hf,ct2]")
     parser.add_argument("--default-malloc", action="store_true", help="do not tune the allocator")
     options = parser.parse_args()
     if not options.default_malloc:
@@ -313,7 +313,7 @@ def main() -> None:
             if folder and name == "tiny"
             else make_random_case(name, count, steps)
         )
-        peers = options.peers.split(",")
+        peers = (options.peers or ("hf,ct2" if options.quick else "hf,ct2,marian")).split(",")
         with tempfile.TemporaryDirectory() as scratch, ExitStack() as processes:
             translators = _make_translators(case, peers, Path(scratch))
             clocks: dict[str, Callable[[], float]] = {}
