@@ -4,8 +4,9 @@ import asyncio
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
@@ -255,21 +256,32 @@ def test_a_client_that_leaves_cancels_its_request(start: Start) -> None:
             time.sleep(0.01)
 
 
-def test_a_stream_that_cannot_start_has_its_own_status(start: Start) -> None:
-    server = start(queue={"max_waiting": 1})
+def test_a_stream_that_cannot_start_has_its_own_status(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, is_answered = start(queue={"max_waiting": 1}), threading.Event()
     request = {"model": "writer", "prompt": "Two", "max_tokens": 1000, "stream": True}
     too_long = httpx.post(f"{server.url}/v1/completions", json=request | {"prompt": "ab " * 3000})
     assert too_long.status_code == 422
+    model = server.state.models["writer"]
+    stream = model.stream
+
+    def hold(parts: Iterator[str]) -> Iterator[str]:
+        """Keep the stream open until the second request has its answer, however slow this machine is."""
+        for part in parts:
+            yield part
+            is_answered.wait(60)
+
+    monkeypatch.setattr(model, "stream", lambda adapter, begin: stream(adapter, lambda: hold(begin())))
     with server.client() as client, client.stream("POST", "/v1/completions", json=request) as first:
         parts = first.iter_bytes()
         next(parts)
-        second = httpx.post(f"{server.url}/v1/completions", json=request)
+        try:
+            second = httpx.post(f"{server.url}/v1/completions", json=request)
+        finally:
+            is_answered.set()
         assert (second.status_code, second.headers.get("retry-after")) == (429, "1")
 
 
 def test_reloads_at_the_same_time_leave_nothing_behind(start: Start, folders: dict[str, Path]) -> None:
-    import threading
-
     server = start()
     before = threading.active_count()
     with ThreadPoolExecutor(4) as pool, server.client() as client:
