@@ -205,6 +205,17 @@ def write_script(folder: Path, sources: list[AnySource], tokenizers: TokenizerPa
     tokenizers.save(folder)
 
 
+def test_a_script_without_a_main_guard_ends_with_an_error(tmp_path: Path) -> None:
+    """Workers import the script, which must not start workers again: they die, and the pool must not wait for them."""
+    write_script(tmp_path, write_corpus(tmp_path, 20_000), TOKENIZERS)
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.replace('if __name__ == "__main__":', "if True:"))
+    command = [sys.executable, str(script), str(tmp_path), "2", "500000"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)  # noqa: S603
+    assert done.returncode == 1
+    assert "A worker process died" in done.stderr
+
+
 def list_children(parent: int) -> list[int]:
     processes = []
     for path in Path("/proc").glob("[0-9]*/stat"):

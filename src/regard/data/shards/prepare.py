@@ -277,6 +277,8 @@ def _write_shards(chunks: Iterator[Chunk], tokenizers: TokenizerPair | None, wor
         with ProcessPoolExecutor(workers, context, _init_worker, contents) as pool:
             pending: deque[Future[ShardDone | WorkerFailure] | ShardDone] = deque()
             try:
+                # A worker that cannot start must die before a chunk is on its way: the pool hangs while it sends to it.
+                pool.submit(os.getpid).result()
                 for chunk in chunks:
                     pending.append(_find_finished(chunk, tokenizers) or pool.submit(_write_in_worker, chunk))
                     if len(pending) > workers + 1:
