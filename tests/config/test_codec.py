@@ -262,10 +262,25 @@ def test_recurrent_stacks_that_cannot_be() -> None:
     ],
 )
 def test_a_setting_of_another_table_is_suggested_with_its_table(name: str, suggestion: str) -> None:
-    (fault,) = codec.RUN_FILES.find_unknown([name])
+    (fault,) = codec.RUN_FILES.find_wrong_changes({name: 3})
     assert fault.fix == suggestion
 
 
 def test_names_that_some_kind_of_table_has_are_known_without_the_other_settings() -> None:
-    names = ["data.train.0.weight", "model.decoder.position.kind", "train.optimizer.betas", "model.preset"]
-    assert not list(codec.RUN_FILES.find_unknown(names))
+    changes = {"data.train.0.weight": 2, "model.decoder.position.kind": "rotary", "train.optimizer.betas": [0.9, 0.98]}
+    changes |= {"model.preset": "tiny", "train.clip": None, "train.schedule": {"kind": "linear"}}
+    assert not list(codec.RUN_FILES.find_wrong_changes(changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("train.clip", -1.0, "is -1.0: input should be greater than"),
+        ("train.updates", "many", "is 'many': input should be a valid integer"),
+        ("model.decoder.position.kind", "spiral", "is 'spiral'."),
+    ],
+)
+def test_wrong_values_are_found_without_the_other_settings(name: str, value: object, message: str) -> None:
+    (fault,) = codec.RUN_FILES.find_wrong_changes({name: value})
+    assert fault.path == name
+    assert fault.what.startswith(message)

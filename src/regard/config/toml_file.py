@@ -13,10 +13,11 @@ from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_args
 
 import tomli_w
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from regard.base import limits
@@ -26,6 +27,7 @@ from regard.base.parsing import parse_toml
 
 TomlTable = dict[str, Any]
 Settings = TypeVar("Settings", bound=BaseModel)
+STRICT = ConfigDict(strict=True)  # as in all tables: no text for a number
 DISCRIMINATORS = ("family", "kind")  # keys that select the type of their table
 MAX_SUGGESTED = 3  # settings of the same name in other tables; more would not help
 _ADDED_KEYS = ("preset",)  # keys that are expanded before the settings are checked
@@ -89,10 +91,11 @@ class SettingsFile(Generic[Settings]):
             omitted = max(0, error.error_count() - len(faults)) if len(faults) == limits.MAX_REPORTED else 0
             raise ConfigError(faults, where=where, omitted=omitted) from None
 
-    def find_unknown(self, changes: Iterable[str]) -> Iterator[Fault]:
-        """Yield a fault for each dotted name that no kind of table has, whatever the other settings are."""
-        for path in changes:
+    def find_wrong_changes(self, changes: Mapping[str, Any]) -> Iterator[Fault]:
+        """Yield a fault for each dotted name or value that no kind of table has, whatever the other settings are."""
+        for path, value in changes.items():
             nodes, parts = [self.annotation], path.split(".")
+            fields: list[FieldInfo] = []
             for depth, part in enumerate(parts):
                 members = [member for node in nodes for member in _union_members(node)]
                 keys = {key for member in members for key in member.model_fields}
@@ -103,7 +106,29 @@ class SettingsFile(Generic[Settings]):
                 if part not in keys:
                     yield self._report_unknown(".".join(parts[: depth + 1]), sorted(keys))
                     break
-                nodes = [member.model_fields[part].annotation for member in members if part in member.model_fields]
+                fields = [member.model_fields[part] for member in members if part in member.model_fields]
+                nodes = [field.annotation for field in fields]
+            else:
+                if value is not None and not any(_union_members(node) for node in nodes):  # None removes a setting
+                    yield from self._find_value_fault(path, value, fields)
+
+    def _find_value_fault(self, path: str, value: Any, fields: Iterable[FieldInfo]) -> Iterator[Fault]:
+        """Yield the first fault of a value that none of these fields takes."""
+        if path.rpartition(".")[2] in DISCRIMINATORS:
+            tags = sorted({tag for field in fields for tag in get_args(field.annotation)})
+            if value not in tags:
+                yield Fault(path, f"is '{value}'.", suggest(str(value), tags))
+            return
+        faults: list[Fault] = []
+        for field in fields:
+            annotation: Any = Annotated[field.annotation, field]
+            try:
+                TypeAdapter(annotation, config=STRICT).validate_python(value)
+            except ValidationError as error:
+                faults += self._find_faults(error, {})
+            else:
+                return
+        yield from (replace(fault, path=path) for fault in faults[:1])
 
     def _report_unknown(self, path: str, keys: list[str]) -> Fault:
         """Return the fault of a name that is no setting: it is nearly one here, or one of another table."""

@@ -166,7 +166,9 @@ class CorpusPlan:
         return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length, file_infos)
 
     def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
-        return training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons)
+        table = self.changes.get("train.optimizer")
+        optimizer_kind = table.get("kind") if isinstance(table, dict) else self.changes.get("train.optimizer.kind")
+        return training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons, optimizer_kind)
 
     def _further_tables(self, reasons: list[str]) -> dict[str, Frozen]:  # noqa: ARG002
         """Return tables of the run that only some plans have, and append their reasons."""
