@@ -53,6 +53,8 @@ def test_examples_can_be_parsed(path: tuple[str, ...]) -> None:
         (("tokenizr",), "Did you mean `regard tokenizer`?"),
         (("tokenizer", "lern"), "Did you mean `regard tokenizer learn`?"),
         (("translate", "m", "--n-bst", "3"), "Did you mean --n-best?"),
+        (("look", "m", "text", "--out", "page.html"), "Did you mean --save?"),
+        (("look", "m", "text", "--beam-size", "2"), "Did you mean --beam?"),
         (("train", "--lr", "0.1"), "--set train.schedule.peak"),
         (("translate", "m", "--beam", "five"), "got 'five'"),
     ],
@@ -61,6 +63,10 @@ def test_a_similar_name_is_suggested(arguments: tuple[str, ...], message: str) -
     done = run_command(*arguments)
     assert done.code == 2
     assert message in done.errors
+
+
+def test_a_name_that_is_not_similar_is_not_suggested() -> None:
+    assert "Did you mean" not in run_command("evaluate", "m", "--limit", "100").errors
 
 
 def test_no_arguments_show_the_help() -> None:

@@ -171,7 +171,7 @@ def test_the_command_saves_a_page(translator: Translator, tmp_path: Path) -> Non
     folder, page_file = tmp_path / "my-model", tmp_path / "x.html"
     write_model(folder, translator.settings, translator.tokenizers, get_weights(translator.model), "A card.")
     arguments = ["look", str(folder), "Two young men.", "--save", str(page_file), "--max-length", "4", "--no-ablation"]
-    done = run_command(*arguments, "--beam-size", "2")
+    done = run_command(*arguments, "--beam", "2")
     assert (done.code, done.errors) == (0, "")
     assert done.output.startswith(str(page_file))
     text = page_file.read_text(encoding="utf-8")
@@ -180,6 +180,6 @@ def test_the_command_saves_a_page(translator: Translator, tmp_path: Path) -> Non
     assert document["model"]["name"] == "my-model"
     assert document["search"]["settings"]["beam_size"] == 2
     assert document["ablation"] is None
-    both = run_command(*arguments, "--beam-size", "2", "--top-k", "3")
+    both = run_command(*arguments, "--beam", "2", "--top-k", "3")
     assert both.code == 1
-    assert "--beam-size cannot be combined with --top-k" in both.errors
+    assert "--beam cannot be combined with --top-k" in both.errors

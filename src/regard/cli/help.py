@@ -25,6 +25,8 @@ HINTS = {  # options of other toolkits, and what Regard has instead
     "--device": "Use --set device.name=cuda.",
     "--model": "Use --preset NAME; `regard model presets` lists them.",
 }
+SYNONYMS = (("--out", "--output", "--save"), ("--beam", "--beam-size", "--num-beams"))  # one thing in several commands
+SIMILARITY = 0.75  # of two names, from which one may be a misspelling of the other
 MAX_WIDTH, NAME_WIDTH = 100, 28  # columns of the help, and of the names in it
 
 
@@ -73,9 +75,7 @@ def explain_usage(error: Any) -> RegardError:
     what = error.format_message().replace("(Possible options: ", "Did you mean: ").rstrip(")")
     option = getattr(error, "option_name", None)
     if option and context is not None and what.startswith("No such option"):
-        names = [name for parameter in context.command.get_params(context) for name in parameter.opts]
-        similar = get_close_matches(option, names, 1)
-        hint = f" Did you mean {similar[0]}?" if similar else ""
+        hint = f" Did you mean {similar}?" if (similar := _find_similar_option(option, context)) else ""
         what = f"There is no option {option}." + (f" {HINTS[option]}" if option in HINTS else hint)
     if (parameter := getattr(error, "param", None)) is not None and what.startswith("Invalid value"):
         value = next((value for name, value in pairwise(sys.argv) if name in parameter.opts), None)
@@ -83,6 +83,14 @@ def explain_usage(error: Any) -> RegardError:
         got = "" if value is None or f"'{value}'" in message else f", got '{value}'"
         what = f"{parameter.opts[0]}: {message}{got}."
     return RegardError(what, where=command, fix=f"`{command} --help` lists the options, with examples.")
+
+
+def _find_similar_option(option: str, context: Any) -> str | None:
+    """Return the option of a command that means the same, begins the same way or is spelt nearly the same."""
+    names = [name for parameter in context.command.get_params(context) for name in parameter.opts]
+    same = [name for group in SYNONYMS if option in group for name in group if name in names]
+    longer = [name for name in names if name.startswith(option)]
+    return next(iter([*same, *longer, *get_close_matches(option, names, 1, SIMILARITY)]), None)
 
 
 def _find_command() -> str:

@@ -32,7 +32,7 @@ def look(
     ] = None,
     port: Annotated[int, option("Port of the page on this machine; 0 takes a free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, option("Open the page in a browser.", "--browser/--no-browser")] = True,
-    beam_size: Annotated[
+    beam: Annotated[
         int | None,
         option("Beam size; for a language model, search instead of sampling.", min=1, panel=SEARCH_PANEL),
     ] = None,
@@ -59,9 +59,9 @@ def look(
     page as one file instead.
     """
     sampling_options = [name for name in ("temperature", "top_k", "top_p", "min_p") if _is_given(context, name)]
-    if beam_size is not None and sampling_options:
+    if beam is not None and sampling_options:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sampling_options)
-        raise RegardError(f"--beam-size cannot be combined with {names}.", fix="Search or sample: leave one out.")
+        raise RegardError(f"--beam cannot be combined with {names}.", fix="Search or sample: leave one out.")
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.look.build import look_into
     from regard.look.local import serve
@@ -73,8 +73,8 @@ def look(
 
     pipeline = load(folder)
     search: Beam | Sampling | None = None
-    if beam_size is not None:
-        search = Beam(beam_size)
+    if beam is not None:
+        search = Beam(beam)
     elif sampling_options or not isinstance(pipeline, Translator | Transcriber | ImageCaptioner):
         search = Sampling(filters=Filters(temperature, top_k, top_p, min_p))
     result = look_into(
