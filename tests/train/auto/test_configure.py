@@ -15,7 +15,7 @@ from regard.config.model import EncoderDecoder
 from regard.config.parts import attention_stack
 from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, Run, Table
 from regard.config.toml_file import to_dict
-from regard.config.training import Adam, Cosine, InverseSqrt, Linear
+from regard.config.training import Adam, Cosine, InverseSqrt, Linear, Muon
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
@@ -26,7 +26,7 @@ from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.auto.configure import configure
 from regard.train.auto.corpus_plan import AutoRun, bytes_per_token
 from regard.train.auto.corpus_stats import collect_stats
-from regard.train.auto.hyperparameters import Budget, format_count, training_settings, validation_settings
+from regard.train.auto.hyperparameters import MUON_PEAK, Budget, format_count, training_settings, validation_settings
 from regard.train.auto.recipes import (
     CHARACTER_LEVEL,
     RECIPES,
@@ -411,6 +411,21 @@ def test_updates_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callab
     assert configure(corpus, minutes=1, timer=make_timer(5.0)).run.train.update_tokens < 2048 * 2
     auto_run = configure(corpus, minutes=4, timer=make_timer(5.0), changes={"train.update_tokens": 8192})
     assert (auto_run.run.train.update_tokens, auto_run.run.train.updates) == (8192, 9)  # 190 of 240 seconds, 20 each
+
+
+def test_a_small_translator_with_little_time_is_trained_by_muon(pairs: Callable[[int], Lines]) -> None:
+    corpus, timer = pairs(600), make_timer(5.0)
+    short_run = configure(corpus, minutes=1, timer=timer)
+    assert short_run.run.train.optimizer == Muon()
+    assert isinstance(short_run.run.train.schedule, Linear)
+    assert short_run.run.train.schedule.peak == MUON_PEAK
+    assert "Muon" in find_reason(short_run, "Optimizer:")
+    for changes in ({"train.optimizer.kind": "adam"}, {"train.optimizer": {"kind": "adam"}}):
+        run = configure(corpus, minutes=1, timer=timer, changes=changes).run
+        assert isinstance(run.train.optimizer, Adam)
+        assert isinstance(run.train.schedule, Linear)
+        assert run.train.schedule.peak < MUON_PEAK  # a learning rate of Adam
+    assert isinstance(configure(corpus, minutes=1000, timer=make_timer(0.1)).run.train.optimizer, Adam)
 
 
 def test_minutes_and_updates_contradict_each_other(pairs: Callable[[int], Lines]) -> None:

@@ -68,7 +68,7 @@ def configure(
     """
     if preset is not None:
         codec.preset(preset)  # reports an unknown preset before the corpus is read
-    if faults := list(codec.RUN_FILES.find_unknown(changes or {})):
+    if faults := list(codec.RUN_FILES.find_wrong_changes(changes or {})):
         raise ConfigError(faults)
     if faults := list(find_untrainable(with_changes({}, changes or {}).get("model", {}))):
         raise ConfigError(faults, where="the settings that override automatic choices")

@@ -18,6 +18,7 @@ from regard.config.training import (
     InverseSqrt,
     Linear,
     Metric,
+    Muon,
     Optimizer,
     Schedule,
     Training,
@@ -32,6 +33,7 @@ MAX_SENTENCES = 500  # validation sentences to translate; 50 per minute if the t
 PATIENCE = 10  # validations without a better score that end a run
 AVERAGED_CHECKPOINTS = {"mini": 10, "tiny": 10, "small": 5, "base": 5, "big": 5}  # how many, by preset
 STACKS = ("model.encoder", "model.decoder")
+MUON_PRESETS, MUON_PEAK = ("mini", "tiny"), 0.01  # translators, and a peak learning rate that suits both
 EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
     "Vocabulary": ("tokenizer.kind", "tokenizer.vocabulary", "tokenizer.joint"),
     "Dropout": tuple(f"{stack}.dropout" for stack in STACKS),
@@ -39,6 +41,7 @@ EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
     "Masking": ("data.masking",),
     "Augmentation": ("data.augmentation", "data.spec_augment"),
     "Validation data": ("data.held_out", "data.validation"),
+    "Optimizer": ("train.optimizer",),
     "Learning rate": ("train.schedule",),
     "Checkpoint averaging": ("train.average",),
     "Label smoothing": ("train.label_smoothing",),
@@ -59,20 +62,36 @@ class Budget:
     max_updates: int | None = None  # with `minutes`: as many as suit the corpus
 
     @property
+    def is_short(self) -> bool:
+        """Whether there is time for less than half of the updates that suit the corpus."""
+        return self.max_updates is not None and self.updates < self.max_updates / 2
+
+    @property
     def decays_to_zero(self) -> bool:
         """Whether the learning rate ends at 0, which has the effect of averaging and brings the best scores last."""
         return self.is_time_limited or self.is_tuning
 
 
 def training_settings(
-    task: TaskKind, recipe: Recipe, budget: Budget, use_bfloat16: bool, reasons: list[str]
+    task: TaskKind,
+    recipe: Recipe,
+    budget: Budget,
+    use_bfloat16: bool,
+    reasons: list[str],
+    optimizer_kind: str | None = None,
 ) -> Training:
-    """Choose the [train] settings and append their reasons."""
-    schedule = _choose_schedule(task, recipe, budget, reasons)
-    optimizers: dict[TaskKind, Optimizer] = {
-        "translate": Adam(betas=(0.9, 0.98)),
-        "continue": AdamW(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
-    }
+    """Choose the [train] settings and append their reasons.
+
+    Args:
+        task: The task.
+        recipe: Model and hyperparameters for the size of the corpus.
+        budget: How long the run trains.
+        use_bfloat16: Whether matrix products in bfloat16 are fast on this device.
+        reasons: The list of reasons.
+        optimizer_kind: The optimizer that the user requested, so that the learning rate suits it.
+    """
+    optimizer = _choose_optimizer(task, recipe, budget, optimizer_kind, reasons)
+    schedule = _choose_schedule(task, recipe, budget, isinstance(optimizer, Muon), reasons)
     average = 1 if budget.decays_to_zero else AVERAGED_CHECKPOINTS.get(recipe.preset, 1)
     if average > 1:
         reasons.append(
@@ -91,7 +110,7 @@ def training_settings(
         max_updates=budget.max_updates,
         update_tokens=budget.update_tokens,
         schedule=schedule,
-        optimizer=optimizers.get(task, AdamW(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)),
+        optimizer=optimizer,
         label_smoothing=0.1 if task == "translate" else 0.0,
         precision="bfloat16" if use_bfloat16 else "float32",
         average=average,
@@ -99,12 +118,28 @@ def training_settings(
     )
 
 
-def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, reasons: list[str]) -> Schedule:
+def _choose_optimizer(
+    task: TaskKind, recipe: Recipe, budget: Budget, requested_kind: str | None, reasons: list[str]
+) -> Optimizer:
+    """Choose the optimizer of the published recipe, or Muon for a small translator with little time."""
+    is_small = task == "translate" and recipe.preset in MUON_PRESETS and not budget.is_tuning
+    if is_small and budget.is_short and requested_kind in (None, "muon"):
+        reasons.append("Optimizer: Muon, with which a small translator learns in about half the updates of Adam.")
+        return Muon()
+    optimizers: dict[TaskKind, Optimizer] = {
+        "translate": Adam(betas=(0.9, 0.98)),
+        "continue": AdamW(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
+    }
+    return optimizers.get(task, AdamW(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01))
+
+
+def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, uses_muon: bool, reasons: list[str]) -> Schedule:
     """Choose a warmup that fits the number of updates, and a decay that fits the task."""
     is_inverse_sqrt = task == "translate" and not budget.decays_to_zero
     warmup = max(1, min(recipe.warmup, budget.updates // (4 if is_inverse_sqrt else 10)))
     # Fewer tokens per update make its gradient noisier; Adam's steps shrink with the square root of the batch.
-    peak = float(f"{recipe.peak * min(1.0, budget.update_tokens / recipe.update_tokens) ** 0.5:.2g}")
+    adam_peak = float(f"{recipe.peak * min(1.0, budget.update_tokens / recipe.update_tokens) ** 0.5:.2g}")
+    peak = MUON_PEAK if uses_muon else adam_peak
     warmup_text = f"Learning rate: warmup to {peak:g} over {pluralize(warmup, 'update')}"
     if is_inverse_sqrt:
         reasons.append(f"{warmup_text}, then decay with 1 / sqrt(update), independent of the total number of updates.")
