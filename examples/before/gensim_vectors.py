@@ -22,6 +22,7 @@ from examples.before.options import Options  # noqa: E402
 from examples.before.report import format_table  # noqa: E402
 from examples.before.vectors import Pair, list_analogies, read_analogies, split_words, summarize_ranks  # noqa: E402
 
+TASKS = {"cbow": 0, "skip_gram": 1}  # gensim's number of each
 ROW = 1000  # words that gensim takes as a sentence; windows do not cross its ends
 
 
@@ -37,19 +38,20 @@ def find_ranks(vectors: KeyedVectors, pairs: list[Pair]) -> list[int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with books_en/train.txt(.gz)")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS), help="what to train")
     options = parser.parse_args()
     words = split_words(Options(options.data, HERE).read_text("books_en/train.txt"))
     analogies = read_analogies(HERE / "analogies.tsv", Counter(words))
     rows = [words[start : start + ROW] for start in range(0, len(words), ROW)]
     table = []
-    for name, skip_gram in (("cbow", 0), ("skip_gram", 1)):
+    for name in options.tasks:
         start = time.process_time()
         model = Word2Vec(
             rows,
             vector_size=100,
             window=5,
             max_final_vocab=12_000,
-            sg=skip_gram,
+            sg=TASKS[name],
             negative=5,
             epochs=5,
             workers=1,

@@ -39,6 +39,7 @@ class Report:
 
 def write_report(report: Report, part: str, folder: Path) -> None:
     """Write the chart as PART.svg, and replace the section of this part in RESULTS.md."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{part}.svg").write_text(draw(report.chart), encoding="utf-8")
     lines = [f"## {report.title}", "", report.text, "", *format_table(report.header, report.rows), ""]
     lines += [*(f"- {note}" for note in report.notes), *([""] if report.notes else [])]

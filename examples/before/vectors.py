@@ -16,6 +16,8 @@ from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
 from regard.train.fit import fit
 
 MIN_COUNT = 50  # occurrences of every word of an analogy
+UPDATES = {"cbow": 900, "skip_gram": 600}  # at most half an hour each
+UPDATE_TOKENS = 8192
 RANKS = (1, 5, 10, 50, 100)
 Pair = tuple[str, str]
 SMALL = {"animals": [("dog", "cat"), ("red", "blue"), ("old", "new")]}
@@ -34,14 +36,14 @@ def read_analogies(path: Path, counts: Counter[str]) -> dict[str, list[Pair]]:
 def train_vectors(text: str, task: str, options: Options, folder: Path) -> tuple[TokenVectors, float]:
     """Train word2vec on a text; return its vectors and the CPU-seconds."""
     (folder / "words.txt").write_text(text, encoding="utf-8")
-    vocabulary, updates, width = (60, 60, 16) if options.small else (12_000, 900, 100)
+    vocabulary, updates, width = (60, 60, 16) if options.small else (12_000, UPDATES[task], 100)
     model = preset("word2vec", {"task": task, "width": width, "source.vocabulary": vocabulary})
     table = {
         "data": {"train": [{"kind": "documents", "path": str(folder / "words.txt")}], "held_out": 0.01,
-                 "batch_tokens": 8192, "max_length": 512},
+                 "batch_tokens": UPDATE_TOKENS, "max_length": 512},
         "tokenizer": {"kind": "word", "vocabulary": vocabulary},
         "model": to_dict(model),
-        "train": {"updates": updates, "update_tokens": 8192, "save_every": updates,
+        "train": {"updates": updates, "update_tokens": UPDATE_TOKENS, "save_every": updates,
                   "average": 1, "ema": 0.0, "label_smoothing": 0.0,
                   "schedule": {"kind": "linear", "peak": 0.005, "warmup": 50}},
         "validation": {"every": updates, "samples": 0},
@@ -98,7 +100,8 @@ def run(options: Options) -> Report:
     return Report(
         "Vectors: words by their neighbours",
         f"word2vec by its two tasks, 100 numbers per word, window 5, on {len(words):,} words of books; the most "
-        "frequent 12,000 words, full softmax. An analogy a : b = c : d asks for the word nearest to b - a + c; all "
+        f"frequent 12,000 words, full softmax, {UPDATES['cbow']} (CBOW) and {UPDATES['skip_gram']} (skip-gram) updates "
+        f"of {UPDATE_TOKENS:,} words. An analogy a : b = c : d asks for the word nearest to b - a + c; all "
         f"words occur at least {MIN_COUNT} times. The table counts how often d is first, and among the first ten.",
         ["task, category", "analogies", "first", "first ten", "median rank"],
         rows,
