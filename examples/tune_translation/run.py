@@ -1,12 +1,12 @@
 """Tune a translation model of Europarl to captions (Multi30k): all parameters, the last layers, LoRA; against scratch.
 
     python examples/tune_translation/prepare.py --europarl DATA/europarl_deen --multi30k DATA/multi30k/tok --out OUT
-    python examples/tune_translation/run.py parent methods fewer scratch scores --out OUT
+    python examples/tune_translation/run.py parent methods longer fewer scratch scores --out OUT
 
 `parent` learns a tokenizer from both corpora and trains on Europarl. `methods` tunes it in three ways with equally many
-updates, `fewer` on fewer pairs, and `scratch` trains new models on all and on fewer pairs, again with as many updates.
-Every model translates the validation and the test set once, with a beam of 5. A step whose output exists is not
-repeated; `scores` prints BLEU of all translations in OUT/hypotheses.
+updates, `longer` all parameters with more, `fewer` on fewer pairs, and `scratch` trains new models on all and on fewer
+pairs, again with as many updates. Every model translates the validation and the test set once, with a beam of 5. A step
+whose output exists is not repeated; `scores` prints BLEU of all translations in OUT/hypotheses.
 """
 
 import argparse
@@ -23,6 +23,7 @@ PARENT_UPDATES = 4_500
 UPDATES = {1_000: 200, 5_000: 500, 29_000: 1_000}
 """Updates by the number of pairs: fewer pairs are learned, and overfitted, sooner."""
 ALL = max(UPDATES)
+LONGER = 2_500  # updates, about nine epochs
 TOKENIZER_PAIRS = 30_000  # of Europarl, about as many as of Multi30k: a word of a caption has 1.2 tokens, not 1.7
 SIZES = ["--set", "train.update_tokens=2048", "--set", "data.batch_tokens=2048", "--set", "device.threads=1"]
 SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}"]
@@ -40,6 +41,9 @@ for stack in ("encoder", "decoder"):
 RATE = ["--set", "train.schedule={kind = 'linear', peak = 0.01, warmup = 50}"]
 MUON = ["--set", "train.optimizer={kind = 'muon'}", *RATE]
 LORA = ["--lora", "4", "--set", "train.schedule={kind = 'linear', peak = 0.015, warmup = 50}"]  # with Adam
+MORE_DROPOUT = [item.replace("0.1", "0.2") for item in TUNE]  # nine epochs overfit more than four
+# Two batches per update, one of shorter and one of longer sentences.
+TWO_BATCHES = ["--set", "data.batch_tokens=1024", "--set", "validation.every=250"]
 METHODS = {"full": MUON, "layers": ["--layers", "2", *MUON], "lora": LORA}
 
 
@@ -127,23 +131,28 @@ def train_parent(out: Path) -> None:
     run(["train", *list_files(out / "europarl" / "train"), "--updates", str(PARENT_UPDATES), *options], out, "parent")
 
 
-def tune(out: Path, pairs: int, options: Sequence[str], name: str) -> None:
+def tune(out: Path, pairs: int, updates: int, options: Sequence[str], name: str) -> None:
     """Tune the parent on the first pairs of the training set."""
     files = list_files(write_pairs(out / "multi30k", pairs))
-    run(["tune", str(out / "parent"), *files, "--updates", str(UPDATES[pairs]), *SIZES, *TUNE, *options], out, name)
+    run(["tune", str(out / "parent"), *files, "--updates", str(updates), *SIZES, *options], out, name)
 
 
 def tune_by_methods(out: Path) -> None:
     """Tune the parent in three ways."""
     for name, options in METHODS.items():
-        tune(out, ALL, options, name)
+        tune(out, ALL, UPDATES[ALL], [*TUNE, *options], name)
+
+
+def tune_for_longer(out: Path) -> None:
+    """Tune all parameters of the parent with more updates and more dropout."""
+    tune(out, ALL, LONGER, [*MORE_DROPOUT, *TWO_BATCHES, *MUON], "longer")
 
 
 def tune_on_fewer_pairs(out: Path) -> None:
     """Tune all parameters of the parent on the first pairs of the training set."""
     for pairs in UPDATES:
         if pairs != ALL:  # all pairs: `full`
-            tune(out, pairs, MUON, f"tuned-{pairs}")
+            tune(out, pairs, UPDATES[pairs], [*TUNE, *MUON], f"tuned-{pairs}")
 
 
 def train_from_scratch(out: Path) -> None:
@@ -174,7 +183,7 @@ def read_lines(path: Path) -> list[str]:
 def main() -> None:
     """Run the steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    steps = {"parent": train_parent, "methods": tune_by_methods}
+    steps = {"parent": train_parent, "methods": tune_by_methods, "longer": tune_for_longer}
     steps |= {"fewer": tune_on_fewer_pairs, "scratch": train_from_scratch}
     parser.add_argument("steps", nargs="+", choices=(*steps, "scores"))
     parser.add_argument("--out", type=Path, required=True, help="folder of prepare.py, models and translations")
