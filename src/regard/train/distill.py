@@ -6,8 +6,9 @@ and teacher in `distilled/`, sealed by a manifest. Once it is complete, the teac
 
 Sources are translated in chunks. A finished chunk is a file whose name is the sha256 of the teachers (weights,
 architecture, tokenizers), the search settings and its sources: a killed run loses at most one chunk, another teacher or
-another text never reuses an old translation, and runs may share chunks (`distillation.cache`). The translations of a
-chunk do not depend on the other chunks, so that `distilled/` is the same however often the run was killed.
+another text never reuses an old translation, and runs may share chunks, and the work if they start together
+(`distillation.cache`). The translations of a chunk do not depend on the other chunks, so that `distilled/` is the same
+however often the run was killed.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -26,7 +28,7 @@ from pydantic import TypeAdapter
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import create_folder, read_json, read_regular_file, verify, write_atomic
+from regard.base.files import create_folder, lock_file, read_json, read_regular_file, verify, write_atomic
 from regard.base.formatting import format_duration, pluralize
 from regard.config.run import Distillation, Jsonl
 from regard.data.corpus import Corpus
@@ -296,22 +298,44 @@ def _find_fault(translation: Translation) -> str | None:
 
 
 def _translate_all(corpus: Corpus, groups: Sequence[_Group], cache: Path, emit: Listener) -> list[_Chunk]:
+    """Translate all chunks in two passes, so that runs that share a cache share the work.
+
+    The first pass translates what no other run is translating. The second waits for the others, and translates what a
+    run has left that ended too early.
+    """
     total = len(groups) * sum(1 for _ in corpus.examples(Defects()))
-    progress, finished = _Progress(total, emit), []
-    for index, texts in _iter_texts(corpus):
-        languages = corpus.sources[index].languages
-        for number, group in enumerate(groups):
-            path = cache / f"{group.compute_digest(texts, languages)}.jsonl"
-            header = _read_header(path)
-            if header is None:
-                write_atomic(path, group.translate(texts, languages, progress))
-                header = _read_header(path)
-                assert header is not None  # noqa: S101 - just written
-            else:
-                progress.add_reused(len(texts))
-            finished.append(_Chunk(path, index, number, header.sentences, Counter(header.left_out)))
+    progress, finished, own = _Progress(total, emit), list[_Chunk](), set[Path]()
+    for is_last in (False, True):
+        for index, texts in _iter_texts(corpus):
+            languages = corpus.sources[index].languages
+            for number, group in enumerate(groups):
+                path = cache / f"{group.compute_digest(texts, languages)}.jsonl"
+                with _lock_missing(path, should_wait=is_last) as is_locked:
+                    if is_locked:
+                        write_atomic(path, group.translate(texts, languages, progress))
+                        own.add(path)
+                if is_last:
+                    header = _read_header(path)
+                    assert header is not None  # noqa: S101 - just written
+                    progress.add_reused(0 if path in own else len(texts))
+                    finished.append(_Chunk(path, index, number, header.sentences, Counter(header.left_out)))
     progress.finish(_sum_left_out(finished))
     return finished
+
+
+@contextmanager
+def _lock_missing(path: Path, *, should_wait: bool) -> Iterator[bool]:
+    """Lock a chunk if it is missing; yield whether it is locked."""
+    if _read_header(path) is not None:
+        yield False
+        return
+    lock = path.with_suffix(".lock")
+    with lock_file(lock, should_wait=should_wait) as is_locked:
+        try:
+            yield is_locked and _read_header(path) is None  # another run may have finished it before it was locked
+        finally:
+            if is_locked:
+                lock.unlink(missing_ok=True)  # a run that waits for the removed file looks for the chunk first
 
 
 def _sum_left_out(finished: Sequence[_Chunk]) -> Counter[str]:
