@@ -6,10 +6,10 @@
 `--data` has the tokenised files in `tok/` and the raw ones in `raw/` or beside it, with or without .gz. They are copied
 to `tok/` and `raw/` in the folder of the runs, under the names that the commands use.
 
-Every step is one `regard` command: three models of recipe.toml, one of student.toml, one of recipe.toml on the raw
-files, then three students of student.toml with the first three models as teachers. Each model translates the validation
-set with `best` and `average` and several length penalties; the best of these by BLEU translates each test set once.
-Ctrl-C or SIGTERM saves and exits with code 75. `score.py` scores the translations.
+Every step is one `regard` command: three models of recipe.toml, then three students of the same recipe with these three
+as teachers, then one model of the raw files. Each model translates the validation set with `best` and `average` and
+several length penalties; the best of these by BLEU translates each test set once. Ctrl-C or SIGTERM saves and exits
+with code 75. `score.py` scores the translations.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 
@@ -61,7 +62,6 @@ class Model:
     """One model of the example: its run folder and how it is trained."""
 
     name: str
-    run_file: str
     seed: int
     data: str = "tok"
     teachers: tuple[str, ...] = ()
@@ -72,11 +72,11 @@ class Model:
         for teacher in self.teachers:
             options += ["--teacher", f"../{teacher}"]
         changes: dict[str, object] = dict(QUICK) if is_quick else {}
-        if self.teachers:  # 1.2 was best on validation for most models of recipe.toml; the students share the work
+        if self.teachers:  # the students share the work of translating
             changes |= {"distillation.length_penalty": 1.2, "distillation.cache": "../translations"}
         for name, value in changes.items():
             options += ["--set", f"{name}={value}"]
-        return ["regard", "train", str(HERE / self.run_file), *options]
+        return ["regard", "train", str(HERE / "recipe.toml"), *options]
 
     def translate_command(self, folder: str, length_penalty: float, source: str, output: str) -> list[str]:
         """Return the command that translates a file."""
@@ -84,16 +84,15 @@ class Model:
         return ["regard", "translate", f"../{self.name}/{folder}", "--input", source, *search, "--output", output]
 
 
-FIRST = (
-    *(Model(name, "recipe.toml", seed) for seed, name in enumerate(TEACHERS, 1)),
-    Model("student-settings-alone", "student.toml", 1),
-    Model("raw-seed1", "recipe.toml", 1, data="raw"),
+GROUPS = (  # the models of a group may be trained side by side
+    tuple(Model(name, seed) for seed, name in enumerate(TEACHERS, 1)),
+    tuple(Model(f"student{seed}", seed, teachers=TEACHERS) for seed in (1, 2, 3)),
+    (Model("raw-seed1", 1, data="raw"),),
 )
-SECOND = tuple(Model(f"student{seed}", "student.toml", seed, teachers=TEACHERS) for seed in (1, 2, 3))
 
 
 def main() -> None:
-    """Copy the data, train the models that others need, then their students; test each model after its training."""
+    """Copy the data and train the models, teachers before students; test each model after its training."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the corpus, with tok/ and raw/")
     parser.add_argument("--runs", type=Path, required=True, help="folder of the runs, outside the repository")
@@ -103,7 +102,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the commands of the training and exit")
     options = parser.parse_args()
     if options.list:
-        for model in (*FIRST, *SECOND):
+        for model in chain.from_iterable(GROUPS):
             print(f"(cd {model.data}; {shlex.join(model.train_command(is_quick=options.quick))})")
         return
     os.nice(options.nice)
@@ -112,7 +111,7 @@ def main() -> None:
         signal.signal(signum, runner.stop)
     for name in ("tok", "raw"):
         copy_data(options.data, options.runs / name, is_quick=options.quick)
-    for models in (FIRST, SECOND):
+    for models in GROUPS:
         with ThreadPoolExecutor(options.jobs) as pool:
             for finished in [pool.submit(runner.finish, model) for model in models]:
                 finished.result()
