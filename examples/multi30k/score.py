@@ -5,10 +5,11 @@
 
 `--runs` is the folder of run_all.py: its `tok/` and `raw/` have the references. Text of `tok/` is tokenised and
 lower-cased already and is scored as it is (`tok:none`); raw text is scored with the tokenisation of sacreBLEU
-(`tok:13a`).
+(`tok:13a`). The kept translations are compressed.
 """
 
 import argparse
+import gzip
 import json
 import re
 import statistics
@@ -58,8 +59,9 @@ def score_model(folder: Path, runs: Path) -> dict[str, dict[str, float | str]]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a file; only line feeds separate them."""
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    """Read the lines of a file, or of path.gz; only line feeds separate them."""
+    content = path.read_bytes() if path.is_file() else gzip.decompress(Path(f"{path}.gz").read_bytes())
+    return content.decode().removesuffix("\n").split("\n")
 
 
 if __name__ == "__main__":
