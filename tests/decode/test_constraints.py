@@ -224,3 +224,12 @@ def test_impossible_requirements_raise() -> None:
         grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(2, EOS)]], **settings)  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="0 lists of required phrases for 1"):
         grid_beam(table.step, table.start([0]), make_prompt(1), required=[], **settings)  # type: ignore[arg-type]
+
+
+def test_without_a_sink_the_other_tokens_share_the_probability() -> None:
+    table = TableModel(5, 1)
+    step, state = constrain(table.step, table.start([0]), 1, sink=None, forbidden_first=(3, EOS))
+    logits = step(torch.tensor([[BOS]]), state)[0, -1]
+    free = table.step(torch.tensor([[BOS]]), table.start([0]))[0, -1].float().softmax(-1)
+    free[[3, EOS]] = 0
+    torch.testing.assert_close(logits.softmax(-1), free / free.sum())

@@ -1,17 +1,19 @@
 """Streaming the continuation of a prompt."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram
+from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Specials, Unigram
 from regard.decode.filters import Filters
 from regard.models.decoder_only import DecoderOnly
 from regard.nn.kv_cache import DecodingState
 from regard.pipeline.generator import TextGenerator
+from regard.pipeline.search import Beam, Sampling, Search
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.pipeline.factories import TEXTS, make_decoder_only, make_generator_settings, make_tokenizer, make_tokenizers
@@ -105,3 +107,35 @@ def test_invalid_arguments_are_refused_before_the_first_step() -> None:
         text_generator.stream("A", filters=Filters(temperature=-1.0))
     with pytest.raises(RegardError, match="max_new_tokens must be at least 1, got 0"):
         text_generator.stream("A", max_new_tokens=0)
+
+
+def make_generator_of_shared_specials() -> TextGenerator:
+    """Make a language model whose pad, bos and eos are one token, as that of GPT-2 is."""
+    tokenizer = learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(pad="<eos>", eos="<eos>", bos="<eos>")))
+    settings = make_generator_settings(**{"tokens.vocabulary": tokenizer.size})
+    return TextGenerator(make_decoder_only(settings), TokenizerPair.joint(tokenizer), settings)
+
+
+@pytest.mark.parametrize("search", [Beam(3), Sampling(filters=Filters(temperature=0, repetition_penalty=5.0))])
+def test_prompts_may_hold_the_token_of_padding(search: Search) -> None:
+    generator = make_generator_of_shared_specials()
+    eos = generator.tokenizers.source.specials.eos
+    prompts = [[eos, 40, 41, eos, 42, eos, 43], [eos, 50], [eos, eos, 51, 52]]
+
+    def find(batch: list[list[int]]) -> list[list[int]]:
+        options: dict[str, Any] = {"n_best": 1, "forbidden": (), "generator": torch.Generator()}
+        with generator.prepared(), torch.inference_mode():
+            return [list(best.tokens) for best, *_ in generator._find(batch, 8, search, **options)]
+
+    assert find(prompts) == [find([prompt])[0] for prompt in prompts]
+
+
+def test_a_forbidden_phrase_does_not_end_a_text_whose_eos_is_pad() -> None:
+    generator = make_generator_of_shared_specials()
+    eos = generator.tokenizers.source.specials.eos
+    with torch.no_grad():
+        free = generator.generate("Two", 6, Beam(1))
+        word = generator.tokenizers.source.decode([free.tokens[0]])
+    assert free.tokens[0] != eos
+    constrained = generator.generate("Two", 6, Beam(1), forbidden=[word])
+    assert constrained.tokens[0] not in (free.tokens[0], eos)

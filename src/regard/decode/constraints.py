@@ -51,7 +51,7 @@ def constrain(
     state: S,
     rows: int,
     *,
-    sink: int,
+    sink: int | None,
     forbidden: Sequence[Sequence[int]] = (),
     forbidden_first: Sequence[int] = (),
     forced_prefixes: Sequence[Sequence[int]] | None = None,
@@ -62,7 +62,8 @@ def constrain(
         step: The model; see `regard.decode.protocol`.
         state: Its state for `rows` rows that have read no tokens.
         rows: Number of sequences.
-        sink: A token that receives the probability of excluded tokens. The search must suppress it.
+        sink: A token that receives the probability of excluded tokens. The search must suppress it. None, if it
+            suppresses none: log-probabilities are then those given that no token is excluded.
         forbidden: Phrases (token ids) that are never completed, not even if they start in the prompt.
         forbidden_first: Tokens that no sequence starts with, eos included if there is to be a text.
         forced_prefixes: The token ids that each sequence must start with, possibly none. They are generated, and their
@@ -121,13 +122,15 @@ def constrain(
     def _mask_tokens(
         logprobs: Tensor, banned_tokens: dict[RowPosition, set[int]], forced_tokens: dict[RowPosition, int]
     ) -> Tensor:
-        """Move the probability of excluded tokens to the sink: (R, k, V) -> (R, k, V)."""
+        """Move the probability of excluded tokens to the sink, or to all others: (R, k, V) -> (R, k, V)."""
         is_masked = torch.zeros_like(logprobs, dtype=torch.bool)
         for (row, position), tokens in banned_tokens.items():
             is_masked[row, position, list(tokens)] = True
         for (row, position), token in forced_tokens.items():
             is_masked[row, position] = True
             is_masked[row, position, token] = False
+        if sink is None:
+            return logprobs.masked_fill(is_masked, NEG_INF).log_softmax(dim=-1)
         is_masked[:, :, sink] = True  # the sink also keeps its own probability
         masked_logprob = logprobs.masked_fill(~is_masked, NEG_INF).logsumexp(dim=-1)  # (R, k)
         logprobs = logprobs.masked_fill(is_masked, NEG_INF)

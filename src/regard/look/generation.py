@@ -61,9 +61,7 @@ class Generation:
         with pipeline.prepared(), torch.inference_mode():
             inputs = self.input.start(self.max_length, generator, record)
             if forced:
-                suppressed = inputs.suppressed.tolist()
-                sink = suppressed[0] if suppressed else self.tokenizer.specials.pad
-                step, state = constrain(inputs.step, inputs.state, 1, sink=sink, forced_prefixes=[forced])
+                step, state = constrain(inputs.step, inputs.state, 1, sink=inputs.sink, forced_prefixes=[forced])
                 inputs = replace(inputs, step=step, state=state)
             if isinstance(self.search, Sampling):
                 sampling = SamplingTrace()

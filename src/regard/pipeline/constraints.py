@@ -53,7 +53,7 @@ class Constraints:
             inputs.step,
             inputs.state,
             len(indices),
-            sink=tokenizer.specials.pad,
+            sink=inputs.sink,
             forbidden=forbidden_ids(tokenizer, self.forbidden),
             forced_prefixes=[tuple(ids) for ids in tokenizer.encode_ids(prefixes)],
         )

@@ -240,16 +240,17 @@ class TextGenerator(Pipeline):
     ) -> SearchInput:
         """Return the input of a search over continuations of prompts, which may have different lengths."""
         tokenizer = self.tokenizers.source
-        max_length = max(map(len, prompt_ids))
-        pad = tokenizer.specials.pad
-        # Padding comes first: what a search generates follows the prompt, and filters read both as one history.
-        prompt = torch.tensor(
-            [[pad] * (max_length - len(ids)) + ids for ids in prompt_ids], device=self.device
-        )  # (B, k)
+        lengths, pad = [len(ids) for ids in prompt_ids], tokenizer.specials.pad
+        max_length = max(lengths)
+        # Padding comes first: what a search generates follows the prompt, and filters read both as one history. If pad
+        # may be generated, as it is eos too, the first token is repeated: the history then has no further token.
+        paddings = [pad if pad in tokenizer.specials.not_text else ids[0] for ids in prompt_ids]
+        rows = [[token] * (max_length - len(ids)) + ids for token, ids in zip(paddings, prompt_ids, strict=True)]
+        prompt = torch.tensor(rows, device=self.device)  # (B, k)
         state = self.model.start(max_length + max_new_tokens)
         step = self._decoder.step
-        if any(len(ids) < max_length for ids in prompt_ids):
-            step = _step_with_padded_prompts(step, pad)
+        if min(lengths) < max_length:
+            step = _step_with_padded_prompts(step, torch.tensor(lengths, device=self.device))
         suppressed = torch.tensor(tokenizer.specials.not_text, dtype=torch.long, device=self.device)
         max_lengths = [max_new_tokens] * len(prompt_ids)
         inputs = SearchInput(step, state, prompt, tokenizer.specials.eos, max_lengths, suppressed, generator)
@@ -325,8 +326,8 @@ def _batch_similar_lengths(prompt_ids: list[list[int]], batch_size: int) -> Iter
         yield group
 
 
-def _step_with_padded_prompts(step: Step[DecodingState], pad: int) -> Step[DecodingState]:
-    """Return a step that reads prompts with padding before them in its first call.
+def _step_with_padded_prompts(step: Step[DecodingState], text_lengths: Tensor) -> Step[DecodingState]:
+    """Return a step that reads prompts, of these lengths (B), with padding before them in its first call.
 
     The model reads them with the padding behind, where no token of the prompt attends to it, and the padding is then
     removed from the state: every row continues at its own length.
@@ -338,7 +339,7 @@ def _step_with_padded_prompts(step: Step[DecodingState], pad: int) -> Step[Decod
         if has_read_prompts:
             return step(tokens, state)
         has_read_prompts = True
-        lengths = (tokens != pad).sum(dim=1)  # (R)
+        lengths = text_lengths.repeat_interleave(tokens.size(0) // len(text_lengths))  # (R): several rows per text
         columns = torch.arange(tokens.size(1), device=tokens.device)  # (k)
         rows = torch.arange(tokens.size(0), device=tokens.device)[:, None]  # (R, 1)
         logits = step(tokens[rows, (columns - lengths[:, None]) % tokens.size(1)], state)  # (R, k, V)

@@ -60,8 +60,6 @@ TASKS: dict[str, type[AnyPipeline]] = {
     "classify_sounds": SoundClassifier,
     "transcribe": Transcriber,
     "caption": ImageCaptioner,
-    "cbow": Embedder,
-    "skip_gram": Embedder,
 }
 
 

@@ -55,6 +55,11 @@ class SearchInput:
     trace: Trace | None = None
 
     @property
+    def sink(self) -> int | None:
+        """A token that no search generates, if there is one: of imported models all special tokens may be eos."""
+        return int(self.suppressed[0]) if len(self.suppressed) else None
+
+    @property
     def model_arguments(self) -> tuple[Step[Any], State, Tensor]:
         """The positional arguments of every search of `regard.decode`."""
         return self.step, self.state, self.prompt
@@ -131,6 +136,8 @@ class Beam(Search):
         if inputs.required:
             if inputs.trace is not None:
                 raise RegardError("A beam with required phrases cannot be traced.", fix="Leave one of them out.")
+            if self.stop_after is not None:
+                raise RegardError("A beam with required phrases has no stop_after.", fix="Leave one of them out.")
             return grid_beam(*inputs.model_arguments, **arguments, required=inputs.required)
         return beam(*inputs.model_arguments, **arguments, stop_after=self.stop_after, trace=inputs.trace)
 

@@ -159,7 +159,7 @@ class Transcriber(Pipeline):
         step: Step[Any] = self._decoder.step if record is None else partial(self.model.step, record=record)
         suppressed_ids = sorted({*specials.not_text, *rules.suppressed})
         if rules.suppressed_first:
-            sink = suppressed_ids[0] if suppressed_ids else specials.bos
+            sink = suppressed_ids[0] if suppressed_ids else None
             step, state = constrain(step, state, rows, sink=sink, forbidden_first=rules.suppressed_first)
         prompt = torch.tensor([self.prompt], device=self.device).expand(rows, -1)
         suppressed = torch.tensor(suppressed_ids, dtype=torch.long, device=self.device)
