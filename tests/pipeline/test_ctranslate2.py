@@ -16,8 +16,11 @@ from regard.base.errors import DamagedError, RegardError
 from regard.decode.length_penalty import gnmt
 from regard.exchange import parity
 from regard.exchange.export import ExportOptions, export_model
+from regard.look.build import look_into
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.ctranslate2_pipelines import CTranslate2Generator, CTranslate2Translator
+from regard.pipeline.ensemble import EnsembleTranslator
+from regard.pipeline.inspect import token_alternatives, translate_traced
 from regard.pipeline.load import load
 from regard.pipeline.results import GeneratedText
 from regard.pipeline.search import Beam, Sampling
@@ -25,6 +28,7 @@ from regard.pipeline.translator import Translator
 from regard.store.export_folder import EXPORT_FILE, PARITY_FILE
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from tests.commands import run_command
 from tests.pipeline.factories import (
     TEXTS,
     make_decoder_only,
@@ -266,3 +270,29 @@ def test_a_damaged_export_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_engine_is_refused(translator_folder: Path) -> None:
     with pytest.raises(RegardError, match="There is no engine 'onnx'"):
         load(translator_folder, engine="onnx")  # type: ignore[call-overload]
+
+
+def test_looks_and_ensembles_use_the_pytorch_model_beside_the_engine(
+    engines: tuple[Translator, Translator], generator_folder: Path
+) -> None:
+    ours, theirs = engines
+    text = TEXTS[0]
+    assert look_into(theirs, text, name="m").document == look_into(ours, text, name="m").document
+    translation = ours.translate(text)
+    assert token_alternatives(theirs, text, translation) == token_alternatives(ours, text, translation)
+    assert translate_traced(theirs, text).translation == translate_traced(ours, text).translation
+    assert EnsembleTranslator([theirs, ours]).translate(text).text == translation.text
+    generator = load(generator_folder, engine="ctranslate2")
+    assert (
+        look_into(generator, text, max_length=3, name="m").document
+        == look_into(generator_folder, text, max_length=3, name="m").document
+    )
+
+
+def test_documents_run_on_the_engine(translator_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("PyTorch was asked")
+
+    monkeypatch.setattr("regard.pipeline.ctranslate2_pipelines._LazyTorch.require", refuse)
+    arguments = ["translate", str(translator_folder), TEXTS[0], "--document", "--engine", "ctranslate2"]
+    assert run_command(*arguments).code == 0

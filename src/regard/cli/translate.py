@@ -159,7 +159,7 @@ def translate(
             else stack.enter_context(output_file.open("w", encoding="utf-8", newline="\n"))
         )
         if document:
-            options["constraints"] = Constraints(forbidden=forbid or ())
+            options["constraints"] = Constraints(forbidden=forbid) if forbid else None
             _translate_documents(translator, documents, out, as_json, ends_line=bool(texts), options=options)
             return
         advance = stack.enter_context(

@@ -70,7 +70,8 @@ def greedy(
             new_tokens[:, 0],
             new_logprobs[:, 0],
         )
-        finished_mask = (new_tokens[:, 0] == eos) | (limits[sentences] <= length)
+        full_mask = limits[sentences] <= length
+        finished_mask = (new_tokens[:, 0] == eos) | full_mask
         if greedy_trace is not None and top_candidates is not None:
             greedy_trace.extend(
                 np.where(done_mask, -1, sentences), finished_mask, new_tokens[:, 0], new_logprobs[:, 0], *top_candidates
@@ -78,7 +79,8 @@ def greedy(
         done_mask |= finished_mask
         if done_mask.all():
             break
-        if done_mask.sum() * COMPACT_DIVISOR >= done_mask.size:
+        # A row at its limit may have no room in the state for another token.
+        if full_mask.any() or done_mask.sum() * COMPACT_DIVISOR >= done_mask.size:
             index = compact(~done_mask)
             row_index = torch.from_numpy(index)
             state.reorder(row_index)

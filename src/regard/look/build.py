@@ -94,7 +94,7 @@ def look_into(
         pipeline: AnyPipeline = load(model)
         name = Path(model).absolute().name if name is None else name
     else:
-        pipeline = model
+        pipeline = model.in_torch
     if isinstance(pipeline, ImageGenerator):
         raise RegardError(
             "The page shows tokens of text, and this model's tokens are pixels.", fix="See docs/images.md."

@@ -64,9 +64,14 @@ class _OnCTranslate2:
     _torch: _LazyTorch
 
     @property
+    def in_torch(self) -> Any:
+        """The PyTorch pipeline."""
+        return self._torch.require("This needs the PyTorch model")
+
+    @property
     def model(self) -> Any:
         """The PyTorch model."""
-        return self._torch.require("This needs the PyTorch model").model
+        return self.in_torch.model
 
     @property
     def device(self) -> torch.device:
@@ -126,10 +131,6 @@ class CTranslate2Translator(_OnCTranslate2, Translator):  # type: ignore[overrid
         )
         return recorded
 
-    def start(self, source: torch.Tensor, valid: torch.Tensor | None, capacity: int) -> Any:
-        """Start the PyTorch model: `make_search_input` and the glass box use it."""
-        return self._torch.require("This needs the PyTorch model").start(source, valid, capacity)
-
     def _count_rows(self, search: Search) -> int:
         """Count a text half: with the default of `batch_tokens`, batches of about 64 sentences, its fastest size."""
         return max(1, search.rows_per_text // 2)
@@ -188,10 +189,6 @@ class CTranslate2Generator(_OnCTranslate2, TextGenerator):  # type: ignore[overr
             draft, prompt, max_new_tokens, **options
         )
         return result
-
-    def make_search_input(self, *arguments: Any, **options: Any) -> Any:
-        """Return the input of a search with the PyTorch model."""
-        return self._torch.require("This needs the PyTorch model").make_search_input(*arguments, **options)
 
     def _find(
         self, prompt_ids: list[list[int]], max_new_tokens: int, search: Search, *, n_best: int, **_: Any

@@ -7,7 +7,7 @@ text + [sep] for a pair. Training builds the same rows in `regard.data.batches.t
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -34,6 +34,11 @@ class Pipeline:
     settings: settings_of.AnyModel
     kind: ClassVar[str]
     """What the pipeline needs, e.g. "translation model"."""
+
+    @property
+    def in_torch(self) -> Self:
+        """The pipeline whose model PyTorch runs; another engine has one beside it, to look into."""
+        return self
 
     @property
     def device(self) -> torch.device:

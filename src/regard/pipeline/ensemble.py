@@ -32,6 +32,7 @@ class EnsembleTranslator(Translator):
     ) -> None:
         if not members:
             raise RegardError("An ensemble needs models, got none.", fix="Give two or more translators.")
+        members = [member.in_torch for member in members]
         first_member = members[0]
         for number, member in enumerate(members[1:], 2):
             if member.tokenizers.fingerprint != first_member.tokenizers.fingerprint:
@@ -45,7 +46,7 @@ class EnsembleTranslator(Translator):
                     fix="Use models of the same languages on one device.",
                 )
         super().__init__(first_member.model, first_member.tokenizers, first_member.settings)
-        self.members, self._mean, self._weights = list(members), mean, weights
+        self.members, self._mean, self._weights = members, mean, weights
 
     def _describe(self) -> list[str]:
         return [f"ensemble of {len(self.members)}"]

@@ -56,6 +56,7 @@ def token_alternatives(
     Returns:
         The alternatives at each position, most probable first.
     """
+    translator = translator.in_torch
     sources = _encode_source(translator, source, target_language)
     max_target_length = max(*translator.resolve_max_lengths(sources, max_length), len(translation.tokens))
     target = translator.tokenizers.target
@@ -119,6 +120,7 @@ def translate_traced(
     """
     if isinstance(translator, EnsembleTranslator):
         raise RegardError("An ensemble cannot be traced: every member has its own attention.", fix="Trace one member.")
+    translator = translator.in_torch
     sources = _encode_source(translator, text, target_language)
     model, record = translator.model, Record()
     names = [layer.cross.name for layer in model.decoder.layers if layer.cross is not None]
