@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from regard.base import limits
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
 from regard.config.model import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -284,3 +285,10 @@ def test_wrong_values_are_found_without_the_other_settings(name: str, value: obj
     (fault,) = codec.RUN_FILES.find_wrong_changes({name: value})
     assert fault.path == name
     assert fault.what.startswith(message)
+
+
+def test_a_file_that_could_not_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SETTINGS", 100)
+    with pytest.raises(RegardError, match="may have 100"):
+        codec.MODEL_FILES.save(codec.preset("tiny"), tmp_path / "model.toml")
+    assert not (tmp_path / "model.toml").exists()

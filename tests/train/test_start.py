@@ -123,3 +123,25 @@ def test_a_missing_tracker_is_reported_before_the_corpus_is_read(monkeypatch: py
             regard.train("a.en", "a.de", out="new", track=[name], settings=TINY, listeners=[events.append])
     assert events == []
     assert not Path("new").exists()
+
+
+def test_a_model_to_tune_and_a_run_file_exclude_each_other(tmp_path: Path) -> None:
+    options = TrainOptions(run=tmp_path / "run.toml", parent=tmp_path / "model", out=tmp_path / "out")
+    with pytest.raises(UsageError, match="cannot be combined with a run file") as caught:
+        options.check()
+    assert "tuning.parent=" in str(caught.value.fix)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_number_of_updates_replaces_the_minutes_of_a_run_file() -> None:
+    regard.train("a.en", "a.de", out="first", updates=1, settings=TINY)
+    run = codec.RUN_FILES.load(Path("first/run.toml"))
+    timed = run.model_copy(update={"train": run.train.model_copy(update={"minutes": 5.0, "max_updates": 9})})
+    codec.RUN_FILES.save(timed, Path("timed.toml"))
+    options = TrainOptions(run=Path("timed.toml"), out=Path("second"), updates=3)
+    read = options.read_run()
+    assert read is not None
+    assert (read.train.updates, read.train.minutes, read.train.max_updates) == (3, None, None)
+    unchanged = TrainOptions(run=Path("timed.toml"), out=Path("second")).read_run()
+    assert unchanged is not None
+    assert (unchanged.train.minutes, unchanged.train.max_updates) == (5.0, 9)

@@ -25,8 +25,10 @@ from regard.store.examples import read_examples
 from regard.store.model_folder import read_model
 from regard.store.weights import get_weights, load_tensors
 from regard.text.special_marks import MARK
+from regard.train.auto.configure import configure
 from regard.train.events import Event, Validated
 from regard.train.fit import fit, resume
+from regard.train.options import TrainOptions
 from regard.train.tune import compute_rate_scales
 from tests.train.runs import make_sentences, make_small_run, translate_sentence, write_corpus
 
@@ -363,3 +365,16 @@ def test_a_wrong_parent_is_refused(parents: dict[str, Path], tmp_path: Path) -> 
     wide = _make_run(parents["translate"], {}, {"model.width": 32})
     with pytest.raises(RegardError, match="The parent is another model"):
         fit(wide, tmp_path / "wide")
+
+
+def test_tuning_decays_to_0_with_and_without_a_time(parents: dict[str, Path], tmp_path: Path) -> None:
+    files = write_corpus(tmp_path / "corpus")
+    sources = TrainOptions(source=[files["all.en"]], target=[files["all.de"]]).sources
+    without, enough, short = (
+        configure(sources, minutes=minutes, timer=lambda *_: 0.05, parent=parents["translate"]).run
+        for minutes in (None, 1000.0, 0.1)
+    )
+    assert enough.train == without.train.model_copy(update={"minutes": 1000.0, "max_updates": without.train.updates})
+    assert enough.validation == without.validation
+    assert short.train.updates < without.train.updates
+    assert [run.train.schedule.kind for run in (without, enough, short)] == ["linear"] * 3

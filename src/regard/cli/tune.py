@@ -15,7 +15,8 @@ regard tune my-encoder reviews.tsv --out sentiment --layers 2
 """
 CORPUS_PANEL = "Corpus"
 PANEL = "What is trained (default: all parameters)"
-LEFT_OUT = ("preset", "teacher", "deploy", "resume", "more", "accept")  # `regard train` has them
+# `regard train` has them; images have the size that MODEL reads.
+LEFT_OUT = ("preset", "teacher", "deploy", "resume", "more", "accept", "image_size")
 TUNE_PARAMETERS = {
     "parent": typer.Argument(metavar="MODEL", help="The model to start from.", show_default=False),
     **{name: parameter for name, parameter in TRAIN_PARAMETERS.items() if name not in LEFT_OUT},

@@ -47,8 +47,12 @@ class SettingsFile(Generic[Settings]):
         return self.parse(read_toml(path), changes, where=str(path))
 
     def save(self, settings: Settings, path: Path) -> None:
-        """Write a TOML file atomically."""
-        write_atomic(path, self.dumps(settings).encode())
+        """Write a TOML file atomically; one that `load` would refuse is an error."""
+        content = self.dumps(settings).encode()
+        if len(content) > limits.SETTINGS:
+            what = f"These settings take {len(content):,} bytes, and a file of settings may have {limits.SETTINGS:,}."
+            raise RegardError(what, where=str(path), fix="Use fewer labels, or add fewer tokens.")
+        write_atomic(path, content)
 
     def dumps(self, settings: Settings) -> str:
         """Return the settings as TOML: values first, then tables; `parse` is the inverse."""

@@ -33,7 +33,6 @@ from regard.base.formatting import format_duration, pluralize
 from regard.config.run import Distillation, Jsonl
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
-from regard.pipeline.encoding import chunks
 from regard.pipeline.results import Translation
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
@@ -44,6 +43,7 @@ from regard.train.teachers import Teacher, find_teachers, group_teachers, load_t
 FORMAT = 1
 RECORD_FILE = "distillation.json"
 CHUNK_SENTENCES = 1024  # a kill loses at most this many translations
+CHUNK_CHARACTERS = 1_000_000  # of sources; with longer ones, chunks have fewer
 BATCH_TOKENS = 8192  # source tokens per batch of the search, beams included
 MAX_CHUNK_BYTES = limits.DOCUMENT
 STAGE_SECONDS = 10.0  # between two reports of progress, and until a requested stop
@@ -345,8 +345,14 @@ def _sum_left_out(finished: Sequence[_Chunk]) -> Counter[str]:
 def _iter_texts(corpus: Corpus) -> Iterator[tuple[int, list[str]]]:
     """Yield the sources of a corpus in chunks, each with the index of its corpus source."""
     for index, group in groupby(corpus.examples(Defects()), key=itemgetter(0)):
-        for texts in chunks((example.source for _, example in group), CHUNK_SENTENCES):
-            yield index, texts
+        texts, characters = list[str](), 0
+        for _, example in group:
+            characters += len(example.source)
+            if texts and (len(texts) == CHUNK_SENTENCES or characters > CHUNK_CHARACTERS):
+                yield index, texts
+                texts, characters = [], len(example.source)
+            texts.append(example.source)
+        yield index, texts
 
 
 def _read_header(path: Path) -> _Header | None:

@@ -142,6 +142,9 @@ class TrainOptions:
             "validation_target",
         )
         automatic_options += ("image_size",)
+        if self.run is not None and self.parent is not None:
+            fix = f"Give the files of a corpus, or use `regard train {self.run} --set tuning.parent={self.parent}`."
+            raise UsageError("A model to tune cannot be combined with a run file, which names its own.", fix=fix)
         if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
             fix = "Put the setting into the run file, or leave out the run file."
             raise UsageError(f"{self.spell(conflicting[0])} cannot be combined with a run file.", fix=fix)
@@ -251,6 +254,8 @@ class TrainOptions:
             changes["distillation.teachers"] = list(self.teacher)
         if self.updates is not None and self.resume is None:
             changes["train.updates"] = self.updates
+            if self.run is not None:  # the number counts, not the time that the run file may set
+                changes = {"train.minutes": None, "train.max_updates": None} | changes
         if self.lora is not None:
             changes["tuning.lora.rank"] = self.lora
         if self.add_tokens is not None:

@@ -674,3 +674,12 @@ def test_less_than_an_epoch_is_warned_of_with_a_smaller_model(pairs: Callable[[i
     assert re.search(r"sees about \d+% of the corpus; --preset mini would make about [\d.]+ epochs", warning)
     hopeless = configure(corpus, minutes=1, timer=make_timer(30.0), preset="mini").reasons[-1]
     assert re.search(r"no smaller preset would see all of it; one epoch takes about [\d,]+ minutes", hopeless)
+
+
+def test_teachers_change_dropout_and_epochs_of_a_timed_run_too(pairs: Callable[[int], Lines]) -> None:
+    corpus, changes = pairs(8_000), {"distillation.teachers": ["one", "two", "three"]}
+    timed, free = (
+        configure(corpus, minutes=minutes, timer=make_timer(0.01), changes=changes).run for minutes in (900, None)
+    )
+    assert timed.model == free.model
+    assert timed.train.updates == free.train.updates

@@ -111,18 +111,20 @@ class CorpusPlan:
     def recipe(self) -> Recipe:
         """The recipe for this corpus and preset."""
         recipe = recipe_for_size(self.task, self.size)
-        recipe = recipe_for_preset(self.task, self.preset or recipe.preset, self.size)
-        if self.distillation is None:
-            return recipe
-        # With several translations of each source a model overfits later: dropout and epochs of as many pairs.
-        originals = self.distillation.mode == "add"
-        enlarged = recipe_for_size(self.task, self.size * (self.distillation.translations_per_source + originals))
-        return replace(recipe, dropout=enlarged.dropout, epochs=enlarged.epochs)
+        return self._distil(recipe_for_preset(self.task, self.preset or recipe.preset, self.size))
 
     @property
     def smaller_recipes(self) -> list[Recipe]:
         """The recipes of this corpus size and of smaller presets, largest first."""
-        return smaller_recipes(self.task, self.size)
+        return [self._distil(recipe) for recipe in smaller_recipes(self.task, self.size)]
+
+    def _distil(self, recipe: Recipe) -> Recipe:
+        """With several translations of each source a model overfits later: dropout and epochs of as many pairs."""
+        if self.distillation is None:
+            return recipe
+        originals = self.distillation.mode == "add"
+        enlarged = recipe_for_size(self.task, self.size * (self.distillation.translations_per_source + originals))
+        return replace(recipe, dropout=enlarged.dropout, epochs=enlarged.epochs)
 
     @cached_property
     def distillation(self) -> Distillation | None:

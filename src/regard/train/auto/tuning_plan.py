@@ -13,7 +13,7 @@ from regard.config.run import ParentTokenizer, RunTokenizer
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.config.tuning import Tuning
 from regard.text.chat_template import find_chat_template
-from regard.train.auto.corpus_plan import CorpusPlan, make_label_head
+from regard.train.auto.corpus_plan import AutoRun, CorpusPlan, make_label_head
 from regard.train.auto.hyperparameters import Budget, format_count
 from regard.train.auto.recipes import Recipe, TaskKind, recipe_for_size
 
@@ -103,8 +103,10 @@ class TuningPlan(CorpusPlan):
             sizes = {name: (tokenizers.target if name == "target" else tokenizers.source).size for name in sizes}
         return sizes
 
-    def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
-        return replace(super()._choose_budget(recipe, epoch_tokens), is_tuning=True)
+    def make_run(self, recipe: Recipe, budget: Budget | None = None) -> AutoRun:
+        """Make the run of a recipe; `budget` is given if the time is."""
+        budget = budget or self._choose_budget(recipe, self.epoch_tokens(recipe))
+        return super().make_run(recipe, replace(budget, is_tuning=True))
 
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
         size = self.vocabulary_size(recipe)
