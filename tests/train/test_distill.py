@@ -205,9 +205,7 @@ def test_runs_share_a_cache(world: Path, tmp_path: Path) -> None:
     assert read_translations(tmp_path / "third") != read_translations(tmp_path / "first")
 
 
-def test_runs_that_start_together_share_the_work(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_start_together_share_the_work(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run translates what the other one does not, then waits for it."""
     monkeypatch.setattr("regard.train.distill.CHUNK_SENTENCES", 32)
     read_data(make_student(world, "one"), tmp_path / "alone")
@@ -329,3 +327,15 @@ def test_python_takes_teachers(world: Path, tmp_path: Path) -> None:
     )
     assert "- teacher 1: " in (finished.folder / "best" / "README.md").read_text()
     assert "The teachers made" in (finished.folder / "log.txt").read_text()
+
+
+def test_long_sources_make_short_chunks(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = Corpus(make_student(world).data.train)
+    sentences = [example.source for _, example in corpus.examples(Defects())]
+    monkeypatch.setattr(module, "CHUNK_CHARACTERS", 3 * max(map(len, sentences)))
+    texts = [texts for _, texts in module._iter_texts(corpus)]
+    assert [text for chunk in texts for text in chunk] == sentences
+    sizes = [sum(map(len, chunk)) for chunk in texts]
+    assert len(texts) > 2
+    assert max(sizes) <= module.CHUNK_CHARACTERS
+    assert all(size + len(after[0]) > module.CHUNK_CHARACTERS for size, after in zip(sizes, texts[1:], strict=False))
