@@ -34,7 +34,7 @@ from regard.train.fit import is_finished
 HERE = Path(__file__).parent.resolve()
 LANGUAGES = ("en", "de")
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-LENGTH_PENALTIES = (0.6, 0.8, 1.0, 1.2, 1.4)
+LENGTH_PENALTIES = (1.0, 1.2, 1.4)
 BEAM = 5
 TEACHERS = ("seed1", "seed2", "seed3")
 STOPPED = 75  # exit code of `regard train` after a requested stop
@@ -73,7 +73,8 @@ class Model:
             options += ["--teacher", f"../{teacher}"]
         changes: dict[str, object] = dict(QUICK) if is_quick else {}
         if self.teachers:  # the students share the work of translating
-            changes |= {"distillation.length_penalty": 1.2, "distillation.cache": "../translations"}
+            changes |= {"distillation.beam_size": 3, "distillation.length_penalty": 1.2}
+            changes |= {"distillation.cache": "../translations"}
         for name, value in changes.items():
             options += ["--set", f"{name}={value}"]
         return ["regard", "train", str(HERE / "recipe.toml"), *options]
@@ -139,7 +140,7 @@ class Runner:
     def finish(self, model: Model) -> None:
         """Train a model to its end and translate with it; finished steps are skipped."""
         self.train(model)
-        penalties = LENGTH_PENALTIES[2:3] if self.is_quick else LENGTH_PENALTIES
+        penalties = LENGTH_PENALTIES[:1] if self.is_quick else LENGTH_PENALTIES
         outputs = {}
         for folder in ("best", "average"):
             for penalty in penalties if (self.runs / model.name / folder).is_dir() else ():
