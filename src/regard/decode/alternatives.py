@@ -119,5 +119,7 @@ def _continue_greedily(
     state.crop([prompt.size(1) + position for position, _, _ in candidates])
     tokens = torch.tensor([[token] for _, token, _ in candidates], device=prompt.device)  # (R, 1)
     max_lengths = [max_length - position - 1 for position, _, _ in candidates]
-    hypotheses = greedy(step, state, tokens, eos=eos, max_lengths=max_lengths, suppressed=suppressed)
+    hypotheses = greedy(
+        step, state, tokens, eos=eos, max_lengths=max_lengths, suppressed=suppressed, must_remove_full=True
+    )
     return [(hypothesis.tokens, hypothesis.logprobs) for hypothesis in hypotheses]

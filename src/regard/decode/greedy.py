@@ -33,6 +33,7 @@ def greedy(
     length_penalty: LengthPenalty = 1.0,
     suppressed: Tensor | None = None,
     trace: Trace | None = None,
+    must_remove_full: bool = False,
 ) -> list[Hypothesis]:
     """Return one hypothesis per row. Of equally likely tokens the one with the lowest id wins.
 
@@ -45,6 +46,8 @@ def greedy(
         length_penalty: Only normalises the reported score.
         suppressed: Token ids (n) that are never generated. The other probabilities stay as the model gives them.
         trace: Records the best tokens of every step.
+        must_remove_full: Remove a row as soon as it has reached its maximum: rows that begin at different lengths may
+            have no room in the state for another token. By default several finished rows are removed at once.
 
     Raises:
         RegardError: An argument is out of range, or the logits are NaN.
@@ -79,8 +82,7 @@ def greedy(
         done_mask |= finished_mask
         if done_mask.all():
             break
-        # A row at its limit may have no room in the state for another token.
-        if full_mask.any() or done_mask.sum() * COMPACT_DIVISOR >= done_mask.size:
+        if done_mask.sum() * COMPACT_DIVISOR >= done_mask.size or (must_remove_full and full_mask.any()):
             index = compact(~done_mask)
             row_index = torch.from_numpy(index)
             state.reorder(row_index)
