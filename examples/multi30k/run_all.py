@@ -37,6 +37,7 @@ TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 LENGTH_PENALTIES = (1.0, 1.2, 1.4)
 BEAM = 5
 TEACHERS = ("seed1", "seed2", "seed3")
+STUDENT_UPDATES = 1600
 STOPPED = 75  # exit code of `regard train` after a requested stop
 QUICK = {  # small models that learn little: to try the script
     "tokenizer.vocabulary": 400,
@@ -71,10 +72,10 @@ class Model:
         options = ["--seed", str(self.seed), "--out", f"../{self.name}"]
         for teacher in self.teachers:
             options += ["--teacher", f"../{teacher}"]
+        options += ["--updates", str(STUDENT_UPDATES)] if self.teachers and not is_quick else []
         changes: dict[str, object] = dict(QUICK) if is_quick else {}
         if self.teachers:  # the students share the work of translating
-            changes |= {"distillation.beam_size": 3, "distillation.length_penalty": 1.2}
-            changes |= {"distillation.cache": "../translations"}
+            changes |= {"distillation.beam_size": 1, "distillation.cache": "../translations"}
         for name, value in changes.items():
             options += ["--set", f"{name}={value}"]
         return ["regard", "train", str(HERE / "recipe.toml"), *options]
