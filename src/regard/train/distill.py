@@ -304,7 +304,7 @@ def _translate_all(corpus: Corpus, groups: Sequence[_Group], cache: Path, emit: 
     run has left that ended too early.
     """
     total = len(groups) * sum(1 for _ in corpus.examples(Defects()))
-    progress, finished, own = _Progress(total, emit), list[_Chunk](), set[Path]()
+    progress, finished, counted = _Progress(total, emit), list[_Chunk](), set[Path]()
     for is_last in (False, True):
         for index, texts in _iter_texts(corpus):
             languages = corpus.sources[index].languages
@@ -313,11 +313,13 @@ def _translate_all(corpus: Corpus, groups: Sequence[_Group], cache: Path, emit: 
                 with _lock_missing(path, should_wait=is_last) as is_locked:
                     if is_locked:
                         write_atomic(path, group.translate(texts, languages, progress))
-                        own.add(path)
+                        counted.add(path)
+                header = _read_header(path)
+                if header is not None and path not in counted:
+                    progress.add_reused(len(texts))
+                    counted.add(path)
                 if is_last:
-                    header = _read_header(path)
                     assert header is not None  # noqa: S101 - just written
-                    progress.add_reused(0 if path in own else len(texts))
                     finished.append(_Chunk(path, index, number, header.sentences, Counter(header.left_out)))
     progress.finish(_sum_left_out(finished))
     return finished
@@ -389,7 +391,7 @@ class _Progress:
         emit(Stage(STAGE, f"{total:,} to make"))
 
     def add_reused(self, count: int) -> None:
-        """Count translations of an earlier start."""
+        """Count translations of an earlier start or of another run."""
         self._reused += count
 
     def add_translated(self, count: int) -> None:
