@@ -6,148 +6,196 @@
 Every model has the same corpus, tokens, layers and width, one thread and `--minutes` of CPU time for its training:
 
     regard           the recipe of run.py
-    hugging-face     Seq2SeqTrainer; its learning rate is the best of three by validation chrF (`--trial-minutes` each)
-    regard-adam      Regard with Adam, sinusoidal positions, that learning rate and no average of checkpoints
-    marian           Marian; its learning rate is chosen in the same way
+    hugging-face     Seq2SeqTrainer
+    regard-adam      Regard with Adam, sinusoidal positions, the rate of hugging-face and no average of checkpoints
+    marian           Marian
 
-Regard translates the test set with each of them, once, with a beam of 5. The translations go to `hypotheses/`;
-`score.py` scores and compares them. SIGTERM or Ctrl-C saves and exits with code 75.
+The learning rate of each is the best of three by validation chrF (`--trial-minutes` each). Regard translates the test
+set with each of them, once, with a beam of 5. The translations go to `hypotheses/`; `score.py` scores and compares
+them. SIGTERM or Ctrl-C saves and exits with code 75.
 """
 
 import argparse
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from run import RECIPES, make_command, make_schedule  # type: ignore[import-not-found]
 
 HERE = Path(__file__).parent.resolve()
 RATES = (0.0005, 0.001, 0.002)
-MUON_RATE = 0.003
+MUON_RATES = (0.003, 0.006, 0.012)
 TRIAL_UPDATES = (50, 150)  # their difference gives the CPU-seconds per update
 STOPPED = 75  # exit code of `regard train` after a requested stop
+Train = Callable[[str, float, float], None]  # name, learning rate, CPU-minutes
 
 
 def main() -> None:
-    """Train the four models, one after the other."""
+    """Train the four models, or several of them side by side."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of {train,valid,test}.{en,de}.gz")
     parser.add_argument("--runs", type=Path, required=True, help="folder of the runs, outside the repository")
     parser.add_argument("--marian", default="pymarian", help="the program pymarian, in an environment of its own")
     parser.add_argument("--minutes", type=float, default=120, help="CPU-minutes of each training")
     parser.add_argument("--trial-minutes", type=float, default=15, help="CPU-minutes for each learning rate")
+    parser.add_argument("--jobs", type=int, default=1, help="models that are trained side by side")
     parser.add_argument("--nice", type=int, default=15, help="lower the priority of all commands by this much")
     options = parser.parse_args()
     os.nice(options.nice)
     os.environ["OMP_NUM_THREADS"] = "1"
-    comparison = Comparison(options.data.resolve(), options.runs.resolve(), options.marian, options.minutes)
-    comparison.train_regard("regard", "muon", MUON_RATE)
-    rate = comparison.choose_rate("hugging_face.py", "hugging-face", options.trial_minutes)
-    comparison.train_peer("hugging_face.py", "hugging-face", rate, options.minutes)
-    comparison.train_regard("regard-adam", "adam", rate)
-    rate = comparison.choose_rate("marian.py", "marian", options.trial_minutes)
-    comparison.train_peer("marian.py", "marian", rate, options.minutes)
+    comparison = Comparison(options.data.resolve(), options.runs.resolve(), options.marian)
+    comparison.prepare()
+
+    def train_peer(name: str, train: Train) -> float:
+        rate = comparison.choose_rate(name, train, RATES, options.trial_minutes)
+        train(name, rate, options.minutes)
+        return rate
+
+    def train_regard() -> None:
+        rate = comparison.choose_rate("regard", comparison.train_muon, MUON_RATES, options.trial_minutes)
+        comparison.train_muon("regard", rate, options.minutes)
+
+    def train_hugging_face_and_adam() -> None:
+        rate = train_peer("hugging-face", comparison.train_hugging_face)
+        comparison.train_adam("regard-adam", rate, options.minutes)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        steps = [train_regard, train_hugging_face_and_adam, lambda: train_peer("marian", comparison.train_marian)]
+        for finished in [pool.submit(step) for step in steps]:
+            finished.result()
     print(f"finished: python examples/europarl/score.py --data {options.data} --hypotheses {options.runs}/hypotheses")
+
+
+class StoppedError(Exception):
+    """A stop was requested, or a command failed."""
 
 
 class Comparison:
     """The folders and commands of the comparison; finished steps are skipped."""
 
-    def __init__(self, data: Path, runs: Path, marian: str, minutes: float) -> None:
-        self.data, self.runs, self.marian, self.minutes = data, runs, marian, minutes
-        self._child: subprocess.Popen[bytes] | None = None
+    def __init__(self, data: Path, runs: Path, marian: str) -> None:
+        self.data, self.runs, self.marian = data, runs, marian
+        self._children: set[subprocess.Popen[bytes]] = set()
         self._stop_requested = threading.Event()
         (runs / "hypotheses").mkdir(parents=True, exist_ok=True)
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._stop)
 
-    def train_regard(self, name: str, recipe: str, rate: float) -> None:
-        """Train one of Regard's models and translate with it."""
-        folder = self.runs / name
-        if (folder / "RESULTS.json").is_file():
-            return
-        updates = self._plan_updates(folder, recipe, rate)
-        script = [str(HERE / "run.py"), "--data", str(self.data), "--out", str(folder), "--threads", "1"]
-        settings = ["--recipe", recipe, "--rate", str(rate), "--updates", str(updates)]
-        self._run(name, [sys.executable, *script, *settings])
-        self._keep(name)
+    def prepare(self) -> None:
+        """Learn the tokens by a run of one update, which the other toolkits read, and tokenize the corpus with them."""
+        run = self.runs / "corpus"
+        if not (run / "best").is_dir():
+            shutil.rmtree(run, ignore_errors=True)
+            self._run("corpus", make_command(self.data, run, RECIPES["muon"], 1, 1))
+        if not (self.runs / "shards" / "train" / "corpus.json").is_file():
+            arguments = [str(run / "run.toml"), str(self.runs / "shards"), "--tokenizer", str(run / "tokenizer")]
+            self._run("corpus", [sys.executable, "-m", "regard", "prepare", *arguments, "--workers", "1"])
+        self._prepared = f"'{self.runs / 'shards'}'"
 
-    def choose_rate(self, script: str, name: str, minutes: float) -> float:
+    def choose_rate(self, name: str, train: Train, rates: tuple[float, ...], minutes: float) -> float:
         """Return the learning rate with the best chrF on validation after a short training."""
         scores = {}
-        for rate in RATES:
-            self.train_peer(script, f"{name}-{rate}", rate, minutes, "--trial")
-            results = json.loads((self.runs / f"{name}-{rate}" / "RESULTS.json").read_text(encoding="utf-8"))
+        for rate in rates:
+            trial = f"{name}-trial-{rate}"
+            train(trial, rate, minutes)
+            results = json.loads((self.runs / trial / "RESULTS.json").read_text(encoding="utf-8"))
             scores[rate] = results["valid"]["chrf"]["score"]
         (self.runs / f"{name}-rates.json").write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
         return max(scores, key=lambda rate: scores[rate])
 
-    def train_peer(self, script: str, name: str, rate: float, minutes: float, *options: str) -> None:
-        """Train a model with another toolkit and translate with it."""
-        folder = self.runs / name
-        if not (folder / "RESULTS.json").is_file():
-            arguments = ["--run", str(self.runs / "regard" / "run"), "--data", str(self.data), "--out", str(folder)]
-            arguments += ["--rate", str(rate), "--minutes", str(minutes), *options]
-            arguments += ["--marian", self.marian] if script == "marian.py" else []
-            self._run(name, [sys.executable, str(HERE / script), *arguments])
-        if "--trial" not in options:
-            self._keep(name)
+    def train_muon(self, name: str, rate: float, minutes: float) -> None:
+        """Train Regard's recipe."""
+        self._train_regard(name, "muon", rate, minutes)
 
-    def _plan_updates(self, folder: Path, recipe: str, rate: float) -> int:
-        """Return how many updates fit into the CPU time; the first call measures it, others read the answer."""
-        path = folder / "updates.json"
+    def train_adam(self, name: str, rate: float, minutes: float) -> None:
+        """Train Regard with what the other toolkits offer."""
+        self._train_regard(name, "adam", rate, minutes)
+
+    def train_hugging_face(self, name: str, rate: float, minutes: float) -> None:
+        """Train Hugging Face's `Seq2SeqTrainer`."""
+        self._train_peer("hugging_face.py", name, rate, minutes)
+
+    def train_marian(self, name: str, rate: float, minutes: float) -> None:
+        """Train Marian."""
+        self._train_peer("marian.py", name, rate, minutes, "--marian", self.marian)
+
+    def _train_regard(self, name: str, recipe: str, rate: float, minutes: float) -> None:
+        updates = 0 if self._is_finished(name) else self._plan_updates(recipe, rate, minutes)
+        self._train(
+            "run.py", name, ["--threads", "1", "--recipe", recipe, "--rate", str(rate), "--updates", str(updates)]
+        )
+
+    def _train_peer(self, script: str, name: str, rate: float, minutes: float, *options: str) -> None:
+        corpus = ["--run", str(self.runs / "corpus")]
+        self._train(script, name, [*corpus, "--rate", str(rate), "--minutes", str(minutes), *options])
+
+    def _is_finished(self, name: str) -> bool:
+        return (self.runs / name / "RESULTS.json").is_file()
+
+    def _train(self, script: str, name: str, options: list[str]) -> None:
+        """Train a model and translate with it: a trial the validation set, others the test set."""
+        if not self._is_finished(name):
+            options = [*options, "--trial"] if "-trial-" in name else options
+            files = ["--data", str(self.data), "--out", str(self.runs / name)]
+            self._run(name, [sys.executable, str(HERE / script), *files, *options])
+        if "-trial-" not in name:
+            shutil.copyfile(self.runs / name / "test.de", self.runs / "hypotheses" / f"{name}.de")
+
+    def _plan_updates(self, recipe: str, rate: float, minutes: float) -> int:
+        """Return how many updates fit into the CPU time; the first call measures their time."""
+        path = self.runs / f"{recipe}-seconds-per-update.json"
         if not path.is_file():
             used = []
             for updates in TRIAL_UPDATES:
-                trial = folder / f"trial-{updates}"
-                shutil.rmtree(trial, ignore_errors=True)  # of a trial that was stopped
-                settings = RECIPES[recipe] | {"train.schedule": make_schedule(rate)}
-                before = _child_seconds()
-                self._run(folder.name, make_command(self.data, trial, settings, updates, 1))
-                used.append(_child_seconds() - before)
-                shutil.rmtree(trial)
-            per_update = (used[1] - used[0]) / (TRIAL_UPDATES[1] - TRIAL_UPDATES[0])
-            path.write_text(json.dumps(int(60 * self.minutes / per_update)) + "\n", encoding="utf-8")
-        return int(json.loads(path.read_text(encoding="utf-8")))
+                run = self.runs / f"{recipe}-{updates}-updates"
+                shutil.rmtree(run, ignore_errors=True)  # of a trial that was stopped
+                changes = {"train.schedule": make_schedule(rate), "data.prepared": self._prepared}
+                used.append(self._run(run.name, make_command(self.data, run, RECIPES[recipe] | changes, updates, 1)))
+                shutil.rmtree(run)
+            seconds = (used[1] - used[0]) / (TRIAL_UPDATES[1] - TRIAL_UPDATES[0])
+            path.write_text(json.dumps(seconds) + "\n", encoding="utf-8")
+        return int(60 * minutes / json.loads(path.read_text(encoding="utf-8")))
 
-    def _keep(self, name: str) -> None:
-        shutil.copyfile(self.runs / name / "test.de", self.runs / "hypotheses" / f"{name}.de")
-
-    def _run(self, name: str, command: list[str]) -> None:
-        """Run a command with its output in `logs/`; add its CPU time to the file of its name."""
+    def _run(self, name: str, command: list[str]) -> float:
+        """Run a command with its output in `logs/`; return its CPU-seconds, and add them to the file of its name."""
         if self._stop_requested.is_set():
-            sys.exit(STOPPED)
+            raise StoppedError
         log, clock = (self.runs / "logs" / f"{name}{suffix}" for suffix in (".txt", "-seconds.json"))
         log.parent.mkdir(exist_ok=True)
         earlier_seconds = json.loads(clock.read_text(encoding="utf-8")) if clock.is_file() else 0.0
-        before = _child_seconds()
         print(f"{name}: {' '.join(command)}", flush=True)
         with log.open("ab") as output:
-            self._child = subprocess.Popen(  # noqa: S603 - our own command
+            child = subprocess.Popen(  # noqa: S603 - our own command
                 command, stdout=output, stderr=subprocess.STDOUT, process_group=0
             )
-            code = self._child.wait()
-        clock.write_text(json.dumps(earlier_seconds + _child_seconds() - before), encoding="utf-8")
+            self._children.add(child)
+            if self._stop_requested.is_set():  # the signal came while the command started
+                child.terminate()
+            _, status, usage = os.wait4(child.pid, 0)  # with the usage of all processes that it waited for
+            self._children.discard(child)
+            child.returncode = code = os.waitstatus_to_exitcode(status)
+        seconds = usage.ru_utime + usage.ru_stime
+        clock.write_text(json.dumps(earlier_seconds + seconds), encoding="utf-8")
         if code:
             print(f"{name}: exit code {code}, see {log}", file=sys.stderr, flush=True)
-            sys.exit(STOPPED if self._stop_requested.is_set() else 1)
+            raise StoppedError
+        return seconds
 
     def _stop(self, *_: object) -> None:
         self._stop_requested.set()
-        if self._child is not None:
-            self._child.terminate()  # scripts pass it on to the programs that they start
-
-
-def _child_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+        for child in list(self._children):
+            child.terminate()  # scripts pass it on to the programs that they start
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except StoppedError:
+        sys.exit(STOPPED)

@@ -1,0 +1,87 @@
+"""`examples/europarl/run_all.py` chooses learning rates, trains four models and skips what is done."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EUROPARL = Path(__file__).parents[1] / "examples" / "europarl"
+BEST = {"regard": 0.006, "hugging-face": 0.002, "marian": 0.0005}
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(EUROPARL))
+    for name in ("run", "run_all"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import run_all  # type: ignore[import-not-found]
+
+    return run_all
+
+
+def test_every_model_is_trained_once_with_the_best_rate(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[tuple[str, list[str]]] = []
+
+    def run(comparison: Any, name: str, command: list[str]) -> float:
+        """Write what the command would, and return the seconds of its updates."""
+        commands.append((name, command))
+        folder = comparison.runs / name
+        folder.mkdir(parents=True, exist_ok=True)
+        if name == "corpus":
+            (folder / "best").mkdir(exist_ok=True)
+            (comparison.runs / "shards" / "train").mkdir(parents=True, exist_ok=True)
+            if "prepare" in command:
+                (comparison.runs / "shards" / "train" / "corpus.json").write_text("{}")
+        elif "-trial-" in name:
+            toolkit, rate = name.split("-trial-")
+            scores = {"chrf": {"score": 50 - 1000 * abs(float(rate) - BEST[toolkit])}}
+            (folder / "RESULTS.json").write_text(json.dumps({"valid": scores}))
+            assert command[-1] == "--trial"
+        elif name.endswith("-updates"):
+            return 10 + 0.5 * int(name.split("-")[1])
+        else:
+            (folder / "RESULTS.json").write_text("{}")
+            (folder / "test.de").write_text(f"{name}\n")
+        return 1.0
+
+    monkeypatch.setattr(script.Comparison, "_run", run)
+    arguments = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--nice", "0", "--jobs", "3"]
+    monkeypatch.setattr(sys, "argv", ["run_all.py", *arguments, "--minutes", "10", "--trial-minutes", "2"])
+    script.main()
+    trained = {name: command for name, command in commands if not name.endswith("-updates")}
+    assert sum(name == "corpus" for name, _ in commands) == 2
+    assert sum("-trial-" in name for name in trained) == 9
+    for name, rate in (*BEST.items(), ("regard-adam", BEST["hugging-face"])):
+        assert trained[name][trained[name].index("--rate") + 1] == str(rate)
+        assert (tmp_path / "runs" / "hypotheses" / f"{name}.de").read_text() == f"{name}\n"
+    for name in ("regard", "regard-adam"):  # half a second per update, ten minutes
+        assert trained[name][trained[name].index("--updates") + 1] == "1200"
+    count = len(commands)
+    script.main()
+    assert len(commands) == count
+
+
+def test_the_cpu_time_of_a_command_is_measured(script: Any, tmp_path: Path) -> None:
+    comparison = script.Comparison(tmp_path, tmp_path / "runs", "pymarian")
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    seconds = comparison._run("busy", [sys.executable, "-c", busy])
+    assert 0.25 < seconds < 10
+    assert json.loads((tmp_path / "runs" / "logs" / "busy-seconds.json").read_text()) == seconds
+    with pytest.raises(script.StoppedError):
+        comparison._run("wrong", [sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_a_stop_ends_the_commands(script: Any, tmp_path: Path) -> None:
+    """SIGTERM reaches the command that runs, and the script ends with the code of a stop."""
+    arguments = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--nice", "0"]
+    command = [sys.executable, str(EUROPARL / "run_all.py"), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own command
+        assert process.stdout is not None
+        process.stdout.readline()  # the first command has been started
+        process.terminate()
+        assert process.wait(60) == script.STOPPED
