@@ -107,6 +107,38 @@ def test_a_replacement_is_whole_whatever_a_kill_left(tmp_path: Path) -> None:
     assert not older.exists()
 
 
+def test_folders_of_the_user_are_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "model.old"
+    own.mkdir()
+    (own / "a").write_text("mine")
+    for replace in (False, True):
+        with create_folder(tmp_path / "model", replace=replace, backup=tmp_path / ".model.old") as inside:
+            (inside / "a").write_text("new")
+    with create_folder(tmp_path / "another") as inside:
+        (inside / "a").write_text("new")
+    assert (own / "a").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "model", "model.old"]
+
+
+def test_a_replacement_that_fails_leaves_the_older_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, rename = hash_files(folder), Path.rename
+
+    def fail_for_the_new_one(path: Path, target: Path) -> Path:
+        if path.suffix == ".tmp":
+            raise OSError("no")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
+    with pytest.raises(OSError, match="no"), create_folder(folder, replace=True) as inside:
+        (inside / "a").write_text("new")
+    monkeypatch.undo()
+    assert hash_files(folder) == before
+
+
+def hash_files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_everything_reaches_the_disk_and_the_manifest_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[int] = []
     original_fsync = os.fsync

@@ -94,7 +94,11 @@ def is_leftover(path: Path) -> bool:
 
 @contextmanager
 def create_folder(
-    path: Path, *, replace: bool = False, entries: Mapping[str, FileEntry] | None = None
+    path: Path,
+    *,
+    replace: bool = False,
+    entries: Mapping[str, FileEntry] | None = None,
+    backup: Path | None = None,
 ) -> Iterator[Path]:
     """Create a folder atomically: fill it under a temporary name, seal it, then rename it.
 
@@ -105,10 +109,12 @@ def create_folder(
         path: The new folder.
         replace: The new folder replaces an older one; `recover` restores the older one after a kill in between.
         entries: Of files that other processes write and flush; filled before the block ends (see `seal`).
+        backup: Where the older folder waits while it is replaced; default: `NAME.old`, which is only Regard's inside a
+            folder of a run.
     """
     if path.exists() and not replace:
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
-    temporary_path, backup = path.with_name(f"{path.name}.tmp"), path.with_name(f"{path.name}.old")
+    temporary_path, backup = path.with_name(f"{path.name}.tmp"), backup or path.with_name(f"{path.name}.old")
     if temporary_path.exists():
         with lock_folder(temporary_path):  # the lock is free: a killed process left this, never sealed
             shutil.rmtree(temporary_path)
@@ -117,20 +123,29 @@ def create_folder(
         try:
             yield temporary_path
             seal(temporary_path, entries)
-            recover(path)
-            if path.exists():
-                path.rename(backup)
+            if replace:
+                recover(path, backup)
+                if path.exists():
+                    path.rename(backup)
             temporary_path.rename(path)
         except BaseException:
             shutil.rmtree(temporary_path, ignore_errors=True)
+            if replace:
+                recover(path, backup)
             raise
     flush_folder(path.parent)
-    shutil.rmtree(backup, ignore_errors=True)
+    if replace:
+        shutil.rmtree(backup, ignore_errors=True)
 
 
-def recover(path: Path) -> None:
+def hide_backup(path: Path) -> Path:
+    """Return a place for the older folder beside one that the user has named: `NAME.old` may be the user's own."""
+    return path.with_name(f".{path.name}.old")
+
+
+def recover(path: Path, backup: Path | None = None) -> None:
     """Finish an interrupted replacement: restore the older folder, or delete it if the newer one is in place."""
-    backup = path.with_name(f"{path.name}.old")
+    backup = backup or path.with_name(f"{path.name}.old")
     if backup.exists():
         shutil.rmtree(backup) if path.exists() else backup.rename(path)
 

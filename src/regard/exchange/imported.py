@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.base.files import AnyPath
+from regard.base.files import AnyPath, hide_backup
 from regard.config.model import AnyModel
 from regard.exchange.origin import ORIGIN_FILE, Origin
 from regard.pipeline.embedder import EMBEDDING_FILE
@@ -59,7 +59,8 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     if model.chat_template is not None:
         files[CHAT_TEMPLATE_FILE] = model.chat_template.encode()
     card = model.card or f"# {path.name}\n\nImported from {model.origin.kind} ({model.origin.architecture}).\n"
-    write_model(folder, model.settings, model.tokenizers, model.weights, card, replace=replace, files=files)
+    options: dict[str, Any] = {"replace": replace, "backup": hide_backup(folder), "files": files}
+    write_model(folder, model.settings, model.tokenizers, model.weights, card, **options)
     return model
 
 

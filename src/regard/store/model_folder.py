@@ -75,6 +75,7 @@ def write_model(
     card: str,
     *,
     replace: bool = False,
+    backup: Path | None = None,
     files: Mapping[str, bytes] | None = None,
     fetch: Callable[[Tensor], Tensor] = lambda tensor: tensor,
 ) -> None:
@@ -87,6 +88,7 @@ def write_model(
         weights: The parameters by name, as `get_weights` returns them.
         card: The text of the model card.
         replace: Replace an older folder.
+        backup: Where the older folder waits meanwhile (see `create_folder`).
         files: Further files by name, such as the origin of an imported model.
         fetch: Called with each weight just before it is written (see `save_tensors`).
 
@@ -95,7 +97,7 @@ def write_model(
     """
     if tokenizers is not None:
         check_vocabulary_sizes(settings, tokenizers, where=str(path))
-    with create_folder(path, replace=replace) as folder:
+    with create_folder(path, replace=replace, backup=backup) as folder:
         codec.MODEL_FILES.save(settings, folder / MODEL)
         save_tensors(weights, folder / WEIGHTS, fetch=fetch)
         if tokenizers is not None:
