@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +19,7 @@ from regard.pipeline.search import Beam
 from regard.store.calibration import write_temperature
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from regard.text.special_marks import MARK, REPLACEMENT
 from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 from tests.serve.conftest import RunningServer
 
@@ -191,3 +193,34 @@ def test_confidence_is_calibrated_by_the_temperature_of_the_folder(
     assert mean[1] < 0.9 * mean[0]  # a temperature above 1 makes a model less sure
     (plain,) = Scorer.load(folders["en-de"]).score_translations([translation], ["Two men."])
     assert plain == pytest.approx(translation.logprobs, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"format": "html", "explain": True}, "HTML cannot be combined with explain"),
+        ({"format": "html", "scores": True}, "HTML cannot be combined with scores"),
+        ({"format": "html", "prefix": "Zwei"}, "HTML cannot be combined with prefix"),
+        ({"explain": True, "forbidden": ["Hund"]}, "cannot be explained"),
+    ],
+)
+def test_fields_that_would_be_ignored_are_refused(server: RunningServer, fields: dict[str, Any], message: str) -> None:
+    with server.client() as client:
+        answer = client.post("/translate", json={"q": TEXT, "source": "en", "target": "de", **fields})
+    assert (answer.status_code, message in answer.text) == (422, True)
+
+
+def test_a_model_translates_between_its_own_languages_only(server: RunningServer) -> None:
+    with server.client() as client:
+        request = {"q": TEXT, "model": "en-de", "source": "en", "target": "de"}
+        assert client.post("/translate", json=request).status_code == 200
+        answer = client.post("/translate", json=request | {"source": "fr", "target": "es"})
+        assert (answer.status_code, "Pairs: en-de." in answer.text) == (400, True)
+
+
+def test_no_text_of_a_client_holds_a_special_token(server: RunningServer) -> None:
+    """A mark, which templates put before the names of special tokens, is replaced."""
+    with server.client() as client:
+        texts = [f"Two {mark}</s> men" for mark in (MARK, REPLACEMENT)]
+        first, second = (client.post("/translate", json={"q": text, "tokens": True}).json() for text in texts)
+    assert first == second

@@ -28,6 +28,7 @@ from regard.serve.uploads import refuse_invalid
 TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
+NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
 MAX_LINE_CHARACTERS = 100_000
 LONG_TEXT_CHARACTERS = 1000
 RETRY_SECONDS = 0.05  # between two looks of a file at a full queue
@@ -56,8 +57,10 @@ def make_router(state: ServerState) -> APIRouter:
         state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
         if body.explain and len(texts) != 1:
             raise HTTPException(422, "One text at a time can be explained.")
-        if body.stream and body.format == "html":
-            raise HTTPException(422, "HTML cannot be streamed.")
+        if body.format == "html" and (given := [name for name in NOT_WITH_HTML if getattr(body, name)]):
+            raise HTTPException(422, f"HTML cannot be combined with {given[0]}.")
+        if body.explain and (body.prefix or body.required or body.forbidden):
+            raise HTTPException(422, "A translation with a prefix, required or forbidden phrases cannot be explained.")
         job = _make_job(state, body)
         if body.stream:
             return await respond_with_events(job.stream(texts))
@@ -289,11 +292,11 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
 def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
     """Return the model that translates between the languages of a request."""
     if body.model is not None:
-        model = state.find(body.model)
-        check(lambda: model.translator)
-        return model
-    state.find(None, TRANSLATION_MODEL)
-    models = [model for model in state.models.values() if model.kind == TRANSLATION_MODEL]
+        models = [state.find(body.model)]
+        check(lambda: models[0].translator)
+    else:
+        state.find(None, TRANSLATION_MODEL)
+        models = [model for model in state.models.values() if model.kind == TRANSLATION_MODEL]
     for model in models:
         pairs = _language_pairs(model)
         if not pairs or any(

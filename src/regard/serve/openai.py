@@ -58,10 +58,11 @@ def make_router(state: ServerState) -> APIRouter:
         texts = [body.input] if isinstance(body.input, str) else body.input
         state.check_texts(texts, 1)
         served = state.find(body.model)
-        embedder = check(lambda: served.embedder)
+        check(lambda: served.embedder)
         tokens = check(lambda: sum(served.count_tokens(TextRequest(text)) for text in texts))
         adapter = served.find_adapter(body.model)
-        vectors = await answer_errors(served.call(adapter, lambda: embedder.embed(texts)))
+        # The model may be loaded again before its turn comes: it is looked up then, with its adapter.
+        vectors = await answer_errors(served.call(adapter, lambda: served.embedder.embed(texts)))
         data = [
             {"object": "embedding", "index": index, "embedding": _encode_vector(vector, body.encoding_format)}
             for index, vector in enumerate(vectors)

@@ -2,9 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Text = Annotated[str, Field(max_length=10_000_000)]  # the limits of the server are lower; the body has its own
+from regard.text.special_marks import replace_marks
+
+# The limits of the server are lower; the body has its own. No client writes special tokens.
+Text = Annotated[str, Field(max_length=10_000_000), AfterValidator(replace_marks)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -24,9 +27,9 @@ class TranslateRequest(_Request):
     # Regard's own:
     model: str | None = None
     beam_size: int | None = Field(None, ge=1)
-    prefix: str = ""
-    required: list[str] = []
-    forbidden: list[str] = []
+    prefix: Text = ""
+    required: list[Text] = []
+    forbidden: list[Text] = []
     scores: bool = False
     tokens: bool = False
     alignment: bool = False

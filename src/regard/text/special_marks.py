@@ -32,10 +32,13 @@ class SpecialMarks:
     def protect(self, texts: Iterable[str]) -> tuple[list[str], str]:
         """Return the texts with every name broken, and the character that breaks them.
 
-        A text that contains a mark before a name loses the mark: it would make the name a special token.
+        A text that contains a mark loses it: before a name, it would make the name a special token.
         """
-        texts = [re.sub(f"{MARK}(?={self._pattern})", REPLACEMENT, text) for text in texts]
-        break_mark = next((mark for mark in BREAKS if not any(mark in text for text in texts)), BREAKS[0])
+        texts = list(map(replace_marks, texts))
+        break_mark = next((mark for mark in BREAKS if not any(mark in text for text in texts)), None)
+        if break_mark is None:  # no text needs all of these characters: an attempt to write a special token
+            break_mark = BREAKS[0]
+            texts = [text.replace(break_mark, REPLACEMENT) for text in texts]
         broken = [re.sub(self._pattern, lambda match: match[0][0] + break_mark + match[0][1:], text) for text in texts]
         return broken, break_mark
 
@@ -50,6 +53,11 @@ class SpecialMarks:
     def find(self, text: str) -> bool:
         """Whether a text contains a name, marked or not."""
         return re.search(self._pattern, text) is not None
+
+
+def replace_marks(text: str) -> str:
+    """Return a text from anywhere with the replacement character instead of marks: no name in it is a special token."""
+    return text.replace(MARK, REPLACEMENT)
 
 
 def remove_marks(text: str) -> str:
