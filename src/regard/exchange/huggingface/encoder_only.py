@@ -102,6 +102,8 @@ def _read_head(head: Head, config: ConfigReader, activation: str) -> SettingsTab
 
 def _read_labels(config: ConfigReader) -> list[str]:
     """Read `id2label`; without it the labels are LABEL_0, LABEL_1, ..."""
+    if config.config.get("problem_type") is not None:
+        config.require("problem_type", "single_label_classification", None)
     table = config.table("id2label").config
     if not table:
         count = config.integer("num_labels", 2, minimum=2)
@@ -111,8 +113,6 @@ def _read_labels(config: ConfigReader) -> list[str]:
     labels = [table.get(str(number)) for number in range(len(table))]
     if not all(isinstance(label, str) for label in labels):
         raise config.error("'id2label' must map 0, 1, 2, ... to the names of the labels.")
-    if config.config.get("problem_type") is not None:
-        config.require("problem_type", "single_label_classification", None)
     return [str(label) for label in labels]
 
 

@@ -306,7 +306,7 @@ def _read_pooling(path: Path) -> Json | None:
     unknown = [key for key, value in document.items() if key.startswith("pooling_mode") and value is True]
     if document.get("pooling_mode") in ("mean", "cls", "lasttoken"):  # newer files
         pools = [{"mean": "mean", "cls": "first", "lasttoken": "last"}[document["pooling_mode"]]]
-    elif not pools and not unknown:
+    elif not pools and not unknown and "pooling_mode" not in document:
         return None
     elif len(unknown) != 1 or not pools:
         fix = f"Use a model with one of: {', '.join(POOLING_MODES)}."
@@ -318,7 +318,14 @@ def _read_pooling(path: Path) -> Json | None:
     kinds = (
         [str(module.get("type")) for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
     )
-    limit = _read_optional(path / "sentence_bert_config.json").get("max_seq_length")
+    if others := [kind for kind in kinds if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")]:
+        fix = "Use a model of a Transformer, a pooling and a normalisation."
+        raise RegardError(f"The module {others[0]} is not supported.", where=str(path / "modules.json"), fix=fix)
+    settings = _read_optional(path / "sentence_bert_config.json")
+    if settings.get("do_lower_case"):
+        fix = "Lower-case its texts by the tokenizer: set do_lower_case in tokenizer_config.json."
+        raise RegardError("'do_lower_case' is not supported.", where=str(path / "sentence_bert_config.json"), fix=fix)
+    limit = settings.get("max_seq_length")
     return {
         "pool": pools[0],
         "normalize": any(kind.endswith(".Normalize") for kind in kinds),
