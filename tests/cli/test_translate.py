@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from regard.base.errors import RegardError
+from regard.cli import search_options
 from regard.config import codec
 from regard.models.build import build
 from regard.pipeline.load import load
@@ -342,3 +343,20 @@ def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> No
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES)
     document = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7", "--document")
     assert document.code == 0, document.errors
+
+
+@pytest.mark.parametrize(("options", "size"), [((), 32), (("--count", "2"), 32), (("--count", "40"), 40)])
+def test_generate_chooses_among_many_samples(
+    generator_folder: str, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], size: int
+) -> None:
+    sizes: list[int] = []
+    make_search = search_options.make_search
+
+    def record(kind: search_options.SearchKind, count: int, *arguments: Any) -> Any:
+        sizes.append(count)
+        return make_search(kind, count, *arguments)
+
+    monkeypatch.setattr(search_options, "make_search", record)
+    arguments = ("--search", "mbr", "--max-new-tokens", "3", "--seed", "1", *options)
+    assert run_command("generate", generator_folder, "Two", *arguments).code == 0
+    assert sizes == [size]

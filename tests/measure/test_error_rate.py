@@ -8,7 +8,7 @@ import sacrebleu
 
 from regard.base.errors import RegardError
 from regard.measure import bleu, chrf, exact_match, ter, wer
-from regard.measure.error_rate import levenshtein
+from regard.measure.error_rate import cer, levenshtein
 from regard.measure.metric import reference_lists, reference_streams
 
 HYPOTHESES = ["the mat sat on", "a dog runs fast today and tomorrow", "nothing alike"]
@@ -63,3 +63,8 @@ def test_ter_is_sacrebleu_s() -> None:
     assert score.value == pytest.approx(sacrebleu.corpus_ter(HYPOTHESES, [REFERENCES]).score)
     assert score.signature.startswith("nrefs:1|case:lc|tok:tercom|")
     assert ter(["a b c d e f"], ["x"]).value > 100
+
+
+def test_characters_need_pairs() -> None:
+    with pytest.raises(RegardError, match="differs from the number of references"):
+        cer(["one"], ["one", "two"])

@@ -11,6 +11,7 @@ import torch
 
 import regard
 from regard.base.errors import RegardError
+from regard.cli import evaluation_tables
 from regard.cli.train import _print_next_steps
 from regard.measure.label_scores import compare_labels, score_labels
 from regard.pipeline.classifier import Classifier
@@ -183,3 +184,9 @@ def test_the_commands_printed_after_training_work(
 def test_a_classifier_and_a_tagger_stay_what_they_are(models: dict[str, Path]) -> None:
     assert isinstance(regard.load(models["classify"]), Classifier)
     assert isinstance(regard.load(models["tag"]), Classifier)
+
+
+def test_labels_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation_tables._print_table("matrix", ("", "[neg]", "[/b]"), [("[neg]", "1", "2"), ("[/b]", "3", "4")])
+    header = next(line for line in capsys.readouterr().out.splitlines() if "[neg]" in line)
+    assert header.split() == ["[neg]", "[/b]"]

@@ -194,7 +194,7 @@ def _shorten(text: str) -> str:
 
 def _print_table(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[str]]) -> None:
     typer.echo(f"\n{title}" if title else "")
-    table = Table(*columns, box=None, pad_edge=False)
+    table = Table(*map(escape, columns), box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "left" if column.header in LEFT_ALIGNED else "right"
     for column in table.columns:

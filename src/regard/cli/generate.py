@@ -99,7 +99,9 @@ def generate(
     elif count == 1 and search is SearchKind.sample and not forbid and not as_json:
         _stream(text_generator, prompt, max_new_tokens=max_new_tokens, filters=filters, seed=seed)
     else:
-        strategy = search_options.make_search(search, count, 1.0, filters)
+        # Several texts are the best ones of a search; --count is also the size of a beam.
+        size = count if search is SearchKind.beam else max(count, search_options.default_count(search, count))
+        strategy = search_options.make_search(search, size, 1.0, filters)
         (best_result,) = text_generator.generate(
             [prompt], max_new_tokens, strategy, n_best=count, forbidden=forbid or (), seed=seed
         )

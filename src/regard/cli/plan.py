@@ -152,7 +152,7 @@ def _print_plan(plan: "Plan", device: "DeviceSpec | None", ranks: int) -> None:
         typer.echo(f"- {reason}")
     if plan.choice is not None and plan.choice.settings:
         changes = " ".join(f"--set {name}={json.dumps(value)}" for name, value in plan.choice.settings.items())
-        typer.echo(f"- Settings of {plan.choice.name}: {changes.replace('true', 'true').replace(chr(34), '')}")
+        typer.echo(f"- Settings of {plan.choice.name}: {changes.replace(chr(34), '')}")
     typer.echo(
         "- Memory is that of the plain allocator; Python and torch add about 0.4 GiB per process."
     ) if device is None else None

@@ -55,6 +55,7 @@ def cer(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     >>> cer(["seven", "to"], ["seven", "two"]).value
     12.5
     """
+    check_pairs(hypotheses, references)
     edits = sum(levenshtein(text, reference) for text, reference in zip(hypotheses, references, strict=True))
     characters = sum(map(len, references))
     if not characters:

@@ -126,3 +126,15 @@ def test_half_a_character_is_unchanged(tokenizers: TokenizerPair) -> None:
 
 def test_without_noise_there_is_no_resegmenter(tokenizers: TokenizerPair) -> None:
     assert resegmenter(tokenizers, ByteBpe(), seed=1, max_length=64) is None
+
+
+@pytest.mark.parametrize("needs", [("image", "target"), ("sound", "target")])
+def test_images_and_sounds_cannot_be_resegmented(
+    needs: tuple[str, ...], tmp_path: Path, tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards, task = make_loader(tmp_path, tokenizers).shards, build_task("translate", tokenizers)
+    monkeypatch.setattr(type(task), "needs", needs)
+    monkeypatch.setattr(type(shards), "streams", property(lambda _: needs), raising=False)
+    resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
+    with pytest.raises(RegardError, match="Images and sounds cannot have subword noise"):
+        Loader(shards, task, OrderSettings(max_length=64), resegment=resegment)

@@ -71,6 +71,11 @@ class Loader:
                 "Packed text cannot have subword noise: its rows are planned from the stored tokens.",
                 fix="Set tokenizer.dropout (or sampling) to 0.",
             )
+        if resegment is not None and not {"image", "sound"}.isdisjoint(task.needs):
+            raise RegardError(
+                "Images and sounds cannot have subword noise: they are no subwords.",
+                fix="Set tokenizer.dropout (or sampling) to 0.",
+            )
         if resegment is not None and "tags" in task.needs:
             raise RegardError(
                 "Tagged text cannot have subword noise: every stored token has its tag.",
