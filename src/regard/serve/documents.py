@@ -1,7 +1,7 @@
 """Files to translate: plain text, Markdown, HTML, subtitles. The result has the structure of the file."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -10,7 +10,8 @@ from regard.base.errors import RegardError
 from regard.serve.html_text import translate_html
 
 TranslateTexts = Callable[[list[str]], Awaitable[list[str]]]
-_CUE_LINE = re.compile(r"^\s*$|^\d+$|-->|^WEBVTT|^NOTE\b|^STYLE\b|^REGION\b")  # numbers, times and headers of subtitles
+_VTT_BLOCK = re.compile(r"WEBVTT\b|NOTE\b|STYLE\b|REGION\b")  # up to the next empty line
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _MARKDOWN_MARK = re.compile(r"\s*+(?:#{1,6}\s++|[-*+]\s++|\d++[.)]\s++|>\s++)*+")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of `str.splitlines`
 MEDIA_TYPES = {".txt": "text/plain", ".md": "text/markdown", ".srt": "text/plain", ".vtt": "text/vtt"}
@@ -58,7 +59,8 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
     if suffix in HTML:
         return TranslatedFile(output_name, (await translate_html(text, translate)).encode(), "text/html; charset=utf-8")
     lines = text.splitlines(keepends=True)
-    parts = [_split_line(line, suffix) for line in lines]
+    is_kept = _find_kept_lines(lines, suffix)
+    parts = [(line, "", "") if kept else _split_line(line, suffix) for line, kept in zip(lines, is_kept, strict=True)]
     indices = [index for index, (_, middle, _) in enumerate(parts) if middle]
     translations = await translate([parts[index][1] for index in indices]) if indices else []
     for index, translation in zip(indices, translations, strict=True):
@@ -71,9 +73,38 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
 
 def _split_line(line: str, suffix: str) -> tuple[str, str, str]:
     """Return what stays before a line's text, the text, and what stays after it."""
-    if suffix in (".srt", ".vtt") and _CUE_LINE.search(line.strip()):
-        return line, "", ""
     mark = _MARKDOWN_MARK.match(line) if suffix == ".md" else None
     start = len(line) - len(line.lstrip()) if mark is None else mark.end()
     text = line[start:].rstrip()
     return line[:start], text, line[start + len(text) :]
+
+
+def _find_kept_lines(lines: Sequence[str], suffix: str) -> list[bool]:
+    """Return for each line whether it is no text: times, numbers and notes of subtitles, code of Markdown."""
+    if suffix == ".md":
+        return _find_code(lines)
+    if suffix not in (".srt", ".vtt"):
+        return [False] * len(lines)
+    is_kept, is_block, is_first = [], False, True
+    for index, line in enumerate(lines):
+        is_empty, has_times = not line.strip(), "-->" in line
+        # Before the times of a cue is its number or name.
+        is_name = is_first and index + 1 < len(lines) and "-->" in lines[index + 1]
+        if suffix == ".vtt" and is_first and _VTT_BLOCK.match(line):
+            is_block = True
+        is_kept.append(is_empty or has_times or is_name or is_block)
+        is_block, is_first = is_block and not is_empty, is_empty
+    return is_kept
+
+
+def _find_code(lines: Sequence[str]) -> list[bool]:
+    """Return for each line of Markdown whether it belongs to a block of code between fences."""
+    is_code, fence = [], None
+    for line in lines:
+        match = _FENCE.match(line)
+        is_code.append(fence is not None or match is not None)
+        if fence is None:
+            fence = match[1] if match else None
+        elif match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = None
+    return is_code
