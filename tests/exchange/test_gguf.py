@@ -15,6 +15,7 @@ from regard.exchange.imported import import_model
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.pipeline.load import load_generator
+from regard.text.chat_template import find_chat_template
 from tests.exchange.models import make_batch, make_stack, parse_settings, randomise_weights
 from tests.fuzz.seeds import make_gguf_metadata, write_gguf
 
@@ -73,7 +74,8 @@ def write_model(model: DecoderOnly, path: Path, *, is_interleaved: bool = True, 
         tensors[f"blk.0.{theirs}.weight"] = weight
     tokens = ["<s>", *(chr(ord("!") + number) for number in range(VOCABULARY - 1))]
     stored = {name: (tuple(tensor.shape), 0, tensor.numpy().tobytes()) for name, tensor in tensors.items()}
-    path.write_bytes(write_gguf(make_gguf_metadata(tokens, []) | changes, stored))
+    metadata = make_gguf_metadata(tokens, []) | changes
+    path.write_bytes(write_gguf({key: value for key, value in metadata.items() if value is not None}, stored))
 
 
 def compute_loss(model: Any, tokens: Tensor) -> float:
@@ -98,6 +100,17 @@ def test_rows_are_put_back(tmp_path: Path) -> None:
         assert abs(wrong - compute_loss(model, tokens)) > 1e-3
     assert not generator.settings.starts_with_bos
     assert generator.encode_prompts(["12AB"], 1) == [[ord(letter) - ord("!") + 1 for letter in "12AB"]]
+
+
+def test_files_of_llama_3_begin_with_bos_and_keep_their_template(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"tokenizer.ggml.pre": (8, "llama-bpe")}
+    changes["tokenizer.chat_template"] = (8, "{{ messages[0].content }}")
+    for name, has_bos in (("missing", None), ("set", True), ("off", False)):
+        changes["tokenizer.ggml.add_bos_token"] = None if has_bos is None else (7, has_bos)
+        write_model(make_model(), tmp_path / f"{name}.gguf", **changes)
+        import_model(tmp_path / f"{name}.gguf", tmp_path / name)
+        assert load_generator(tmp_path / name).settings.starts_with_bos == (has_bos is not False)
+        assert find_chat_template(tmp_path / name) == "{{ messages[0].content }}"
 
 
 @pytest.mark.parametrize("number", BLOCK_TYPES)
@@ -132,6 +145,8 @@ def test_a_file_of_the_gguf_package(tmp_path: Path) -> None:
     [
         ({"general.architecture": (8, "falcon")}, "not 'llama'"),
         ({"llama.rope.scaling.type": (8, "yarn")}, "scaled"),
+        ({"llama.rope.scaling.factor": (6, 4.0)}, "scaled"),
+        ({"llama.rope.scale_linear": (6, 2.0)}, "scaled"),
         ({"llama.expert_count": (4, 8)}, "mixture of experts"),
         ({"llama.rope.dimension_count": (4, 8)}, "rotate 8 of 16"),
         ({"llama.block_count": (4, 2)}, "do not fit the config"),

@@ -64,7 +64,15 @@ def read_gguf(path: Path) -> ImportedModel:
     origin = Origin("gguf", ARCHITECTURE, "float32", max_positions)
     name = file.metadata.get("general.name")
     card = f"# {name[:200] if isinstance(name, str) else path.name}\n\nImported from a GGUF file.\n"
-    return ImportedModel(settings, TokenizerPair.joint(foreign.tokenizer), weights, origin, card)
+    template = file.metadata.get("tokenizer.chat_template")
+    return ImportedModel(
+        settings,
+        TokenizerPair.joint(foreign.tokenizer),
+        weights,
+        origin,
+        card,
+        chat_template=template if isinstance(template, str) and template else None,
+    )
 
 
 def read_config(file: GgufFile, *, where: str) -> dict[str, Any]:
@@ -120,7 +128,9 @@ def _check_supported(file: GgufFile, key_dim: int, *, where: str) -> None:
         raise RegardError(f"Rotary positions rotate {rotated!r:.20} of {key_dim} dimensions.", where=where, fix=fix)
     if metadata.get("llama.attention.value_length", key_dim) != key_dim:
         raise RegardError("Values have another size than keys.", where=where, fix=fix)
-    if metadata.get("llama.rope.scaling.type", "none") != "none":
+    factors_given = [metadata.get(f"llama.rope.{key}", 1.0) for key in ("scaling.factor", "scale_linear")]
+    is_scaled = any(factor not in (0, 1) for factor in factors_given)  # without a type they are linear
+    if metadata.get("llama.rope.scaling.type", "none") != "none" or is_scaled:
         raise RegardError("Rotary positions are scaled, which Regard does not support.", where=where, fix=fix)
     if metadata.get("llama.expert_count", 0):
         raise RegardError("The model is a mixture of experts, which Regard does not support.", where=where, fix=fix)

@@ -72,7 +72,8 @@ def read_tokenizer(metadata: dict[str, Any], size: int, *, where: str) -> Foreig
     roles = {
         role: number for role, key in ROLE_KEYS.items() if type(number := metadata.get(f"tokenizer.ggml.{key}")) is int
     }
-    has_bos = metadata.get("tokenizer.ggml.add_bos_token") is True
+    # Files of Llama 3 without this key begin with bos, too: llama.cpp's default for their pre-tokenizer.
+    has_bos = metadata.get("tokenizer.ggml.add_bos_token", pre_tokenizer == "llama-bpe") is True
     document = {
         "version": "1.0",
         "added_tokens": added,
