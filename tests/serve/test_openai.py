@@ -143,3 +143,23 @@ def test_beams_are_batched_with_their_own_options(client: openai.OpenAI, folders
     answer = client.completions.create(model="writer", prompt="Two", max_tokens=8, n=2, extra_body={"beam_size": 2})
     result = load_generator(folders["writer"]).generate("Two", 8, Beam(2), n_best=2)
     assert [choice.text for choice in answer.choices] == [result.text, *(other.text for other in result.alternatives)]
+
+
+def test_logprobs_belong_to_the_text_and_not_to_a_stream(server: RunningServer) -> None:
+    request: dict[str, Any] = {
+        "model": "writer",
+        "prompt": "Two young",
+        "max_tokens": 12,
+        "temperature": 0,
+        "logprobs": 0,
+    }
+    with server.client() as client:
+        (whole,) = client.post("/v1/completions", json=request).json()["choices"]
+        stop = whole["logprobs"]["tokens"][6]
+        (cut,) = client.post("/v1/completions", json=request | {"stop": stop}).json()["choices"]
+        assert len(cut["text"]) < len(whole["text"])
+        assert "".join(cut["logprobs"]["tokens"]).startswith(cut["text"])
+        assert len(cut["logprobs"]["tokens"]) == len(cut["logprobs"]["token_logprobs"]) <= 6
+        for fields in ({"logprobs": 0}, {"logprobs": None, "echo": True}):
+            answer = client.post("/v1/completions", json=request | fields | {"stream": True})
+            assert (answer.status_code, "neither echo nor logprobs" in answer.text) == (422, True)

@@ -5,6 +5,7 @@ import secrets
 import time
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -105,6 +106,8 @@ class _Job:
             return JSONResponse(await self._complete())
         if len(self.prompts) > 1 or self.n > 1:
             raise HTTPException(422, "A stream has one prompt and n = 1.")
+        if self.echo or self.logprobs:
+            raise HTTPException(422, "A stream has neither echo nor logprobs.")
         has_parts = not isinstance(self.options.search, Beam)
         return await respond_with_events(self._stream() if has_parts else self._stream_whole())
 
@@ -131,9 +134,12 @@ class _Job:
         if self.form == "chat.completion":
             return {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
         choice: dict[str, Any] = {"index": index, "text": prompt + text if self.echo else text, "finish_reason": reason}
-        choice["logprobs"] = (
-            {"tokens": list(result.token_texts), "token_logprobs": list(result.logprobs)} if self.logprobs else None
-        )
+        choice["logprobs"] = None
+        if self.logprobs:
+            starts = list(accumulate(map(len, result.token_texts), initial=0))[:-1]
+            count = sum(start < len(text) for start in starts) if stop.is_stopped else len(starts)  # of the text above
+            tokens, logprobs = list(result.token_texts)[:count], list(result.logprobs)[:count]
+            choice["logprobs"] = {"tokens": tokens, "token_logprobs": logprobs}
         return choice
 
     async def _stream(self) -> Events:
