@@ -60,7 +60,9 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
         return TranslatedFile(output_name, (await translate_html(text, translate)).encode(), "text/html; charset=utf-8")
     lines = text.splitlines(keepends=True)
     is_kept = _find_kept_lines(lines, suffix)
-    parts = [(line, "", "") if kept else _split_line(line, suffix) for line, kept in zip(lines, is_kept, strict=True)]
+    parts = [
+        (line, "", "") if is_code else _split_line(line, suffix) for line, is_code in zip(lines, is_kept, strict=True)
+    ]
     indices = [index for index, (_, middle, _) in enumerate(parts) if middle]
     translations = await translate([parts[index][1] for index in indices]) if indices else []
     for index, translation in zip(indices, translations, strict=True):
@@ -80,7 +82,7 @@ def _split_line(line: str, suffix: str) -> tuple[str, str, str]:
 
 
 def _find_kept_lines(lines: Sequence[str], suffix: str) -> list[bool]:
-    """Return for each line whether it is no text: times, numbers and notes of subtitles, code of Markdown."""
+    """Return for each line whether it is copied: times, numbers and notes of subtitles, code of Markdown."""
     if suffix == ".md":
         return _find_code(lines)
     if suffix not in (".srt", ".vtt"):

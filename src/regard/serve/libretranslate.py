@@ -57,8 +57,8 @@ def make_router(state: ServerState) -> APIRouter:
         state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
         if body.explain and len(texts) != 1:
             raise HTTPException(422, "One text at a time can be explained.")
-        if body.format == "html" and (given := [name for name in NOT_WITH_HTML if getattr(body, name)]):
-            raise HTTPException(422, f"HTML cannot be combined with {given[0]}.")
+        if body.format == "html" and (fields := [name for name in NOT_WITH_HTML if getattr(body, name)]):
+            raise HTTPException(422, f"HTML cannot be combined with {fields[0]}.")
         if body.explain and (body.prefix or body.required or body.forbidden):
             raise HTTPException(422, "A translation with a prefix, required or forbidden phrases cannot be explained.")
         job = _make_job(state, body)

@@ -318,9 +318,11 @@ def _read_pooling(path: Path) -> Json | None:
     kinds = (
         [str(module.get("type")) for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
     )
-    if others := [kind for kind in kinds if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")]:
+    if unsupported := [
+        kind for kind in kinds if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")
+    ]:
         fix = "Use a model of a Transformer, a pooling and a normalisation."
-        raise RegardError(f"The module {others[0]} is not supported.", where=str(path / "modules.json"), fix=fix)
+        raise RegardError(f"The module {unsupported[0]} is not supported.", where=str(path / "modules.json"), fix=fix)
     settings = _read_optional(path / "sentence_bert_config.json")
     if settings.get("do_lower_case"):
         fix = "Lower-case its texts by the tokenizer: set do_lower_case in tokenizer_config.json."
