@@ -340,3 +340,10 @@ def test_with_one_seed_per_text_a_translation_does_not_depend_on_its_neighbours(
         assert all_texts(result) == all_texts(alone)
     with pytest.raises(RegardError, match="one seed"):
         list(translator.translate_iter(TEXTS, search, seed=[1]))
+
+
+def test_required_phrases_and_stop_after_exclude_each_other() -> None:
+    settings = make_translator_settings()
+    translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
+    with pytest.raises(RegardError, match="has no stop_after"):
+        translator.translate(TEXTS[:1], Beam(5, stop_after=1), constraints=Constraints(required=[["men"]]))

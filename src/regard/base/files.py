@@ -168,10 +168,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def lock_file(path: Path, *, should_wait: bool) -> Iterator[bool]:
-    """Lock a file, which is created if necessary; the lock ends with the process, however it ends.
+    """Lock a file, which is created if necessary, and yield whether the lock is held: another process may have it.
 
-    Returns:
-        Whether the lock is held; without waiting, another process may hold it.
+    The operating system releases the lock when the process ends, however it ends.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

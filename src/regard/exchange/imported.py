@@ -59,8 +59,16 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     if model.chat_template is not None:
         files[CHAT_TEMPLATE_FILE] = model.chat_template.encode()
     card = model.card or f"# {path.name}\n\nImported from {model.origin.kind} ({model.origin.architecture}).\n"
-    options: dict[str, Any] = {"replace": replace, "backup": hide_backup(folder), "files": files}
-    write_model(folder, model.settings, model.tokenizers, model.weights, card, **options)
+    write_model(
+        folder,
+        model.settings,
+        model.tokenizers,
+        model.weights,
+        card,
+        replace=replace,
+        backup=hide_backup(folder),
+        files=files,
+    )
     return model
 
 

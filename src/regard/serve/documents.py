@@ -59,9 +59,10 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
     if suffix in HTML:
         return TranslatedFile(output_name, (await translate_html(text, translate)).encode(), "text/html; charset=utf-8")
     lines = text.splitlines(keepends=True)
-    is_kept = _find_kept_lines(lines, suffix)
+    copied_mask = _find_copied_lines(lines, suffix)
     parts = [
-        (line, "", "") if is_code else _split_line(line, suffix) for line, is_code in zip(lines, is_kept, strict=True)
+        (line, "", "") if is_copied else _split_line(line, suffix)
+        for line, is_copied in zip(lines, copied_mask, strict=True)
     ]
     indices = [index for index, (_, middle, _) in enumerate(parts) if middle]
     translations = await translate([parts[index][1] for index in indices]) if indices else []
@@ -81,32 +82,32 @@ def _split_line(line: str, suffix: str) -> tuple[str, str, str]:
     return line[:start], text, line[start + len(text) :]
 
 
-def _find_kept_lines(lines: Sequence[str], suffix: str) -> list[bool]:
+def _find_copied_lines(lines: Sequence[str], suffix: str) -> list[bool]:
     """Return for each line whether it is copied: times, numbers and notes of subtitles, code of Markdown."""
     if suffix == ".md":
         return _find_code(lines)
     if suffix not in (".srt", ".vtt"):
         return [False] * len(lines)
-    is_kept, is_block, is_first = [], False, True
+    copied_mask, is_block, is_first = [], False, True
     for index, line in enumerate(lines):
         is_empty, has_times = not line.strip(), "-->" in line
         # Before the times of a cue is its number or name.
         is_name = is_first and index + 1 < len(lines) and "-->" in lines[index + 1]
         if suffix == ".vtt" and is_first and _VTT_BLOCK.match(line):
             is_block = True
-        is_kept.append(is_empty or has_times or is_name or is_block)
+        copied_mask.append(is_empty or has_times or is_name or is_block)
         is_block, is_first = is_block and not is_empty, is_empty
-    return is_kept
+    return copied_mask
 
 
 def _find_code(lines: Sequence[str]) -> list[bool]:
     """Return for each line of Markdown whether it belongs to a block of code between fences."""
-    is_code, fence = [], None
+    code_mask, fence = [], None
     for line in lines:
         match = _FENCE.match(line)
-        is_code.append(fence is not None or match is not None)
+        code_mask.append(fence is not None or match is not None)
         if fence is None:
             fence = match[1] if match else None
         elif match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
             fence = None
-    return is_code
+    return code_mask
