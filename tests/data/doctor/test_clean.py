@@ -10,7 +10,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.base.files import verify
-from regard.config.run import AnySource, Documents, Jsonl, Lines, Table
+from regard.config.run import AnySource, Conll, Documents, Jsonl, Lines, Table
 from regard.data.doctor import examine
 from regard.data.doctor.clean import CleanResult, write_cleaned
 from regard.data.example import CorpusError, Defects, Example
@@ -87,6 +87,16 @@ def test_jsonl_keeps_its_other_fields(tmp_path: Path) -> None:
     clean_corpus(Jsonl(path=str(tmp_path / "a.jsonl")), tmp_path / "out")
     assert (tmp_path / "out" / "a.jsonl").read_bytes() == lines[0] + lines[3]
     assert read_quarantine(tmp_path / "out")[0]["where"] == f"{tmp_path / 'a.jsonl'}:2"
+
+
+def test_conll_keeps_tags_comments_and_columns(tmp_path: Path) -> None:
+    sentences = ["# id = 1\n1\tdogs\tNOUN\n2\trun\tVERB\n\n", "# id = 2\n1\tcats\tNOUN\n2\tsleep\tVERB\n\n"]
+    repeated, last = "# id = 3\n1\tdogs\tNOUN\n2\trun\tVERB\n\n", "# id = 4\n1\tbirds\tNOUN\n2\tsing\tVERB\n"
+    (tmp_path / "a.conllu").write_text("".join([*sentences, repeated, last]))
+    result = clean_corpus(Conll(path=str(tmp_path / "a.conllu"), word=2, tag=3), tmp_path / "out")
+    assert (result.kept_rows, result.removed_rows) == (3, 1)
+    assert (tmp_path / "out" / "a.conllu").read_text() == "".join([*sentences, last])
+    assert read_quarantine(tmp_path / "out")[0]["tags"] == ["NOUN", "VERB"]
 
 
 @pytest.mark.parametrize("path", ["books", "./books", "books/", "{}/books"])

@@ -1,7 +1,7 @@
 """Write a cleaned corpus: the lines that no removing rule flags, and a quarantine file with the others and the reasons.
 
-Plain text, tables and JSONL are copied byte by byte without the removed lines, under the same names; other formats are
-written as JSONL. Every row of the input is either in the cleaned corpus or in `quarantine.jsonl`.
+Plain text, tables, JSONL and CoNLL are copied byte by byte without the removed lines, under the same names; other
+formats are written as JSONL. Every row of the input is either in the cleaned corpus or in `quarantine.jsonl`.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import create_folder
-from regard.config.run import AnySource, Jsonl, Lines, Table
+from regard.config.run import AnySource, Conll, Jsonl, Lines, Table
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.findings import changed_error, explain_row, reread
 from regard.data.example import Defects, Example, Location
@@ -74,8 +74,12 @@ def write_cleaned(
                     _write_record(quarantine, _make_quarantine_record(diagnosis, row, example))
                 elif example.where.file not in copied_files:
                     _write_record(record_file_by_path[example.where.file], _to_record(example))
+        sentence_files = {
+            path for source in sources if isinstance(source, Conll) for path in list_files(source.path, Defects())
+        }
         for (path, row_file), name in copies:
-            _copy_kept_lines(path, staging / name, rows.get(row_file, _FileRows()))
+            copy = _copy_kept_sentences if path in sentence_files else _copy_kept_lines
+            copy(path, staging / name, rows.get(row_file, _FileRows()))
         names = tuple(sorted(path.name for path in staging.iterdir()))
     removed_count = int(is_removed.sum())
     return CleanResult(names, len(is_removed) - removed_count, removed_count)
@@ -101,14 +105,14 @@ def _plan_copies(sources: Sequence[AnySource]) -> list[tuple[tuple[str, str], st
             pairs += [(path, path) for path in list_files(source.source, Defects())]
             if source.target is not None:
                 pairs += [(target, path) for path, target in pair_files(source.source, source.target, Defects())]
-        elif isinstance(source, Table | Jsonl):
+        elif isinstance(source, Table | Jsonl | Conll):
             pairs += [(path, path) for path in list_files(source.path, Defects())]
     return [(pair, PurePosixPath(pair[0]).name) for pair in pairs]
 
 
 def _list_record_paths(source: AnySource) -> list[str]:
     """The paths of a source whose format cannot be copied line by line."""
-    return [] if isinstance(source, Lines | Table | Jsonl) else [source.path]
+    return [] if isinstance(source, Lines | Table | Jsonl | Conll) else [source.path]
 
 
 def _copy_kept_lines(path: str, target: Path, rows: _FileRows) -> None:
@@ -120,6 +124,23 @@ def _copy_kept_lines(path: str, target: Path, rows: _FileRows) -> None:
                 is_removed, row = rows.is_removed[row], row + 1
             if not is_removed:
                 file.write(line)
+    if row < len(rows.lines):
+        raise changed_error(Location(path, rows.lines[row]))
+
+
+def _copy_kept_sentences(path: str, target: Path, rows: _FileRows) -> None:
+    """Copy a CoNLL file without removed sentences; a sentence includes its comments and the blank line after it."""
+    is_removed, row = 0, 0
+    sentence: list[bytes] = []
+    with _open_compressed(target) as file:
+        for number, line in enumerate(_read_raw_lines(path), 1):
+            if row < len(rows.lines) and rows.lines[row] == number:
+                is_removed, row = rows.is_removed[row], row + 1
+            sentence.append(line)
+            if not line.strip():
+                file.writelines([] if is_removed else sentence)
+                is_removed, sentence = 0, []
+        file.writelines([] if is_removed else sentence)
     if row < len(rows.lines):
         raise changed_error(Location(path, rows.lines[row]))
 
