@@ -236,6 +236,10 @@ def test_errors_name_the_fix(folder: Path) -> None:
         ),
         (("evaluate", "nowhere", *both, "--window", "9"), "--window needs --text"),  # before any work
         (("evaluate", "nowhere", "--text", "source", "--into", "de"), "--into is for translation models"),
+        (("evaluate", "one", *both, "--unconstrained"), "--unconstrained is not for translations"),
+        (("evaluate", "generator", "--text", "source", "--beam", "2"), "--beam is not for texts"),
+        (("evaluate", "generator", "--text", "source", "--train", "source"), "--train is not for texts"),
+        (("evaluate", "--hypotheses", "source", "--reference", "reference", "--beam", "2"), "--beam needs a model"),
         (("evaluate", "one", *both, "--output", "source"), "overwrite the input"),
         (("evaluate", "one", *both, "--text", "source"), "--text cannot be combined"),
         (("evaluate", "one", "--text", "source"), "--text needs a decoder-only language model"),

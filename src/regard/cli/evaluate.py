@@ -84,7 +84,7 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.sound_classifier import SoundClassifier
 
-    options.check_labels()
+    options.check_kind("labelled data")
     expected = data.labels or []
     kind: type[Classifier | ImageClassifier | SoundClassifier] = Classifier
     if data.images is not None or data.sounds is not None:
@@ -122,7 +122,7 @@ def _evaluate_pixels(options: EvaluateOptions, data: EvaluationData, evaluation:
     from regard.measure.likelihood import mean_interval
     from regard.pipeline.image_generator import ImageGenerator  # imports torch: only when needed
 
-    options.check_pixels()
+    options.check_kind("models that generate images")
     assert options.folder is not None  # noqa: S101 - there are settings
     generator, images = load_as(options.folder, ImageGenerator), data.images or []
     labels = None if data.labels is None else [label for (label,) in data.labels]
@@ -174,7 +174,7 @@ def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evalua
     from regard.pipeline.evaluate import score_transcripts  # imports torch: only when needed
     from regard.pipeline.transcriber import Transcriber
 
-    options.check_texts("transcripts")
+    options.check_kind("transcripts")
     sounds, texts = data.sounds or [], data.hypotheses or []
     if options.folder is not None:
         transcriber = load_as(options.folder, Transcriber)
@@ -193,7 +193,7 @@ def _evaluate_captions(options: EvaluateOptions, data: EvaluationData, evaluatio
     from regard.pipeline.image_captioner import ImageCaptioner
     from regard.pipeline.search import Beam
 
-    options.check_texts("captions")
+    options.check_kind("captions")
     images, texts = data.images or [], data.hypotheses or []
     if options.folder is not None:
         captioner = load_as(options.folder, ImageCaptioner)
@@ -211,7 +211,7 @@ def _evaluate_embeddings(options: EvaluateOptions, data: EvaluationData, evaluat
     from regard.measure.retrieval import retrieval_at_1
     from regard.pipeline.embedder import Embedder  # imports torch: only when needed
 
-    options.check_embeddings()
+    options.check_kind("embeddings")
     if data.sources is None or data.references is None or options.folder is None:
         raise RegardError("This model embeds texts: it needs pairs.", fix="Give --data, or --source and --reference.")
     embedder = load_as(options.folder, Embedder)
@@ -226,6 +226,7 @@ def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation:
     from regard.pipeline.evaluate import compare, score_translations  # imports torch: only when needed
     from regard.pipeline.translator import Translator
 
+    options.check_kind("translations")
     # Load both models before one of them translates for hours; write the translations before they are scored.
     translator, other_translator = (
         None if path is None else load_as(path, Translator) for path in (options.folder, options.other_model)
@@ -278,6 +279,7 @@ def _evaluate_text(options: EvaluateOptions, data: EvaluationData, task: str | N
             where=str(options.folder or options.hypotheses),
             fix="Give --source and --reference for a translation model, --data for a classifier or tagger.",
         )
+    options.check_kind("texts")
     texts = data.texts or []
     evaluation["texts"] = len(texts)
     if task == "continue":

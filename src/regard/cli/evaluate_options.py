@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer  # noqa: TID251
 
@@ -21,6 +21,29 @@ from regard.cli.options import (
 from regard.cli.text_input import check_paths
 
 COMPARISON_PANEL = "Comparison"
+DEFAULT_LENGTH_PENALTY = 1.0
+Kind = Literal[
+    "translations",
+    "labelled data",
+    "texts",
+    "embeddings",
+    "transcripts",
+    "captions",
+    "models that generate images",
+]
+KINDS_BY_OPTION: dict[str, tuple[Kind, ...]] = {  # the evaluations that each option is for
+    "--into": ("translations",),
+    "--window": ("translations", "texts"),
+    "--train": ("translations",),
+    "--probes": ("translations",),
+    "--fit-temperature": ("translations", "texts"),
+    "--other": ("translations", "labelled data"),
+    "--other-output": ("translations", "labelled data"),
+    "--output": ("translations", "labelled data", "transcripts", "captions"),
+    "--unconstrained": ("labelled data",),
+    "--beam": ("translations", "transcripts", "captions"),
+    "--length-penalty": ("translations", "transcripts", "captions"),
+}
 
 
 @dataclass(frozen=True)
@@ -88,7 +111,7 @@ class EvaluateOptions:
     beam: Annotated[
         int | None, option("Beam size; 1 is greedy.", min=1, show_default="5, or of the model", panel=SEARCH_PANEL)
     ] = None
-    length_penalty: LengthExponent = 1.0
+    length_penalty: LengthExponent = DEFAULT_LENGTH_PENALTY
     window: Window = None
     unconstrained: Unconstrained = False
     probes: Annotated[
@@ -112,46 +135,24 @@ class EvaluateOptions:
             if is_wrong:
                 raise RegardError(what, fix=fix)
 
-    def check_labels(self, data: str = "labelled data") -> None:
-        """Raise an error for options that a classifier or tagger does not have."""
-        for name, is_given in (
-            ("--into", self.into is not None),
-            ("--window", self.window is not None),
-            ("--train", self.train is not None),
-            ("--probes", self.probes),
-            ("--fit-temperature", self.fit_temperature is not None),
-        ):
-            if is_given:
-                raise RegardError(f"{name} is not for {data}.", fix=f"Leave out {name}.")
-
-    def check_embeddings(self) -> None:
-        """Raise an error for options that an embedding model does not have."""
-        options = {
-            "--other": self._has_other,
+    def check_kind(self, kind: Kind) -> None:
+        """Raise an error for options that have no meaning for this kind of evaluation."""
+        given_options = {
+            "--into": self.into is not None,
+            "--window": self.window is not None,
+            "--train": self.train is not None,
+            "--probes": self.probes,
+            "--fit-temperature": self.fit_temperature is not None,
+            "--other": self.other_model is not None,
+            "--other-output": self.other_output is not None,
             "--output": self.output is not None,
             "--unconstrained": self.unconstrained,
+            "--beam": self.beam is not None,
+            "--length-penalty": self.length_penalty != DEFAULT_LENGTH_PENALTY,
         }
-        for name in (name for name, is_given in options.items() if is_given):
-            raise RegardError(f"{name} is not for embeddings.", fix=f"Leave out {name}.")
-        self.check_labels("embeddings")
-
-    def check_texts(self, data: str) -> None:
-        """Raise an error for options that a model does not have which writes transcripts or captions (`data`)."""
-        for name, is_given in (("--other", self._has_other), ("--unconstrained", self.unconstrained)):
-            if is_given:
-                raise RegardError(f"{name} is not for {data}.", fix=f"Leave out {name}.")
-        self.check_labels(data)
-
-    def check_pixels(self) -> None:
-        """Raise an error for options that a model of pixels does not have."""
-        options = {
-            "--other": self._has_other,
-            "--output": self.output is not None,
-            "--unconstrained": self.unconstrained,
-        }
-        for name in (name for name, is_given in options.items() if is_given):
-            raise RegardError(f"{name} is not for models that generate images.", fix=f"Leave out {name}.")
-        self.check_labels("models that generate images")
+        for name, is_given in given_options.items():
+            if is_given and kind not in KINDS_BY_OPTION[name]:
+                raise RegardError(f"{name} is not for {kind}.", fix=f"Leave out {name}.")
 
     @property
     def beam_size(self) -> int:
@@ -225,6 +226,7 @@ class EvaluateOptions:
                 "--window needs --text or --data.",
                 "Leave out --window.",
             ),
+            (self.lines and not has_text, "--lines needs --text.", "Leave out --lines."),
             (has_text and self.into is not None, "--into is for translation models.", "Leave out --into."),
         )
 
@@ -235,6 +237,11 @@ class EvaluateOptions:
                 has_hypotheses and (self.probes or self.unconstrained or self.fit_temperature is not None),
                 "--probes, --unconstrained and --fit-temperature need a model.",
                 "Give a model folder instead of --hypotheses.",
+            ),
+            (
+                has_hypotheses and self.other_model is None and self.beam is not None,
+                "--beam needs a model.",
+                "Leave out --beam.",
             ),
             (
                 has_hypotheses and self.output is not None,
