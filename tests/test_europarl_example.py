@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 EUROPARL = Path(__file__).parents[1] / "examples" / "europarl"
+UPDATES = ["--update-tokens", "512"]
 BEST = {"regard": 0.006, "hugging-face": 0.002, "marian": 0.0005}
 
 
@@ -26,6 +27,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[tuple[str, list[str]]] = []
+    measured: set[str] = set()
 
     def run(comparison: Any, name: str, command: list[str]) -> float:
         """Write what the command would, and return the seconds of its updates."""
@@ -38,6 +40,10 @@ def test_every_model_is_trained_once_with_the_best_rate(
             if "prepare" in command:
                 (comparison.runs / "shards" / "train" / "corpus.json").write_text("{}")
         elif "-trial-" in name:
+            assert (folder / "speed.json").is_file() == (name.split("-trial-")[0] in measured)
+            if "regard" not in name:
+                (folder / "speed.json").write_text("1.5")  # the trials after it read it
+                measured.add(name.split("-trial-")[0])
             toolkit, rate = name.split("-trial-")
             scores = {"chrf": {"score": 50 - 1000 * abs(float(rate) - BEST[toolkit])}}
             (folder / "RESULTS.json").write_text(json.dumps({"valid": scores}))
@@ -51,7 +57,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
 
     monkeypatch.setattr(script.Comparison, "_run", run)
     arguments = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--nice", "0", "--jobs", "3"]
-    monkeypatch.setattr(sys, "argv", ["run_all.py", *arguments, "--minutes", "10", "--trial-minutes", "2"])
+    monkeypatch.setattr(sys, "argv", ["run_all.py", *arguments, "--minutes", "10", "--trial-minutes", "2", *UPDATES])
     script.main()
     trained = {name: command for name, command in commands if not name.endswith("-updates")}
     assert sum(name == "corpus" for name, _ in commands) == 2
@@ -60,6 +66,8 @@ def test_every_model_is_trained_once_with_the_best_rate(
         assert trained[name][trained[name].index("--rate") + 1] == str(rate)
         assert (tmp_path / "runs" / "hypotheses" / f"{name}.de").read_text() == f"{name}\n"
     for name in ("regard", "regard-adam"):  # half a second per update, ten minutes
+        assert f"data.prepared='{tmp_path / 'runs' / 'shards'}'" in trained[name]
+        assert "train.update_tokens=512" in trained[name]
         assert trained[name][trained[name].index("--updates") + 1] == "1200"
     count = len(commands)
     script.main()
@@ -67,7 +75,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
 
 
 def test_the_cpu_time_of_a_command_is_measured(script: Any, tmp_path: Path) -> None:
-    comparison = script.Comparison(tmp_path, tmp_path / "runs", "pymarian")
+    comparison = script.Comparison(tmp_path, tmp_path / "runs", "pymarian", 4096)
     busy = "import time\nwhile time.process_time() < 0.3: pass"
     seconds = comparison._run("busy", [sys.executable, "-c", busy])
     assert 0.25 < seconds < 10

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from run import translate  # type: ignore[import-not-found]
+from run import count_warmup, translate  # type: ignore[import-not-found]
 from torch import Tensor, nn
 from transformers import (
     PegasusConfig,
@@ -47,7 +47,6 @@ from regard.train.data import RunData, prepare_data
 Pair = tuple[list[int], list[int]]
 IGNORED = -100
 SINUSOIDAL = {"kind": "sinusoidal", "layout": "halves"}
-WARMUP = 400
 TRIAL_STEPS = 50  # steps of a trial: as many as are grouped by length
 SKIPPED_STEPS = 4  # steps of a trial that do not count
 MAX_STEPS = 10**6
@@ -71,9 +70,9 @@ def main() -> None:
     data = prepare_data(run, RunFolder(options.run), lambda _: None)
     run = RUN_FILES.parse(to_dict(run), dict.fromkeys(("model.encoder.position", "model.decoder.position"), SINUSOIDAL))
     pairs = list(data.train.iter_pairs())
-    use_bfloat16 = _choose_precision(run, data, pairs, options.out)
+    use_bfloat16, step_seconds = _choose_precision(run, data, pairs, options.out)
     training = _Training(run, data, pairs, options.out / "trainer", options.rate)
-    if not training.train(use_bfloat16, options.minutes):
+    if not training.train(use_bfloat16, options.minutes, count_warmup(int(60 * options.minutes / step_seconds))):
         sys.exit(STOPPED)
     assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - a translator
     regard_model = build(run.model, seed=run.seed)
@@ -89,9 +88,12 @@ def main() -> None:
     print(json.dumps(results))
 
 
-def _choose_precision(run: Run, data: RunData, pairs: list[Pair], folder: Path) -> bool:
-    """Return whether bfloat16 is faster than float32; the first call measures it, others read the answer."""
-    path = folder / "precision.json"
+def _choose_precision(run: Run, data: RunData, pairs: list[Pair], folder: Path) -> tuple[bool, float]:
+    """Return whether bfloat16 is faster than float32, and the CPU-seconds of a step in the faster precision.
+
+    The first call measures it, others read the answer.
+    """
+    path = folder / "speed.json"
     if not path.is_file():
         step_seconds = {
             name: _Training(run, data, pairs, folder / "trial", 1e-3).measure_step(use_bfloat16)
@@ -100,7 +102,7 @@ def _choose_precision(run: Run, data: RunData, pairs: list[Pair], folder: Path) 
         print(f"CPU-seconds per step: {step_seconds}", flush=True)
         path.write_text(json.dumps(step_seconds) + "\n", encoding="utf-8")
     step_seconds = json.loads(path.read_text(encoding="utf-8"))
-    return bool(step_seconds["bfloat16"] < step_seconds["float32"])
+    return step_seconds["bfloat16"] < step_seconds["float32"], min(step_seconds.values())
 
 
 class _Training:
@@ -117,27 +119,27 @@ class _Training:
     def measure_step(self, use_bfloat16: bool) -> float:
         """Return the mean CPU-seconds of a step."""
         clock = _Clock(math.inf, None)
-        self._trainer(TRIAL_STEPS, use_bfloat16, clock).train()
+        self._trainer(TRIAL_STEPS, use_bfloat16, clock, TRIAL_STEPS).train()
         return statistics.fmean(clock.step_seconds[SKIPPED_STEPS:])
 
-    def train(self, use_bfloat16: bool, minutes: float) -> bool:
+    def train(self, use_bfloat16: bool, minutes: float, warmup: int) -> bool:
         """Train until the CPU-minutes are used up, from the last checkpoint; return False if a signal came before."""
         self.folder.mkdir(parents=True, exist_ok=True)
         clock = _Clock(60 * minutes, self.folder / "clock.json")
         signal.signal(signal.SIGTERM, clock.stop)
-        trainer = self._trainer(MAX_STEPS, use_bfloat16, clock)
+        trainer = self._trainer(MAX_STEPS, use_bfloat16, clock, warmup)
         trainer.train(resume_from_checkpoint=any(self.folder.glob("checkpoint-*")) or None)
         self.steps = trainer.state.global_step
         self.model.eval()
         return clock.remaining_fraction() == 0
 
-    def _trainer(self, steps: int, use_bfloat16: bool, clock: "_Clock") -> Seq2SeqTrainer:
+    def _trainer(self, steps: int, use_bfloat16: bool, clock: "_Clock", warmup: int) -> Seq2SeqTrainer:
         settings = self.run.train
         optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=self.rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
         )
         schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: min((step + 1) / WARMUP, clock.remaining_fraction())
+            optimizer, lambda step: min((step + 1) / warmup, clock.remaining_fraction())
         )
         lengths = [max(len(example["input_ids"]), len(example["labels"])) for example in self.examples]
         arguments = Seq2SeqTrainingArguments(

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from run import translate  # type: ignore[import-not-found]
+from run import count_warmup, translate  # type: ignore[import-not-found]
 from torch import Tensor
 
 from regard.config.codec import RUN_FILES
@@ -37,8 +37,7 @@ from regard.store.weights import get_weights
 from regard.train.data import RunData, prepare_data
 
 SINUSOIDAL = {"kind": "sinusoidal", "layout": "halves"}
-WARMUP = 400
-TRIAL_UPDATES = (50, 150)  # their difference gives the CPU-seconds per update
+TRIAL_UPDATES = (20, 60)  # their difference gives the CPU-seconds per update
 MARIAN_EOS = 0
 FIRST_WORD = 2  # Marian's numbers of our tokens begin after </s> and <unk>
 STOPPED = 75  # exit code after a requested stop, as of `regard train`
@@ -104,8 +103,8 @@ class _Training:
         self._write_corpus(data)
 
     def plan_updates(self, seconds: float) -> int:
-        """Return how many updates fit into the CPU-seconds; the first call measures it, others read the answer."""
-        path = self.folder / "updates.json"
+        """Return how many updates fit into the CPU-seconds; the first call measures their time, others read it."""
+        path = self.folder / "speed.json"
         if not path.is_file():
             used = []
             for updates in TRIAL_UPDATES:
@@ -115,8 +114,8 @@ class _Training:
                 used.append(trial_seconds)
             per_update = (used[1] - used[0]) / (TRIAL_UPDATES[1] - TRIAL_UPDATES[0])
             print(f"CPU-seconds per update: {per_update:.2f}", flush=True)
-            path.write_text(json.dumps(int(seconds / per_update)) + "\n", encoding="utf-8")
-        return int(json.loads(path.read_text(encoding="utf-8")))
+            path.write_text(json.dumps(per_update) + "\n", encoding="utf-8")
+        return int(seconds / json.loads(path.read_text(encoding="utf-8")))
 
     def train(self, name: str, updates: int) -> float | None:
         """Train a model for a number of updates; return its CPU-seconds, or None if a signal stopped it."""
@@ -159,8 +158,8 @@ class _Training:
             "clip-norm": settings.clip,
             "optimizer-params": [0.9, 0.98, 1e-9],
             "learn-rate": self.rate,
-            "lr-warmup": WARMUP,
-            "lr-decay-inv-sqrt": WARMUP,
+            "lr-warmup": count_warmup(updates),
+            "lr-decay-inv-sqrt": count_warmup(updates),
             "exponential-smoothing": 1e-3,
             "mini-batch-words": self.words,
             "max-length": self.run.data.max_length,

@@ -28,6 +28,7 @@ from regard.train.fit import is_finished
 BEAM = 5
 TRIAL_PAIRS = 500
 UPDATES = 8_600
+MAX_WARMUP = 400
 RECIPE = {
     # The encoder is twice as deep as the decoder. No dropout: three epochs of 320,000 pairs do not overfit.
     "model.encoder.layers": "4",
@@ -66,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     run = options.out / "run"
     if not options.score and not is_finished(run):
-        recipe = RECIPES[options.recipe] | {"train.schedule": make_schedule(options.rate)}
+        recipe = RECIPES[options.recipe] | {"train.schedule": make_schedule(options.rate, options.updates)}
         arguments = [
             *make_command(options.data, run, recipe, options.updates, options.threads),
             *_make_set_options(options.set),
@@ -83,9 +84,14 @@ def main() -> None:
     print(json.dumps(scores))
 
 
-def make_schedule(rate: float) -> str:
+def count_warmup(updates: int) -> int:
+    """Return during how many updates the learning rate rises: at most a tenth of all."""
+    return max(1, min(MAX_WARMUP, updates // 10))
+
+
+def make_schedule(rate: float, updates: int) -> str:
     """Return the setting of a learning rate that rises to `rate` and decays to 0."""
-    return f'{{kind = "linear", peak = {rate}, warmup = 400}}'
+    return f'{{kind = "linear", peak = {rate}, warmup = {count_warmup(updates)}}}'
 
 
 def make_command(data: Path, run: Path, recipe: dict[str, str], updates: int, threads: int) -> list[str]:

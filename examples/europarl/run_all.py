@@ -45,12 +45,13 @@ def main() -> None:
     parser.add_argument("--marian", default="pymarian", help="the program pymarian, in an environment of its own")
     parser.add_argument("--minutes", type=float, default=120, help="CPU-minutes of each training")
     parser.add_argument("--trial-minutes", type=float, default=15, help="CPU-minutes for each learning rate")
+    parser.add_argument("--update-tokens", type=int, default=4096, help="tokens of each update, for all models")
     parser.add_argument("--jobs", type=int, default=1, help="models that are trained side by side")
     parser.add_argument("--nice", type=int, default=15, help="lower the priority of all commands by this much")
     options = parser.parse_args()
     os.nice(options.nice)
     os.environ["OMP_NUM_THREADS"] = "1"
-    comparison = Comparison(options.data.resolve(), options.runs.resolve(), options.marian)
+    comparison = Comparison(options.data.resolve(), options.runs.resolve(), options.marian, options.update_tokens)
     comparison.prepare()
 
     def train_peer(name: str, train: Train) -> float:
@@ -80,8 +81,9 @@ class StoppedError(Exception):
 class Comparison:
     """The folders and commands of the comparison; finished steps are skipped."""
 
-    def __init__(self, data: Path, runs: Path, marian: str) -> None:
+    def __init__(self, data: Path, runs: Path, marian: str, update_tokens: int) -> None:
         self.data, self.runs, self.marian = data, runs, marian
+        self._settings = {"train.update_tokens": str(update_tokens)}  # of all models
         self._children: set[subprocess.Popen[bytes]] = set()
         self._stop_requested = threading.Event()
         (runs / "hypotheses").mkdir(parents=True, exist_ok=True)
@@ -93,11 +95,11 @@ class Comparison:
         run = self.runs / "corpus"
         if not (run / "best").is_dir():
             shutil.rmtree(run, ignore_errors=True)
-            self._run("corpus", make_command(self.data, run, RECIPES["muon"], 1, 1))
+            self._run("corpus", make_command(self.data, run, RECIPES["muon"] | self._settings, 1, 1))
         if not (self.runs / "shards" / "train" / "corpus.json").is_file():
             arguments = [str(run / "run.toml"), str(self.runs / "shards"), "--tokenizer", str(run / "tokenizer")]
             self._run("corpus", [sys.executable, "-m", "regard", "prepare", *arguments, "--workers", "1"])
-        self._prepared = f"'{self.runs / 'shards'}'"
+        self._settings["data.prepared"] = f"'{self.runs / 'shards'}'"
 
     def choose_rate(self, name: str, train: Train, rates: tuple[float, ...], minutes: float) -> float:
         """Return the learning rate with the best chrF on validation after a short training."""
@@ -128,13 +130,21 @@ class Comparison:
 
     def _train_regard(self, name: str, recipe: str, rate: float, minutes: float) -> None:
         updates = 0 if self._is_finished(name) else self._plan_updates(recipe, rate, minutes)
-        self._train(
-            "run.py", name, ["--threads", "1", "--recipe", recipe, "--rate", str(rate), "--updates", str(updates)]
-        )
+        arguments = ["--threads", "1", "--recipe", recipe, "--rate", str(rate), "--updates", str(updates)]
+        for setting, value in self._settings.items():
+            arguments += ["--set", f"{setting}={value}"]
+        self._train("run.py", name, arguments)
 
     def _train_peer(self, script: str, name: str, rate: float, minutes: float, *options: str) -> None:
+        """Train a model of another toolkit, whose first training measures the speed of all."""
+        shared_speed, speed = self.runs / f"{Path(script).stem}-speed.json", self.runs / name / "speed.json"
+        if shared_speed.is_file() and not speed.is_file():
+            speed.parent.mkdir(exist_ok=True)
+            shutil.copyfile(shared_speed, speed)
         corpus = ["--run", str(self.runs / "corpus")]
         self._train(script, name, [*corpus, "--rate", str(rate), "--minutes", str(minutes), *options])
+        if speed.is_file():
+            shutil.copyfile(speed, shared_speed)
 
     def _is_finished(self, name: str) -> bool:
         return (self.runs / name / "RESULTS.json").is_file()
@@ -156,8 +166,8 @@ class Comparison:
             for updates in TRIAL_UPDATES:
                 run = self.runs / f"{recipe}-{updates}-updates"
                 shutil.rmtree(run, ignore_errors=True)  # of a trial that was stopped
-                changes = {"train.schedule": make_schedule(rate), "data.prepared": self._prepared}
-                used.append(self._run(run.name, make_command(self.data, run, RECIPES[recipe] | changes, updates, 1)))
+                settings = RECIPES[recipe] | self._settings | {"train.schedule": make_schedule(rate, updates)}
+                used.append(self._run(run.name, make_command(self.data, run, settings, updates, 1)))
                 shutil.rmtree(run)
             seconds = (used[1] - used[0]) / (TRIAL_UPDATES[1] - TRIAL_UPDATES[0])
             path.write_text(json.dumps(seconds) + "\n", encoding="utf-8")
