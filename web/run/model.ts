@@ -18,6 +18,7 @@ export interface Description {
   extra_tokens?: number;
   max_source_positions?: number | null;
   max_positions?: number | null;
+  starts_with_bos?: boolean;
   cache: { heads: number; key: number; value: number }[];
   labels: string[];
   parameters: number;
@@ -76,7 +77,8 @@ export class Model {
   ): Promise<void> {
     const { bos, eos } = this.description.specials;
     const decoder = this.target.stream();
-    let ids = [bos, ...this.target.encode(prompt)];
+    const encoded = this.target.encode(prompt);
+    let ids = this.description.starts_with_bos || !encoded.length ? [bos, ...encoded] : encoded;
     for (const id of ids) decoder.push(id);
     const limit = this.description.max_positions;
     if (limit && ids.length + maxTokens - 1 > limit) maxTokens = limit - ids.length + 1;

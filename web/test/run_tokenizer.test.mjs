@@ -17,6 +17,32 @@ async function loadModule(path) {
   return import("data:text/javascript;base64," + Buffer.from(outputFiles[0].contents).toString("base64"));
 }
 
+/** A prompt begins with bos where the model was trained so, and an empty prompt always does. */
+async function checkPrompts(item, text) {
+  const { Model } = await loadModule("run/model.ts");
+  const { bos, eos, unk, size } = item;
+  class Tensor {
+    constructor(type, data, dims) {
+      Object.assign(this, { data, dims });
+    }
+  }
+  const prompts = [];
+  const session = {
+    run: async ({ input_ids: ids }) => {
+      prompts.push(Array.from(ids.data, Number));
+      const logits = new Float32Array(ids.dims[1] * size).fill(-9);
+      for (let row = 0; row < ids.dims[1]; row++) logits[row * size + eos] = 9;
+      return { logits: new Tensor("float32", logits, [1, ids.dims[1], size]) };
+    },
+  };
+  const shared = { specials: { bos, eos, unk }, language_tags: {}, suppressed: [], cache: [] };
+  for (const starts_with_bos of [true, false]) {
+    const model = new Model({ Tensor }, { ...shared, starts_with_bos }, [session], [item.file, item.file]);
+    for (const prompt of [text, ""]) await model.generate(prompt, 1, { temperature: 0 }, () => true);
+  }
+  assert.deepEqual(prompts, [[bos, ...item.ids.at(-1)], [bos], item.ids.at(-1), [bos]]);
+}
+
 test("ids and texts equal Python's", async () => {
   const folder = mkdtempSync(join(tmpdir(), "regard-"));
   try {
@@ -36,6 +62,7 @@ test("ids and texts equal Python's", async () => {
       });
       item.odd_ids.forEach((ids, i) => assert.equal(tokenizer.decode(ids), item.odd_texts[i], `${item.kind}: ${ids}`));
     }
+    await checkPrompts(cases[0], lines.at(-1));
   } finally {
     rmSync(folder, { recursive: true });
   }

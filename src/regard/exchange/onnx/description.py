@@ -59,7 +59,7 @@ def _describe_limits(settings: settings_of.AnyModel) -> dict[str, Any]:
         case settings_of.EncoderOnly():
             return {"max_source_positions": settings.encoder.max_positions}
         case settings_of.DecoderOnly():
-            return {"max_positions": settings.decoder.max_positions}
+            return {"max_positions": settings.decoder.max_positions, "starts_with_bos": settings.starts_with_bos}
     raise RegardError(f"There is no description of the family '{settings.family}'.")
 
 
