@@ -103,10 +103,10 @@ export class Model {
     const ids = limit ? all.slice(0, limit - 2) : all;
     const row = [cls, ...ids, sep];
     const mask = makeIds(this.runtime, [row.map(() => 1)], 0);
-    const { logits } = await this.sessions[0].run({
-      input_ids: makeIds(this.runtime, [row], pad),
-      attention_mask: mask,
-    });
+    const feeds: Record<string, Tensor> = { input_ids: makeIds(this.runtime, [row], pad), attention_mask: mask };
+    const types = makeIds(this.runtime, [row.map(() => 0)], 0); // one text
+    if (this.sessions[0].inputNames.includes("token_type_ids")) feeds.token_type_ids = types;
+    const { logits } = await this.sessions[0].run(feeds);
     const scores = Array.from(logits.data as Float32Array);
     const total = logSumExp(Float32Array.from(scores));
     return { probabilities: scores.map((score) => Math.exp(score - total)), isTruncated: ids.length < all.length };

@@ -5,6 +5,7 @@ export interface Tensor {
   dims: readonly number[];
 }
 export interface Session {
+  readonly inputNames: readonly string[];
   run(feeds: Record<string, Tensor>): Promise<Record<string, Tensor>>;
 }
 export interface Runtime {

@@ -91,7 +91,10 @@ def make_graphs(model: AnyModel) -> list[Graph]:
     source_axes = ({0: batch, 1: source}, {0: batch, 1: source})
     source_names = ["input_ids", "attention_mask"]
     if isinstance(model, EncoderOnly):
-        return [Graph(MODEL, _Encoder(model), (source_ids, valid), source_names, ["logits"], source_axes)]
+        has_types = isinstance(model.source, TokenInput) and model.source.types is not None
+        inputs = (source_ids, valid, torch.zeros_like(source_ids)) if has_types else (source_ids, valid)
+        names = [*source_names, "token_type_ids"][: len(inputs)]
+        return [Graph(MODEL, _Encoder(model), inputs, names, ["logits"], (source_axes[0],) * len(inputs))]
     layers = len(model.decoder.layers)
     past_names = [f"past_key_values.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
     present_names = [name.replace("past_key_values", "present") for name in past_names]
@@ -142,8 +145,8 @@ class _Encoder(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.model(input_ids, attention_mask.bool())
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        return self.model(input_ids, attention_mask.bool(), types=token_type_ids)
 
 
 class _LanguageModel(nn.Module):

@@ -19,6 +19,7 @@ from regard.pipeline.search import Beam, SearchInput, make_generator
 
 Arrays = dict[str, NDArray[Any]]
 BATCH_SIZE = 25
+TYPES = "token_type_ids"
 
 
 class OnnxState:
@@ -59,8 +60,11 @@ class OnnxModel:
         ]
 
     def logits(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Return the outputs of an encoder, (B, T, ...) or (B, labels)."""
-        return self._run(0, _pad(rows, self.description["specials"]["pad"]))["logits"]
+        """Return the outputs of an encoder, (B, T, ...) or (B, labels), for single texts."""
+        inputs = _pad(rows, self.description["specials"]["pad"])
+        if any(graph_input.name == TYPES for graph_input in self._sessions[0].get_inputs()):
+            inputs[TYPES] = np.zeros_like(inputs["input_ids"])
+        return self._run(0, inputs)["logits"]
 
     def start(self, rows: int, sources: Sequence[Sequence[int]] | None = None) -> OnnxState:
         """Return a state without tokens; a translation model encodes its sources."""
