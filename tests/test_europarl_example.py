@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 EUROPARL = Path(__file__).parents[1] / "examples" / "europarl"
-UPDATES = ["--update-tokens", "512"]
+SIZES = ["--preset", "tiny", "--update-tokens", "512"]
 BEST = {"regard": 0.006, "hugging-face": 0.002, "marian": 0.0005}
 
 
@@ -57,7 +57,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
 
     monkeypatch.setattr(script.Comparison, "_run", run)
     arguments = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--nice", "0", "--jobs", "3"]
-    monkeypatch.setattr(sys, "argv", ["run_all.py", *arguments, "--minutes", "10", "--trial-minutes", "2", *UPDATES])
+    monkeypatch.setattr(sys, "argv", ["run_all.py", *arguments, "--minutes", "10", "--trial-minutes", "2", *SIZES])
     script.main()
     trained = {name: command for name, command in commands if not name.endswith("-updates")}
     assert sum(name == "corpus" for name, _ in commands) == 2
@@ -68,6 +68,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
     for name in ("regard", "regard-adam"):  # half a second per update, ten minutes
         assert f"data.prepared='{tmp_path / 'runs' / 'shards'}'" in trained[name]
         assert "train.update_tokens=512" in trained[name]
+        assert trained[name][trained[name].index("--preset") + 1] == "tiny"
         assert trained[name][trained[name].index("--updates") + 1] == "1200"
     count = len(commands)
     script.main()
@@ -75,7 +76,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
 
 
 def test_the_cpu_time_of_a_command_is_measured(script: Any, tmp_path: Path) -> None:
-    comparison = script.Comparison(tmp_path, tmp_path / "runs", "pymarian", 4096)
+    comparison = script.Comparison(tmp_path, tmp_path / "runs", "pymarian", "tiny", 4096)
     busy = "import time\nwhile time.process_time() < 0.3: pass"
     seconds = comparison._run("busy", [sys.executable, "-c", busy])
     assert 0.25 < seconds < 10

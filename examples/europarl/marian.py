@@ -37,7 +37,7 @@ from regard.store.weights import get_weights
 from regard.train.data import RunData, prepare_data
 
 SINUSOIDAL = {"kind": "sinusoidal", "layout": "halves"}
-TRIAL_UPDATES = (20, 60)  # their difference gives the CPU-seconds per update
+TRIAL_UPDATES = (50, 150)  # their difference gives the CPU-seconds per update
 MARIAN_EOS = 0
 FIRST_WORD = 2  # Marian's numbers of our tokens begin after </s> and <unk>
 STOPPED = 75  # exit code after a requested stop, as of `regard train`

@@ -26,6 +26,7 @@ from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished
 
 BEAM = 5
+PRESET = "small"
 TRIAL_PAIRS = 500
 UPDATES = 8_600
 MAX_WARMUP = 400
@@ -58,6 +59,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of {train,valid,test}.{en,de}.gz")
     parser.add_argument("--out", type=Path, default=Path("europarl"), help="folder of the run and its results")
     parser.add_argument("--recipe", choices=RECIPES, default="muon", help="settings")
+    parser.add_argument("--preset", default=PRESET, help="size of the model")
     parser.add_argument("--rate", type=float, default=0.003, help="peak of the learning rate")
     parser.add_argument("--updates", type=int, default=UPDATES, help="number of updates")
     parser.add_argument("--threads", type=int, default=2, help="number of CPU threads")
@@ -69,7 +71,7 @@ def main() -> None:
     if not options.score and not is_finished(run):
         recipe = RECIPES[options.recipe] | {"train.schedule": make_schedule(options.rate, options.updates)}
         arguments = [
-            *make_command(options.data, run, recipe, options.updates, options.threads),
+            *make_command(options.data, run, recipe, options.updates, options.threads, options.preset),
             *_make_set_options(options.set),
         ]
         training = subprocess.Popen(arguments)  # noqa: S603 - our own command
@@ -94,7 +96,9 @@ def make_schedule(rate: float, updates: int) -> str:
     return f'{{kind = "linear", peak = {rate}, warmup = {count_warmup(updates)}}}'
 
 
-def make_command(data: Path, run: Path, recipe: dict[str, str], updates: int, threads: int) -> list[str]:
+def make_command(
+    data: Path, run: Path, recipe: dict[str, str], updates: int, threads: int, preset: str = PRESET
+) -> list[str]:
     """Return the command line of `regard train`: a new run, or --resume for an existing one."""
     start = [sys.executable, "-m", "regard", "train"]
     if run.exists():
@@ -102,7 +106,7 @@ def make_command(data: Path, run: Path, recipe: dict[str, str], updates: int, th
     options: list[str] = []
     for prefix, split in (("--", "train"), ("--validation-", "valid")):
         options += [f"{prefix}source", str(data / f"{split}.en.gz"), f"{prefix}target", str(data / f"{split}.de.gz")]
-    options += ["--languages", "en", "de", "--preset", "small", "--updates", str(updates)]
+    options += ["--languages", "en", "de", "--preset", preset, "--updates", str(updates)]
     settings = [f"{name}={value}" for name, value in recipe.items()] + [f"device.threads={threads}"]
     return [*start, *options, *_make_set_options(settings), "--out", str(run)]
 

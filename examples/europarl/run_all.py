@@ -27,7 +27,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from run import RECIPES, make_command, make_schedule  # type: ignore[import-not-found]
+from run import PRESET, RECIPES, make_command, make_schedule  # type: ignore[import-not-found]
 
 HERE = Path(__file__).parent.resolve()
 RATES = (0.0005, 0.001, 0.002)
@@ -45,13 +45,16 @@ def main() -> None:
     parser.add_argument("--marian", default="pymarian", help="the program pymarian, in an environment of its own")
     parser.add_argument("--minutes", type=float, default=120, help="CPU-minutes of each training")
     parser.add_argument("--trial-minutes", type=float, default=15, help="CPU-minutes for each learning rate")
+    parser.add_argument("--preset", default=PRESET, help="size of all models")
     parser.add_argument("--update-tokens", type=int, default=4096, help="tokens of each update, for all models")
     parser.add_argument("--jobs", type=int, default=1, help="models that are trained side by side")
     parser.add_argument("--nice", type=int, default=15, help="lower the priority of all commands by this much")
     options = parser.parse_args()
     os.nice(options.nice)
     os.environ["OMP_NUM_THREADS"] = "1"
-    comparison = Comparison(options.data.resolve(), options.runs.resolve(), options.marian, options.update_tokens)
+    comparison = Comparison(
+        options.data.resolve(), options.runs.resolve(), options.marian, options.preset, options.update_tokens
+    )
     comparison.prepare()
 
     def train_peer(name: str, train: Train) -> float:
@@ -81,9 +84,10 @@ class StoppedError(Exception):
 class Comparison:
     """The folders and commands of the comparison; finished steps are skipped."""
 
-    def __init__(self, data: Path, runs: Path, marian: str, update_tokens: int) -> None:
-        self.data, self.runs, self.marian = data, runs, marian
-        self._settings = {"train.update_tokens": str(update_tokens)}  # of all models
+    def __init__(self, data: Path, runs: Path, marian: str, preset: str, update_tokens: int) -> None:
+        self.data, self.runs, self.marian, self.preset = data, runs, marian, preset
+        # Validation costs CPU time that no training is charged for: a hundred translations are enough to follow it.
+        self._settings = {"train.update_tokens": str(update_tokens), "validation.sentences": "100"}
         self._children: set[subprocess.Popen[bytes]] = set()
         self._stop_requested = threading.Event()
         (runs / "hypotheses").mkdir(parents=True, exist_ok=True)
@@ -95,7 +99,7 @@ class Comparison:
         run = self.runs / "corpus"
         if not (run / "best").is_dir():
             shutil.rmtree(run, ignore_errors=True)
-            self._run("corpus", make_command(self.data, run, RECIPES["muon"] | self._settings, 1, 1))
+            self._run("corpus", make_command(self.data, run, RECIPES["muon"] | self._settings, 1, 1, self.preset))
         if not (self.runs / "shards" / "train" / "corpus.json").is_file():
             arguments = [str(run / "run.toml"), str(self.runs / "shards"), "--tokenizer", str(run / "tokenizer")]
             self._run("corpus", [sys.executable, "-m", "regard", "prepare", *arguments, "--workers", "1"])
@@ -131,6 +135,7 @@ class Comparison:
     def _train_regard(self, name: str, recipe: str, rate: float, minutes: float) -> None:
         updates = 0 if self._is_finished(name) else self._plan_updates(recipe, rate, minutes)
         arguments = ["--threads", "1", "--recipe", recipe, "--rate", str(rate), "--updates", str(updates)]
+        arguments += ["--preset", self.preset]
         for setting, value in self._settings.items():
             arguments += ["--set", f"{setting}={value}"]
         self._train("run.py", name, arguments)
@@ -167,7 +172,7 @@ class Comparison:
                 run = self.runs / f"{recipe}-{updates}-updates"
                 shutil.rmtree(run, ignore_errors=True)  # of a trial that was stopped
                 settings = RECIPES[recipe] | self._settings | {"train.schedule": make_schedule(rate, updates)}
-                used.append(self._run(run.name, make_command(self.data, run, settings, updates, 1)))
+                used.append(self._run(run.name, make_command(self.data, run, settings, updates, 1, self.preset)))
                 shutil.rmtree(run)
             seconds = (used[1] - used[0]) / (TRIAL_UPDATES[1] - TRIAL_UPDATES[0])
             path.write_text(json.dumps(seconds) + "\n", encoding="utf-8")
