@@ -4,6 +4,9 @@
 """
 
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -46,6 +49,9 @@ def run_all(folder: str) -> dict[str, Any]:
                 train(make_rewinding_run(place), place / "rewound")
             train(make_tuned_run(place), place / "tuned", pause_at=2)
             train(None, place / "tuned")
+            with terminate_while_waiting(rank):
+                results["stopped"] = train(make_tuned_run(place), place / "stopped").reason
+            results["resumed"] = train(None, place / "stopped").reason
         elif rank == 2:
             tasks = sorted({task for _, task in CASES})
             results["training"] = train_cases(
@@ -93,6 +99,20 @@ def make_tuned_run(place: Path) -> Run:
 def find_corpus(place: Path) -> dict[str, str]:
     """Return the files of a corpus with more than 26 batches, which `conftest.py` has written."""
     return {name: str(place / "corpus" / name) for name in ("all.en", "all.de", "book.txt")}
+
+
+@contextmanager
+def terminate_while_waiting(rank: int) -> Iterator[None]:
+    """Send SIGTERM to rank 1 alone, while it waits for the settings of rank 0."""
+    wait = ProcessGroup.decide_patiently
+
+    def end(group: ProcessGroup, value: Any, meanwhile: Any = None) -> Any:
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return wait(group, value, meanwhile)
+
+    with mock.patch.object(ProcessGroup, "decide_patiently", end):
+        yield
 
 
 def make_spike() -> Any:

@@ -30,6 +30,7 @@ from regard.store.weights import get_weights, load_into, save_tensors
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
 from regard.train.distributed import ProcessGroup
+from regard.train.events import Finished
 from regard.train.fit import fit, follow, resume
 from regard.train.parallel import Layout
 from tests.faults.frozen import make_smallest_run
@@ -219,12 +220,13 @@ def raise_full_disk(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def train(run: Run | None, folder: Path, pause_at: int | None = None, changes: Mapping[str, Any] | None = None) -> None:
+def train(
+    run: Run | None, folder: Path, pause_at: int | None = None, changes: Mapping[str, Any] | None = None
+) -> Finished:
     """Start a run on the ranks of the current group, or resume it if there are no settings."""
     group = ProcessGroup()
     if not group.is_main:
-        follow(folder, group)
-    elif run is None:
-        resume(folder, pause_at=pause_at, changes=changes, processes=group)
-    else:
-        fit(run, folder, pause_at=pause_at, processes=group)
+        return follow(folder, group)
+    if run is None:
+        return resume(folder, pause_at=pause_at, changes=changes, processes=group)
+    return fit(run, folder, pause_at=pause_at, processes=group)

@@ -63,6 +63,14 @@ def test_adapters_are_trained_on_several_ranks_as_on_one(rank_folder: Path) -> N
     assert losses[0] == pytest.approx(losses[1], abs=LIMITS["float32"])
 
 
+def test_a_signal_to_one_rank_stops_all(rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
+    """The machine of a rank may end alone; the run is saved, and continues to the same weights."""
+    assert [result["stopped"] for result in rank_results[:2]] == ["stop requested"] * 2
+    assert [result["resumed"] for result in rank_results[:2]] == ["finished"] * 2
+    ours, undisturbed = (read_adapter(rank_folder / name).tensors for name in ("stopped", "tuned"))
+    assert max(float((ours[name] - undisturbed[name]).abs().max()) for name in ours) <= LIMITS["float32"]
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_key_biases_have_an_effect_only_with_rotary_positions(task: str) -> None:
     """Elsewhere they add one number to all scores of a query, which softmax ignores: comparisons leave them out."""

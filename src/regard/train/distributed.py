@@ -218,6 +218,12 @@ class ProcessGroup(SingleProcess):
         dist.all_reduce(total)
         return [value / self.layout.tensor for value in total.tolist()]
 
+    def max(self, value: int) -> int:
+        """Return the largest of the values of all ranks."""
+        largest = torch.tensor(value)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return int(largest)
+
     def clip_gradients(self, parameters: Sequence[nn.Parameter], max_norm: float) -> float:
         """Scale the gradients down to a maximum norm; return the norm over all shards before.
 

@@ -154,24 +154,25 @@ def follow(folder: Path, processes: SingleProcess) -> Finished:
     Raises:
         RegardError: If rank 0 failed before the first update.
     """
-    start = processes.decide_patiently(None)
-    if "tuning" in start:  # rank 0 must time its settings beside ranks that compute, as in training
-        run = RUN_FILES.parse(start["tuning"], where=RUN)
+    with handle_signals() as stop_request:  # also while rank 0 prepares: its answer says that the run stops
+        start = processes.decide_patiently(None)
+        if "tuning" in start:  # rank 0 must time its settings beside ranks that compute, as in training
+            run = RUN_FILES.parse(start["tuning"], where=RUN)
+            with cpu_fast_path.only_if(run.device.cpu_fast_path):
+                load = make_load(run, prepare_data(run, RunFolder(folder), _ignore))
+                start = processes.decide_patiently(None, meanwhile=load)
+        if "error" in start:
+            raise RetryError(f"Rank 0 failed: {start['error']}", fix="See its output.")
+        if "reason" in start:
+            return Finished(0, start["reason"], folder, {})
+        run, run_folder = RUN_FILES.parse(start["run"], where=RUN), RunFolder(folder)
+        if run.device.threads is not None:
+            torch.set_num_threads(run.device.threads)
         with cpu_fast_path.only_if(run.device.cpu_fast_path):
-            load = make_load(run, prepare_data(run, RunFolder(folder), _ignore))
-            start = processes.decide_patiently(None, meanwhile=load)
-    if "error" in start:
-        raise RetryError(f"Rank 0 failed: {start['error']}", fix="See its output.")
-    if "reason" in start:
-        return Finished(0, start["reason"], folder, {})
-    run, run_folder = RUN_FILES.parse(start["run"], where=RUN), RunFolder(folder)
-    if run.device.threads is not None:
-        torch.set_num_threads(run.device.threads)
-    with handle_signals(), cpu_fast_path.only_if(run.device.cpu_fast_path):
-        processes.arrange(run)
-        run_data = prepare_data(run, run_folder, _ignore)  # rank 0 has written all of it
-        trainer = Trainer(run, run_folder, run_data, _ignore, processes=processes, parts=start["parts"])
-        return trainer.train()
+            processes.arrange(run)
+            run_data = prepare_data(run, run_folder, _ignore)  # rank 0 has written all of it
+            trainer = Trainer(run, run_folder, run_data, _ignore, processes=processes, parts=start["parts"])
+            return trainer.train(should_stop=lambda: bool(stop_request))
 
 
 @contextmanager

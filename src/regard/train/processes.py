@@ -74,6 +74,10 @@ class SingleProcess:
         """Return the sums over all data ranks, in float64."""
         return list(values)
 
+    def max(self, value: int) -> int:
+        """Return the largest of the values of all ranks."""
+        return value
+
     def clip_gradients(self, parameters: Sequence[nn.Parameter], max_norm: float) -> float:
         """Scale the gradients down to a maximum norm (0: leave them); return their norm over all processes before."""
         if max_norm:

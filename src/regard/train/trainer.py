@@ -54,6 +54,14 @@ from regard.train.validate import Scores, Validator, is_better
 TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
 
 
+STOP_ORDER: tuple[StopReason | None, ...] = (
+    None,
+    "stop requested",
+    "no improvement",
+    "finished",
+)  # the last one counts
+
+
 class Trainer:
     """Trains a model in one process, or as one of several.
 
@@ -158,7 +166,7 @@ class Trainer:
         self._start()
         progress = self.progress
         for update in self.loader.updates(progress.position):
-            reason: StopReason | None = self.processes.decide(self._find_stop_reason(should_stop, pause_at))
+            reason = self._agree_on_stop(self._find_stop_reason(should_stop, pause_at))
             if reason == "stop requested":
                 return self._pause(reason)
             if reason is not None:
@@ -178,13 +186,22 @@ class Trainer:
         raise AssertionError("the data never ends")  # pragma: no cover
 
     def _find_stop_reason(self, should_stop: Callable[[], bool], pause_at: int | None) -> StopReason | None:
-        """Return why the run ends here, if it does; rank 0's answer counts."""
+        """Return why the run ends here, if it does."""
         progress, updates = self.progress, self.plan.updates
         if progress.update >= updates or self._is_patience_over() or progress.finished:
             return "finished" if progress.update >= updates else "no improvement"
         if should_stop() or (pause_at is not None and progress.update >= pause_at):
             return "stop requested"
         return None
+
+    def _agree_on_stop(self, reason: StopReason | None) -> StopReason | None:
+        """Return the reason of rank 0, or a stop that another rank was asked for: its machine may end alone."""
+        if not self.processes.is_main and reason != "stop requested":
+            reason = None
+        agreed = STOP_ORDER[self.processes.max(STOP_ORDER.index(reason))]
+        if agreed == "stop requested" and reason is None and self.processes.is_main:
+            self.emit(Message("Another rank was asked to stop: the run is saved and stops here."))
+        return agreed
 
     @property
     def has_new_settings(self) -> bool:
@@ -497,7 +514,8 @@ class Trainer:
             self.loader.order.resume(self.progress.position)
         self._adapt_progress(checkpoint.state["run"]["train"])
         self.spike_detector = SpikeDetector(self.run.train.spikes, self.progress.losses, self.progress.spikes)
-        self.updater.scaler.load_state_dict(self.progress.scaler)
+        if self.progress.update or self.progress.scaler:  # the checkpoint before the first update has no scale yet
+            self.updater.scaler.load_state_dict(self.progress.scaler)
 
     def _adapt_progress(self, previous: dict[str, Any]) -> None:
         """Adapt restored progress to changed settings: the best score of another metric, no history of another loss."""
