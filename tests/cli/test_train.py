@@ -581,3 +581,15 @@ def test_a_second_attempt_resumes_a_run_that_has_begun(tmp_path: Path) -> None:
     assert options.for_next_attempt() == options, "nothing has begun"
     (tmp_path / "run.toml").touch()
     assert options.for_next_attempt() == TrainCommandOptions(resume=tmp_path, pause_at=5)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_the_variables_of_another_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may set them for one process; of several ranks, none can plan or launch others."""
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert "Updates: 3" in run_train(*PAIR_OPTIONS, "--dry-run", "--updates", "3", *TINY_OPTIONS).output
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for option in (["--dry-run"], ["--ranks", "2"]):
+        done = run_train(*PAIR_OPTIONS, *option, *TINY_OPTIONS, code=2)
+        assert "RANK and WORLD_SIZE say that a launcher started this process as one of 2 ranks." in done.errors

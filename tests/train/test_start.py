@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import torch
 
 import regard
 from regard.base.errors import RegardError
 from regard.base.formatting import CompactRepr
 from regard.config import codec
-from regard.train.events import Event, Finished, Planned, Spiked, Stage, Started, Updated, Validated
+from regard.train.events import Event, Finished, Message, Planned, Spiked, Stage, Started, Updated, Validated
+from regard.train.fit import _set_threads
 from regard.train.options import TrainOptions, UsageError
+from regard.train.processes import SingleProcess
 from regard.train.start import train
+from tests.train.runs import make_small_run
 
 TINY = {
     "device.threads": 1,
@@ -145,3 +149,31 @@ def test_a_number_of_updates_replaces_the_minutes_of_a_run_file() -> None:
     unchanged = TrainOptions(run=Path("timed.toml"), out=Path("second")).read_run()
     assert unchanged is not None
     assert (unchanged.train.minutes, unchanged.train.max_updates) == (5.0, 9)
+
+
+def test_changes_of_a_resumed_run_reach_the_settings_of_the_process(tmp_path: Path) -> None:
+    """The allocator and the device are needed before the run is loaded."""
+    files = {name: name for name in ("all.en", "all.de", "book.txt")}
+    codec.RUN_FILES.save(make_small_run("translate", files), tmp_path / "run.toml")
+    assert TrainOptions(resume=tmp_path).wants_tuned_allocator
+    changed = TrainOptions(resume=tmp_path, settings=["device.allocator=plain", "device.name=cuda"])
+    assert not changed.wants_tuned_allocator
+    assert changed.device_name == "cuda"
+
+
+def test_a_rank_uses_its_share_of_the_cores() -> None:
+    files = {name: name for name in ("all.en", "all.de", "book.txt")}
+    run, threads = make_small_run("translate", files, {"device.threads": 4}), torch.get_num_threads()
+    messages: list[Event] = []
+    try:
+        for world_size, expected in ((2, 2), (1, 4)):
+            torch.set_num_threads(2)  # as the launcher of two ranks does on four cores
+            processes = SingleProcess()
+            processes.world_size = world_size
+            _set_threads(run, processes, messages.append)
+            assert torch.get_num_threads() == expected
+    finally:
+        torch.set_num_threads(threads)
+    assert [message.text for message in messages if isinstance(message, Message)] == [
+        "device.threads is 4, but the share of a rank is 2: each rank uses 2."
+    ]

@@ -70,6 +70,10 @@ def run_training(options: TrainCommandOptions) -> None:
     started = time.perf_counter() - time.process_time()  # the process has worked for this long on its imports
     worker = Worker.from_environment()
     if worker is not None:  # a launcher has started this process as one of several ranks
+        if worker.folder is None and (options.dry_run or options.is_distributed):
+            what = f"RANK and WORLD_SIZE say that a launcher started this process as one of {worker.world_size} ranks."
+            _print_line(f"{what} Leave out --dry-run, --ranks and --hosts, or unset the variables.", style="red")
+            raise typer.Exit(2)
         raise typer.Exit(worker.run(lambda: _train_rank(options, worker, started)))
     try:
         options = options.place_files()

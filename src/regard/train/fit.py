@@ -166,8 +166,7 @@ def follow(folder: Path, processes: SingleProcess) -> Finished:
         if "reason" in start:
             return Finished(0, start["reason"], folder, {})
         run, run_folder = RUN_FILES.parse(start["run"], where=RUN), RunFolder(folder)
-        if run.device.threads is not None:
-            torch.set_num_threads(run.device.threads)
+        _set_threads(run, processes, _ignore)
         with cpu_fast_path.only_if(run.device.cpu_fast_path):
             processes.arrange(run)
             run_data = prepare_data(run, run_folder, _ignore)  # rank 0 has written all of it
@@ -227,8 +226,7 @@ def _run(
 
     run = resolve_device(run)
     processes.check(run)
-    if run.device.threads is not None:
-        torch.set_num_threads(run.device.threads)
+    _set_threads(run, processes, emit)
     try:
         if run.tuning is not None and not folder.checkpoints.is_dir():
             run = check_parent(run)
@@ -265,6 +263,16 @@ def _run(
         write_atomic(folder.accepted, json.dumps({"settings": _hash_settings(run)}).encode() + b"\n")
     RUN_FILES.save(run, folder.run)  # only now: the trainer can train with these settings
     return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
+
+
+def _set_threads(run: Run, processes: SingleProcess, emit: Listener) -> None:
+    """Use the threads of the settings; a rank uses at most its share of the cores, which its launcher has set."""
+    threads, share = run.device.threads, torch.get_num_threads()
+    if threads is not None and threads > share and processes.world_size > 1:
+        emit(Message(f"device.threads is {threads}, but the share of a rank is {share}: each rank uses {share}."))
+        threads = share
+    if threads is not None:
+        torch.set_num_threads(threads)
 
 
 def _ignore(event: Event) -> None:

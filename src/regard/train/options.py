@@ -325,16 +325,22 @@ class TrainOptions:
             fix = f"To train on this file as a corpus: {data}, or {text} for a language model."
             raise RegardError("This is not a run file: it is not TOML.", where=str(path), fix=fix) from None
 
+    def _read_changed_run(self) -> Run | None:
+        """Read the run file with the changes of the command, also that of a run to resume."""
+        if self.resume is not None:
+            return codec.RUN_FILES.load(self.resume / RUN_FILE, self.changes)
+        return self.read_run()
+
     @property
     def device_name(self) -> str:
-        """The device of a new run, "auto" if none was requested."""
-        run = self.read_run()
+        """The device of the run, "auto" if none was requested."""
+        run = self._read_changed_run()
         return run.device.name if run is not None else str(self.changes.get("device.name", "auto"))
 
     @property
     def wants_tuned_allocator(self) -> bool:
         """Whether the settings of the run allow the malloc tunables of the command."""
-        run = self.read_run()
+        run = self._read_changed_run()
         if run is not None:
             return run.device.allocator == "tuned" and run.device.cpu_fast_path
         changes = self.changes

@@ -36,8 +36,13 @@ class Worker:
 
     @classmethod
     def from_environment(cls) -> Self | None:
-        """Return the place of this process; None if it is not one of several ranks."""
+        """Return the place of this process; None if it is not one of several ranks.
+
+        A container may set RANK and WORLD_SIZE for a single process: without our launcher that is an ordinary command.
+        """
         if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+            return None
+        if os.environ["WORLD_SIZE"] == "1" and FOLDER_VARIABLE not in os.environ:
             return None
         attempt = os.environ.get(ATTEMPT_VARIABLE) or os.environ.get("TORCHELASTIC_RESTART_COUNT") or "0"
         folder = os.environ.get(FOLDER_VARIABLE)
