@@ -46,20 +46,27 @@ def test_batches_of_an_update_are_shared() -> None:
 
 
 def test_layouts_have_their_settings_and_refusals_their_reason() -> None:
-    run = make_run()
+    run = make_run(train__update_tokens=16 * 512)
     candidates = {candidate.name: candidate for candidate in list_candidates(run, 16, 8)}
     assert candidates["hsdp=8"].layout == Layout(replicas=2, shards=8)
     assert candidates["fsdp+tensor=2"].layout == Layout(shards=8, tensor=2)
     assert candidates["fsdp+tensor=8"].layout is None
     assert "4 query heads" in candidates["fsdp+tensor=8"].refusal
-    chosen = make_run(parallel__mode="fsdp", parallel__replicas=2)
+    chosen = make_run(train__update_tokens=16 * 512, parallel__mode="fsdp", parallel__replicas=2)
     assert [(each.name, each.layout) for each in list_candidates(chosen, 16, 8)] == [("hsdp=8", Layout(2, 8))]
     with pytest.raises(RegardError, match="no parallelism"):
         make_candidate(run, "magic", 16, 8)
+    with pytest.raises(RegardError, match="16 ranks do not divide into replicas of 3 shards"):
+        make_candidate(run, "hsdp=3", 16, 8)
+    few = make_candidate(make_run(train__update_tokens=8 * 512), "ddp", 16, 8)
+    assert few.layout is None
+    assert "An update has 8 batches" in few.refusal
+    tensor = make_run(train__update_tokens=run.train.update_tokens, parallel__tensor=2)
+    assert [each.name for each in list_candidates(tensor, 16, 8)] == ["fsdp+tensor=2"]
 
 
 def test_plan_chooses_what_fits_and_says_why() -> None:
-    run = make_run(train__precision="bfloat16")
+    run = make_run(train__precision="bfloat16", train__update_tokens=16 * 512)
     device = DEVICES["h100"]
     candidates = [make_candidate(run, name, 16, 8) for name in ("ddp", "fsdp")]
     plan = make_plan(run, candidates, length=64, memory=device.memory, device=device)
@@ -70,7 +77,6 @@ def test_plan_chooses_what_fits_and_says_why() -> None:
     assert plan.choice.hours[0] < plan.choice.hours[1]
     assert plan.choice.cost[1] == pytest.approx(plan.choice.hours[1] * 16 * 5.0)
     assert any("is the cheapest that fits" in reason for reason in plan.reasons)
-    assert any("15 ranks would wait" in reason for reason in plan.reasons)  # one batch for 16 ranks
     smallest = min(forecast.peak for forecast in plan.forecasts)
     nothing = make_plan(run, candidates, length=64, memory=smallest // 4, device=device)
     assert nothing.choice is None

@@ -78,6 +78,8 @@ def plan(
     from regard.plan.outcome import write_plan
     from regard.plan.probe import probe as measure
 
+    if mfu is not None and device is None:
+        raise RegardError("--mfu needs --device: this machine is measured.", fix="Add --device, or leave out --mfu.")
     run = _load_run(run_file, settings)
     spec = None if device is None else find_device(device)
     length = length or _default_length(run)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.plan.devices import DeviceSpec
@@ -140,12 +139,6 @@ def _explain(run: Run, forecasts: Sequence[Forecast], choice: Forecast | None) -
                 yield _explain_other(forecast, choice)
     if any(forecast.is_here and forecast.peak == forecast.start_bytes for forecast in forecasts):
         yield "The peak is that of the start, which holds the weights of the parent and of the new model."
-    idle, ranks = min(forecast.idle_ranks for forecast in forecasts), forecasts[0].layout.world_size
-    if idle:
-        yield (
-            f"An update has {pluralize(run.accumulate, 'batch', 'batches')} for {pluralize(ranks, 'rank')}: "
-            f"{pluralize(idle, 'rank')} would wait. Raise train.update_tokens or use fewer ranks."
-        )
 
 
 def _explain_other(forecast: Forecast, choice: Forecast) -> str:

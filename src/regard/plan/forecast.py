@@ -47,7 +47,6 @@ class Forecast:
     wire_bytes: int  # that one rank sends per update
     collectives: Counter[str]  # calls per update, by kind
     batches: int  # that a rank computes per update
-    idle_ranks: int  # that have no batch in an update
     flops: float  # of all ranks per update
     updates: int
     transfer: float  # seconds per update that a rank sends, if nothing else limits the links; 0 on this machine
@@ -141,7 +140,6 @@ def make_forecast(
         wire_bytes=round(wire),
         collectives=calls,
         batches=batches,
-        idle_ranks=max(0, layout.data_world_size - run.accumulate) * layout.tensor,
         flops=flops,
         updates=run.train.updates,
         transfer=transfer,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
-from regard.train.parallel import Layout, choose_layout
+from regard.train.parallel import Layout, check_batches, choose_layout
 
 TENSOR_SIZES = (2, 4, 8)  # tensor-parallel group sizes that are compared
 NO_TENSOR: dict[str, str | int] = {"parallel.mode": "fsdp", "parallel.replicas": 1, "parallel.tensor": 1}
@@ -29,8 +29,9 @@ def list_candidates(run: Run, ranks: int, ranks_per_host: int) -> list[Candidate
     """
     if ranks == 1:
         return [Candidate("one process", {}, Layout())]
-    if run.parallel.mode != "auto":
+    if run.parallel.mode != "auto" or run.parallel.tensor > 1 or run.parallel.replicas > 1:
         layout = choose_layout(run, ranks, ranks_per_host)
+        check_batches(run, layout)
         return [Candidate(_name(layout), {}, layout)]
     names = ["ddp", "fsdp"]
     if ranks > ranks_per_host and ranks % ranks_per_host == 0:
@@ -45,7 +46,7 @@ def make_candidate(run: Run, name: str, ranks: int, ranks_per_host: int) -> Cand
     """Make a candidate from its name: ddp, fsdp, hsdp=N (N shards per replica), tensor=N, joined by "+".
 
     Raises:
-        RegardError: If the name cannot be read.
+        RegardError: If the name cannot be read, or the ranks do not divide into its shards.
     """
     settings = {**NO_TENSOR}
     for part in name.split("+"):
@@ -53,7 +54,11 @@ def make_candidate(run: Run, name: str, ranks: int, ranks_per_host: int) -> Cand
         if word in ("ddp", "fsdp") and not number:
             settings["parallel.mode"] = word
         elif word == "hsdp" and (not number or (number.isdigit() and int(number))):
-            settings["parallel.replicas"] = max(1, ranks // int(number or ranks_per_host))
+            shards = int(number or ranks_per_host)
+            if ranks % shards:
+                fix = f"Choose a number of shards that divides {ranks}."
+                raise RegardError(f"{ranks} ranks do not divide into replicas of {shards} shards.", fix=fix)
+            settings["parallel.replicas"] = ranks // shards
         elif word == "tensor" and number.isdigit():
             settings["parallel.tensor"] = int(number)
         else:
@@ -61,6 +66,7 @@ def make_candidate(run: Run, name: str, ranks: int, ranks_per_host: int) -> Cand
             raise RegardError(f"'{part}' is no parallelism.", where="--parallel", fix=fix)
     try:
         layout = choose_layout(RUN_FILES.change(run, settings), ranks, ranks_per_host)
+        check_batches(run, layout)
     except RegardError as error:
         return Candidate(name, settings, None, error.what)
     return Candidate(name, settings, layout)

@@ -36,7 +36,6 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.base.errors import RegardError, RetryError
-from regard.base.formatting import pluralize
 from regard.config.model import AnyModel as ModelSettings
 from regard.config.run import Run
 from regard.models.build import AnyModel, build
@@ -45,7 +44,7 @@ from regard.nn.attention import Attention
 from regard.nn.feedforward import FeedForward
 from regard.nn.stack import Stack
 from regard.train.objective import Objective
-from regard.train.parallel import Layout, choose_layout, fits_whole
+from regard.train.parallel import Layout, check_batches, choose_layout, fits_whole
 from regard.train.processes import Json, SingleProcess
 
 TIMEOUT = 600.0  # seconds; the default of REGARD_TIMEOUT
@@ -125,13 +124,7 @@ class ProcessGroup(SingleProcess):
     def check(self, run: Run) -> None:
         """Choose the layout of a run on this rank; raise an error if these ranks cannot train it."""
         self.layout = choose_layout(run, self.world_size, self.ranks_per_host)
-        ranks = self.layout.data_world_size
-        if ranks > run.accumulate:
-            what = f"An update has {pluralize(run.accumulate, 'batch', 'batches')} (train.update_tokens / "
-            what += f"data.batch_tokens), too few for {ranks} ranks that read different ones."
-            size = run.train.update_tokens // ranks
-            fix = f"Start at most {run.accumulate}, make the batches smaller (--set data.batch_tokens={size}), or "
-            raise RegardError(what, fix=f"{fix}increase train.update_tokens.")
+        check_batches(run, self.layout)
 
     def arrange(self, run: Run) -> None:
         """Use the layout that rank 0 chooses: other machines may have other memory. Make its device mesh."""

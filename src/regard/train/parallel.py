@@ -15,6 +15,7 @@ import torch
 
 from regard.base import limits
 from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
 from regard.config.run import Run
 from regard.store.size_check import count_parameters
 
@@ -93,6 +94,17 @@ def choose_layout(run: Run, world_size: int, ranks_per_host: int | None = None) 
     if layout.tensor > 1:
         _raise_first(_find_tensor_faults(run, layout.tensor))
     return layout
+
+
+def check_batches(run: Run, layout: Layout) -> None:
+    """Raise an error if an update has fewer batches than there are ranks that read different ones."""
+    ranks = layout.data_world_size
+    if ranks > run.accumulate:
+        what = f"An update has {pluralize(run.accumulate, 'batch', 'batches')} (train.update_tokens / "
+        what += f"data.batch_tokens), too few for {ranks} ranks that read different ones."
+        size = run.train.update_tokens // ranks
+        fix = f"Start at most {run.accumulate}, make the batches smaller (--set data.batch_tokens={size}), or "
+        raise RegardError(what, fix=f"{fix}increase train.update_tokens.")
 
 
 def fits_whole(run: Run, ranks_per_host: int) -> bool:
