@@ -119,7 +119,8 @@ export class Model {
   private encodeSource(text: string, language?: string): number[] {
     const { languages, language_tags: tags, max_source_positions: limit } = this.description;
     const names = Object.keys(tags);
-    const chosen = language ?? (names.length && languages.length === 2 ? languages[1] : undefined);
+    const only = names.length === 1 ? names[0] : languages.length === 2 ? languages[1] : undefined;
+    const chosen = language ?? only;
     if (names.length && (chosen === undefined || !(chosen in tags))) throw new Error("Choose a target language.");
     const ids = [...(names.length ? [tags[chosen!]] : []), ...this.source.encode(text), this.description.source_eos];
     if (limit && ids.length > limit)

@@ -7,7 +7,13 @@ import type { Description } from "./model.ts";
 import type { Answer, Request } from "./worker.ts";
 
 const worker = new Worker(new URL("worker.js", document.baseURI), { type: "module" });
-const waiting = new Map<number, { part(text: string): void; done(value: any, seconds: number): void }>();
+interface Waiting {
+  part(text: string): void;
+  done(value: any, seconds: number): void;
+  fail(error: Error): void;
+}
+
+const waiting = new Map<number, Waiting>();
 let lastId = 0;
 const status = h("p", { class: "status", role: "status" }, "Loading …");
 const bar = h("progress", { max: "1", "aria-label": "Loading the model" });
@@ -29,8 +35,8 @@ function send(request: Request): void {
 
 function ask(request: Record<string, unknown>, part: (text: string) => void = () => {}): Promise<[any, number]> {
   const id = ++lastId;
-  return new Promise((resolve) => {
-    waiting.set(id, { part, done: (value, seconds) => resolve([value, seconds]) });
+  return new Promise((resolve, reject) => {
+    waiting.set(id, { part, done: (value, seconds) => resolve([value, seconds]), fail: reject });
     send({ ...request, id } as Request);
   });
 }
@@ -48,11 +54,17 @@ function receive(answer: Answer): void {
       return waiting.get(answer.id)?.part(answer.text);
     case "result":
       waiting.get(answer.id)?.done(answer.value, answer.seconds);
-      for (const id of waiting.keys()) if (id <= answer.id) waiting.delete(id); // older ones were dropped
-      return;
+      return forget(answer.id);
     case "error":
-      return fail(answer.message);
+      if (answer.id === null) return fail(answer.message);
+      waiting.get(answer.id)?.fail(new Error(answer.message));
+      return forget(answer.id);
   }
+}
+
+/** Forget a request that was answered, and older ones, which were dropped. */
+function forget(answered: number): void {
+  for (const id of waiting.keys()) if (id <= answered) waiting.delete(id);
 }
 
 function fail(message: string): void {
@@ -99,11 +111,16 @@ function showTranslator({ languages, language_tags: tags }: Description): Node[]
     const text = input.value;
     output.classList.add("busy");
     const request = { kind: "translate", text, beam: beam.checked ? 4 : 1 };
-    const [value, seconds] = await ask(typeof target === "string" ? request : { ...request, language: list.value });
-    output.textContent = value;
+    try {
+      const [value, seconds] = await ask(typeof target === "string" ? request : { ...request, language: list.value });
+      output.textContent = value;
+      const words = value.split(/\s+/).filter(Boolean).length;
+      speed.textContent = words ? `${words} words in ${seconds.toFixed(2)} s` : "";
+    } catch (error) {
+      output.textContent = "";
+      speed.textContent = (error as Error).message;
+    }
     output.classList.remove("busy");
-    const words = value.split(/\s+/).filter(Boolean).length;
-    speed.textContent = words ? `${words} words in ${seconds.toFixed(2)} s` : "";
   }
 
   return [
@@ -141,7 +158,15 @@ function showClassifier({ labels }: Description): Node[] {
   const note = h("p", { class: "small" });
 
   async function classify(): Promise<void> {
-    const [{ probabilities, isTruncated }] = await ask({ kind: "classify", text: input.value });
+    let answer;
+    try {
+      [answer] = await ask({ kind: "classify", text: input.value });
+    } catch (error) {
+      fill(table);
+      note.textContent = (error as Error).message;
+      return;
+    }
+    const { probabilities, isTruncated } = answer;
     const order = labels.map((_, i) => i).sort((a, b) => probabilities[b] - probabilities[a]);
     const rows = order.map((i) => {
       const percent = (100 * probabilities[i]).toFixed(1);

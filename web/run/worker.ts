@@ -55,11 +55,11 @@ async function compute(model: Model, request: Exclude<Request, { kind: "load" | 
       const key = (sentence: string) => `${request.beam} ${request.language} ${sentence}`;
       const fresh = [...new Set(pairs.map(([sentence]) => sentence).filter((sentence) => !known.has(key(sentence))))];
       const results = await model.translate(fresh, request);
-      if (known.size > KNOWN_SENTENCES) known.clear();
       const found = new Map(fresh.map((sentence, i) => [key(sentence), results[i]]));
       const translations = pairs.map(
         ([sentence, space]) => (found.get(key(sentence)) ?? known.get(key(sentence))) + space,
       );
+      if (known.size > KNOWN_SENTENCES) known.clear(); // only now: they were needed above
       for (const [sentence, text] of found) known.set(sentence, text);
       return translations.join("");
     }
