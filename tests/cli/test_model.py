@@ -48,6 +48,8 @@ def test_faults_are_shown_without_a_traceback() -> None:
 
 def test_exports_and_schema() -> None:
     assert "yes  huggingface:MarianMTModel" in run_regard("model", "exports", "tiny")
+    masked = run_regard("model", "exports", "vit", "--set", "task=fill", "--set", "head.kind=pixels")
+    assert "head.kind is pixels (its heads are of text)" in masked
     assert "encoder.placement is post (it requires pre)" in run_regard("model", "exports", "tiny")
     assert json.loads(run_regard("model", "schema"))["discriminator"]["propertyName"] == "family"
 

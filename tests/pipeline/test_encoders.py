@@ -17,6 +17,7 @@ from regard.pipeline.classifier import Classifier
 from regard.pipeline.fill_mask import Candidate, FilledText, FillMask
 from regard.pipeline.translator import Translator
 from regard.text.learn import learn
+from regard.text.pretokenize import SPACE_MARK
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.commands import run_command
 
@@ -154,6 +155,12 @@ def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenize
     assert trained_tokenizer.decode(before).strip() == "red dog"
     assert (before, after) == (whole[: len(before)], whole[-len(after) :])
     assert "  " not in fill_mask.fill(["red dog ___ blue cat"])[0].text
+    if kind.kind in ("bpe", "unigram"):  # a space mark stands for a space only
+        joined = [trained_tokenizer.vocabulary[token] for token in fill_mask.encode_row(1, "red d___g", "___")]
+        gap = joined.index("<mask>")
+        assert joined[gap + 1].strip(SPACE_MARK) == "g"
+        assert "".join(joined[1:gap]).endswith("d")
+        assert joined[gap + 1].startswith("g")
 
 
 def test_gaps_are_marked_and_candidates_are_at_most_the_vocabulary(models: dict[str, Path]) -> None:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli.app import app
-from regard.config.run import WordLevel
+from regard.config.run import ByteBpe, WordLevel
 from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -39,6 +39,16 @@ def test_an_analogy_is_solved_by_a_sum_of_directions() -> None:
     assert found[0].similarity == pytest.approx(unit["queen"] @ point / np.linalg.norm(point), abs=1e-6)
     assert vectors.find_rank("queen", ["king", "woman"], ["man"]) == 1
     assert vectors.find_rank("apple", ["king", "woman"], ["man"]) == 2
+
+
+def test_a_word_is_looked_up_with_the_space_before_it() -> None:
+    """Inside a text, tokens of byte-level BPE begin with their space; neither form is a neighbour of itself."""
+    tokenizer = learn(["a dog and a dog or a cat"] * 20, ByteBpe(vocabulary=275))
+    vectors = TokenVectors(np.random.default_rng(1).normal(size=(tokenizer.size, 8)).astype(np.float32), tokenizer)
+    (inside,) = tokenizer.encode_ids([" dog"])[0]
+    assert vectors.encode("dog") == [inside]
+    assert len(tokenizer.encode_ids(["dog"])[0]) > 1
+    assert "dog" not in [neighbor.text.strip() for neighbor in vectors.find_neighbors(["dog"], n_best=tokenizer.size)]
 
 
 def test_unknown_words_and_ranks_of_given_words_are_refused() -> None:

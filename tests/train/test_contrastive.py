@@ -63,6 +63,10 @@ def test_equal_texts_are_no_negatives() -> None:
     second = torch.tensor([[5, 6, 0], [7, 0, 0], [8, 0, 0], [7, 0, 0]])
     duplicates = find_duplicates(first, second)
     assert duplicates.nonzero().tolist() == [[0, 2], [1, 3], [2, 0], [3, 1]]
+    chain = torch.tensor([[1, 2, 0], [5, 6, 0]]), torch.tensor([[5, 6, 9], [7, 8, 9]])  # (a, b) and (b, c)
+    valid = chain[0] != 0, chain[1] != 9
+    assert find_duplicates(*chain, *valid).nonzero().tolist() == [[1, 0]]
+    assert not find_duplicates(*chain).any()
     vectors = torch.eye(4)[[0, 1, 0, 1]]  # pairs 0 and 2, and pairs 1 and 3, have equal vectors
     masked = contrastive_loss(vectors, vectors, torch.arange(4), 0.1, duplicates)
     assert float(masked.total) < 0.01 < float(contrastive_loss(vectors, vectors, torch.arange(4), 0.1).total)

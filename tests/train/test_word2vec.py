@@ -4,17 +4,23 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import preset
+from regard.config.model import EncoderOnly as EncoderOnlySettings
+from regard.config.run import WordLevel
 from regard.config.toml_file import to_dict
 from regard.models.build import build
 from regard.models.heads import BagHead
+from regard.models.inputs import TokenInput
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.load import load
 from regard.pipeline.token_vectors import load_token_vectors
+from regard.text.learn import learn
+from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.auto.recipes import model_for
 from regard.train.fit import fit
 from tests.train.runs import make_small_run, write_corpus
@@ -91,3 +97,20 @@ def test_layers_and_the_head_of_word2vec_exclude_each_other() -> None:
 def test_the_preset_without_a_recipe_is_refused() -> None:
     with pytest.raises(RegardError, match="run file"):
         model_for("continue", "word2vec")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_word_has_the_vector_of_its_token(task: str) -> None:
+    """The vectors of cls and sep are random: training has none of them."""
+    tokenizer = learn(["a dog and a cat"], WordLevel(vocabulary=20))
+    settings = preset("word2vec", {"source.vocabulary": tokenizer.size, "task": task})
+    assert isinstance(settings, EncoderOnlySettings)
+    model = build(settings, seed=1)
+    embedder = Embedder(model, TokenizerPair.joint(tokenizer), settings)
+    (token,) = tokenizer.encode_ids(["dog"])[0]
+    assert isinstance(model.source, TokenInput)
+    expected = model.source.embedding.weight[token].detach().numpy()
+    vectors = embedder.embed(["dog", "", "dog cat"])
+    cosine = vectors[0] @ expected / np.linalg.norm(vectors[0]) / np.linalg.norm(expected)
+    assert cosine == pytest.approx(1, abs=1e-5)
+    assert not vectors[1].any()

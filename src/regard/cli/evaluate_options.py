@@ -33,7 +33,7 @@ Kind = Literal[
 ]
 KINDS_BY_OPTION: dict[str, tuple[Kind, ...]] = {  # the evaluations that each option is for
     "--into": ("translations",),
-    "--window": ("translations", "texts"),
+    "--window": ("texts",),
     "--train": ("translations",),
     "--probes": ("translations",),
     "--fit-temperature": ("translations", "texts"),

@@ -25,6 +25,7 @@ from regard.config.model import (
     LMHead,
     MLMHead,
     NoHead,
+    Pixels,
     Shared,
     Tags,
     Tokens,
@@ -199,6 +200,8 @@ def find_layer_obstacles(model: AnyModel) -> Iterator[str]:
         yield "raster is set: the tokens are pixels (its tokens are text)"
     if isinstance(model.head, BagHead):
         yield "head.kind is bag (it runs attention layers only)"
+    if isinstance(model.head, Pixels):
+        yield "head.kind is pixels (its heads are of text)"
     for name, stack in stacks.items():
         if isinstance(stack, Recurrent):
             yield f"{name}.kind is recurrent (it runs attention layers only)"

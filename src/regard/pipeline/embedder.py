@@ -118,7 +118,9 @@ class Embedder(Pipeline):
         rows = self.encode_rows(as_list(texts))
         vectors = np.zeros((len(rows), self.settings.width), np.float32)
         with eval_mode(self.model), torch.inference_mode():
-            for indices in batch_by_length([len(row) for row in rows], batch_tokens):
+            filled = [index for index, row in enumerate(rows) if row]  # without tokens the vector is 0
+            for numbers in batch_by_length([len(rows[index]) for index in filled], batch_tokens):
+                indices = [filled[number] for number in numbers]
                 batch = [rows[index] for index in indices]
                 source, valid = pad(batch, self.tokenizers.source.specials.pad, self.device)  # (B, T)
                 hidden_states, valid = self.model.hidden_states(source, valid)
@@ -146,13 +148,18 @@ class Embedder(Pipeline):
         return record_attention(self.model, self.tokenizers, source=row)
 
     def encode_rows(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return [cls] + text + [sep] of each text, truncated to the maximum length."""
+        """Return [cls] + text + [sep] of each text, truncated to the maximum length.
+
+        word2vec was trained on text alone: its vectors of cls and sep are random.
+        """
         tokenizer = self.tokenizers.source
         limits = [
             limit for limit in (self.pooling.max_length, self.settings.encoder.max_positions) if limit is not None
         ]
         budget = text_budget(min(limits), 1) if limits else None
-        return [add_special_tokens(tokenizer, ids[:budget]) for ids in tokenizer.encode_ids(list(texts))]
+        texts_ids = [ids[:budget] for ids in tokenizer.encode_ids(list(texts))]
+        is_word2vec = self.settings.task in ("cbow", "skip_gram")
+        return texts_ids if is_word2vec else [add_special_tokens(tokenizer, ids) for ids in texts_ids]
 
     def _describe(self) -> list[str]:
         return [f"{self.pooling.pool} of hidden states"]

@@ -13,6 +13,7 @@ from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_length, encoder_logits
 from regard.store.model_folder import check_vocabulary_sizes
+from regard.text.pretokenize import SPACE_MARK
 from regard.text.tokenizer_pair import TokenizerPair
 
 GAP = "___"
@@ -113,13 +114,29 @@ class FillMask(Pipeline):
             )
         # The space before a word belongs to its first token, so the space before a gap belongs to the token that fills
         # it. If tokens have space marks (U+2581), the space after a gap is the mark of that token or of the next one.
-        parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
-        if tokenizer.token_bytes.join_style in ("marks_before", "marks_after"):
-            parts = parts[:1] + [part.removeprefix(" ") for part in parts[1:]]
-        head, *tail = tokenizer.encode_ids(parts)
+        style = tokenizer.token_bytes.join_style
+        texts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
+        if style in ("marks_before", "marks_after"):
+            texts = texts[:1] + [text.removeprefix(" ") for text in texts[1:]]
+        encoded = tokenizer.encode_ids(texts)
+        # Each part was encoded as a text of its own, which has a mark at its start or end. Without a space beside the
+        # gap there is none.
+        for index, (part, ids) in enumerate(zip(parts, encoded, strict=True)):
+            if style == "marks_before" and index and not part.startswith(" "):
+                ids[:1] = self._remove_mark(ids[:1])
+            if style == "marks_after" and index < len(parts) - 1 and not part.endswith(" "):
+                ids[-1:] = self._remove_mark(ids[-1:])
+        head, *tail = encoded
         return add_special_tokens(
             tokenizer, head + [token for ids in tail for token in (tokenizer.specials.mask, *ids)]
         )
+
+    def _remove_mark(self, ids: list[int]) -> list[int]:
+        """Return the same text without its space mark, if there is such a token; nothing for a mark alone."""
+        tokenizer = self.tokenizers.source
+        text = "".join(tokenizer.vocabulary[token] for token in ids).strip(SPACE_MARK)
+        token = tokenizer.backend.token_to_id(text)
+        return [] if not text else ids if token is None else [token]
 
     def _make_filled_text(
         self, row: list[int], gaps: list[int], probabilities: list[list[float]], tokens: list[list[int]]

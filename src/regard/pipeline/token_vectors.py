@@ -67,16 +67,23 @@ class TokenVectors:
         return 1 + int(np.count_nonzero(similarities > similarities[ids[0]]))
 
     def encode(self, word: str) -> list[int]:
-        """Return the tokens of a word.
+        """Return the tokens of a word as it is inside a text: with the space before it, if that is one token.
 
         Raises:
             RegardError: The word is empty, or the tokenizer does not know it.
         """
-        ids = self.tokenizer.encode_ids([word])[0]
+        ids, spaced_ids = self._encode_forms(word)
+        if len(spaced_ids) == 1:
+            ids = spaced_ids
         if not ids or self.tokenizer.specials.unk in ids:
             fix = "Ask for a word of the training text, spelled as there."
             raise RegardError(f"'{word}' is not in the vocabulary.", fix=fix)
         return ids
+
+    def _encode_forms(self, word: str) -> list[list[int]]:
+        """Return the tokens of a word at the start of a text and behind a space."""
+        spaced = f" {word}" if word and self.tokenizer.token_bytes.join_style == "bytes" else word
+        return self.tokenizer.encode_ids([word, spaced])
 
     def _compare(self, plus: Sequence[str], minus: Sequence[str]) -> Vectors:
         """Return the similarity of each token to the point, -inf for tokens that are left out: (V)."""
@@ -87,7 +94,8 @@ class TokenVectors:
                 mean = self._directions[encoded[word]].mean(axis=0)
                 point += sign * mean / max(float(np.linalg.norm(mean)), 1e-12)
         similarities = self._directions @ (point / max(float(np.linalg.norm(point)), 1e-12))
-        left_out = [*self.tokenizer.specials.control, *(token for ids in encoded.values() for token in ids)]
+        forms = [ids for word in encoded for ids in self._encode_forms(word)]
+        left_out = [*self.tokenizer.specials.control, *(token for ids in forms for token in ids)]
         similarities[left_out] = -np.inf
         return similarities
 

@@ -16,6 +16,8 @@ from torch.nn import functional as F
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.train.loss import LossSums
 
+PADDING = -1  # no token has this id
+
 
 def contrastive_loss(
     first: Tensor, second: Tensor, labels: Tensor, temperature: float, duplicates: Tensor | None = None
@@ -48,9 +50,21 @@ def contrastive_loss(
     return LossSums(total, total.detach(), correct)
 
 
-def find_duplicates(first: Tensor, second: Tensor) -> Tensor:
-    """Return (B, B): True for different pairs with an equal first or an equal second text; tokens are (B, T)."""
+def find_duplicates(
+    first: Tensor, second: Tensor, first_valid: Tensor | None = None, second_valid: Tensor | None = None
+) -> Tensor:
+    """Return (B, B): True where second text j is no negative of first text i, of another pair.
+
+    It is none if the pairs have an equal first or an equal second text, or if it is the first text i itself. Tokens are
+    (B, T) and (B, S), with False in `valid` for padding.
+    """
+    width = max(first.size(1), second.size(1))
+    sides = []
+    for tokens, valid in ((first, first_valid), (second, second_valid)):
+        masked_tokens = tokens if valid is None else tokens.masked_fill(~valid, PADDING)
+        sides.append(F.pad(masked_tokens, (0, width - tokens.size(1)), value=PADDING))
+    first, second = sides
     same = torch.zeros(first.size(0), first.size(0), dtype=torch.bool, device=first.device)
-    for tokens in (first, second):
-        same |= (tokens[:, None] == tokens).all(dim=-1)
+    for rows, columns in ((first, first), (second, second), (first, second)):
+        same |= (rows[:, None] == columns).all(dim=-1)  # (B, 1, T) and (B, T)
     return same.fill_diagonal_(False)

@@ -45,16 +45,14 @@ def make_idx(shape: tuple[int, ...], values: bytes) -> bytes:
     return struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + values
 
 
-def make_png(width: int, height: int) -> bytes:
-    """A PNG whose header claims a size, with hardly any data."""
+def make_png(width: int, height: int, depth: int = 8, colour: int = 0, content: bytes = b"\0" * 9) -> bytes:
+    """A PNG whose header claims a size and a kind of pixels, with hardly any data."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 9)) + chunk(b"IEND", b"")
-    )
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(content)) + chunk(b"IEND", b"")
 
 
 def test_folders_are_labels(tmp_path: Path) -> None:
@@ -98,6 +96,11 @@ def test_transparency_is_counted_and_wide_values_are_refused(tmp_path: Path) -> 
     save(tmp_path / "a" / "x.png", np.full((2, 2), 3000, np.uint16))
     with pytest.raises(CorpusError, match="more than 8 bits"):
         read_all(Images(path=str(tmp_path)))
+    (tmp_path / "a" / "x.png").write_bytes(make_png(2, 2, 16, 2, bytes(26)))  # Pillow: mode RGB
+    with pytest.raises(CorpusError, match="more than 8 bits"):
+        read_all(Images(path=str(tmp_path)))
+    (tmp_path / "a" / "x.png").write_bytes(make_png(2, 2, 8, 2, bytes(14)))
+    assert pixels_of(read_all(Images(path=str(tmp_path)))[0][0]).shape == (3, 2, 2)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

@@ -31,6 +31,7 @@ FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")  # other decoders
 MAX_FILE_BYTES = 1 << 28
 _GREY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F")  # and "I;16": more than 8 bits per value
+_PNG_START, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # Pillow opens colours of 16 bits in a mode of 8: the header tells
 _IDX_BYTES = 8  # the type code of unsigned bytes, the only one that holds images
 _INTACT = "Replace the file with an intact copy."
 
@@ -104,8 +105,9 @@ def decode_image(
     except (OSError, SyntaxError, ValueError, struct.error, EOFError, IndexError) as error:
         what = f"The image is damaged or truncated: {error}."
         raise CorpusError(what, where=where, fix=_INTACT) from error
-    if picture.mode.split(";")[0] in _WIDE_MODES:
-        what = f"The image has more than 8 bits per value (mode {picture.mode})."
+    is_wide_png = content.startswith(_PNG_START) and content[_PNG_DEPTH : _PNG_DEPTH + 1] == b"\x10"
+    if picture.mode.split(";")[0] in _WIDE_MODES or is_wide_png:
+        what = "The image has more than 8 bits per value."
         raise CorpusError(what, where=where, fix="Convert it to 8 bits.")
     if picture.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in picture.info:
         defects.add("transparency left out", Location(where, 1))
