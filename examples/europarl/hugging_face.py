@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from run import count_warmup, translate  # type: ignore[import-not-found]
+from run import count_warmup, evaluate  # type: ignore[import-not-found]
 from torch import Tensor, nn
 from transformers import (
     PegasusConfig,
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-3, help="peak of the learning rate")
     parser.add_argument("--minutes", type=float, default=120, help="CPU-minutes, summed over threads")
     parser.add_argument("--threads", type=int, default=1, help="number of CPU threads")
-    parser.add_argument("--trial", action="store_true", help="score 500 validation pairs instead of the test set")
+    parser.add_argument("--trial", action="store_true", help="measure the validation loss, translate nothing")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     run = RUN_FILES.load(options.run / "run.toml")
@@ -81,9 +81,8 @@ def main() -> None:
     )
     card = "Trained with Hugging Face's Seq2SeqTrainer.\n"
     write_model(options.out / "model", run.model, data.tokenizers, get_weights(regard_model), card, replace=True)
-    split, lines = ("valid", 500) if options.trial else ("test", None)
-    scores = translate(options.data, options.out / "model", split, options.out / f"{split}.de", lines)
-    results = {split: scores, "steps": training.steps, "bfloat16": use_bfloat16, "rate": options.rate}
+    results: dict[str, Any] = evaluate(options.data, options.out / "model", options.out, is_trial=options.trial)
+    results |= {"steps": training.steps, "bfloat16": use_bfloat16, "rate": options.rate}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(results))
 

@@ -19,10 +19,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from run import count_warmup, translate  # type: ignore[import-not-found]
+from run import count_warmup, evaluate  # type: ignore[import-not-found]
 from torch import Tensor
 
 from regard.config.codec import RUN_FILES
@@ -69,7 +70,7 @@ def main() -> None:
     parser.add_argument("--marian", default="pymarian", help="the program pymarian")
     parser.add_argument("--rate", type=float, default=1e-3, help="peak of the learning rate")
     parser.add_argument("--minutes", type=float, default=120, help="CPU-minutes")
-    parser.add_argument("--trial", action="store_true", help="score 500 validation pairs instead of the test set")
+    parser.add_argument("--trial", action="store_true", help="measure the validation loss, translate nothing")
     options = parser.parse_args()
     torch.set_num_threads(1)
     run = RUN_FILES.load(options.run / "run.toml")
@@ -87,9 +88,8 @@ def main() -> None:
     model = _import_model(run, data, options.out / "model.npz")
     card = "Trained with Marian.\n"
     write_model(options.out / "model", run.model, data.tokenizers, get_weights(model), card, replace=True)
-    split, lines = ("valid", 500) if options.trial else ("test", None)
-    scores = translate(options.data, options.out / "model", split, options.out / f"{split}.de", lines)
-    results = {split: scores, "updates": updates, "rate": options.rate, "cpu_minutes": round(cpu_seconds / 60, 1)}
+    results: dict[str, Any] = evaluate(options.data, options.out / "model", options.out, is_trial=options.trial)
+    results |= {"updates": updates, "rate": options.rate, "cpu_minutes": round(cpu_seconds / 60, 1)}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(results))
 

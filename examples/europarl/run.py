@@ -21,6 +21,7 @@ import torch
 from regard.data.readers.text_files import read_decompressed
 from regard.measure.bleu_chrf import bleu, chrf
 from regard.pipeline.load import load
+from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.train.fit import is_finished
@@ -65,7 +66,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="number of CPU threads")
     parser.add_argument("--set", action="append", default=[], help="setting passed to `regard train`; repeatable")
     parser.add_argument("--score", action="store_true", help="score the existing run, train nothing")
-    parser.add_argument("--trial", action="store_true", help="score 500 validation pairs instead of the test set")
+    parser.add_argument("--trial", action="store_true", help="measure the validation loss, translate nothing")
     options = parser.parse_args()
     run = options.out / "run"
     if not options.score and not is_finished(run):
@@ -79,9 +80,8 @@ def main() -> None:
         if code := training.wait():
             sys.exit(code)  # `regard train` has printed why; 75: stopped on request, continues when started again
     torch.set_num_threads(options.threads)
-    split, lines = ("valid", TRIAL_PAIRS) if options.trial else ("test", None)
-    scores = translate(options.data, run, split, options.out / f"{split}.de", lines)
-    results = {split: scores, "curve": read_curve(run)}
+    scores = evaluate(options.data, run, options.out, is_trial=options.trial)
+    results = {**scores, "curve": read_curve(run)}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(scores))
 
@@ -111,14 +111,20 @@ def make_command(
     return [*start, *options, *_make_set_options(settings), "--out", str(run)]
 
 
-def translate(data: Path, model: Path, split: str, output: Path, lines: int | None = None) -> dict[str, Any]:
-    """Translate the first lines of a split (default: all) with a beam; return BLEU and chrF with their signatures."""
+def evaluate(data: Path, model: Path, out: Path, *, is_trial: bool) -> dict[str, Any]:
+    """Translate the test set with a beam, and return BLEU and chrF; of a trial, return the validation loss."""
+    split = "valid" if is_trial else "test"
     files = (read_decompressed(str(data / f"{split}.{language}.gz")) for language in ("en", "de"))
-    sources, references = (b"".join(chunks).decode().splitlines()[:lines] for chunks in files)
+    sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
+    if is_trial:
+        scored_texts = Scorer.load(model).score(references[:TRIAL_PAIRS], sources[:TRIAL_PAIRS])
+        return {
+            "loss": -sum(text.total_logprob for text in scored_texts) / sum(len(text.tokens) for text in scored_texts)
+        }
     translator = load(model)
     assert isinstance(translator, Translator)  # noqa: S101 - `regard train` made it
     hypotheses = [translation.text for translation in translator.translate(sources, Beam(BEAM))]
-    output.write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
+    (out / "test.de").write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8")
     scores = {"bleu": bleu(hypotheses, references), "chrf": chrf(hypotheses, references)}
     return {name: {"score": round(score.value, 2), "signature": score.signature} for name, score in scores.items()}
 

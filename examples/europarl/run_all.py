@@ -10,9 +10,9 @@ Every model has the same corpus, tokens, layers and width, one thread and `--min
     regard-adam      Regard with Adam, sinusoidal positions, the rate of hugging-face and no average of checkpoints
     marian           Marian
 
-The learning rate of each is the best of three by validation chrF (`--trial-minutes` each). Regard translates the test
-set with each of them, once, with a beam of 5. The translations go to `hypotheses/`; `score.py` scores and compares
-them. SIGTERM or Ctrl-C saves and exits with code 75.
+The learning rate of each is the best of three (`--trial-minutes` each) by the loss on 500 validation pairs. Regard
+translates the test set with each of them, once, with a beam of 5. The translations go to `hypotheses/`; `score.py`
+scores and compares them. SIGTERM or Ctrl-C saves and exits with code 75.
 """
 
 import argparse
@@ -106,15 +106,14 @@ class Comparison:
         self._settings["data.prepared"] = f"'{self.runs / 'shards'}'"
 
     def choose_rate(self, name: str, train: Train, rates: tuple[float, ...], minutes: float) -> float:
-        """Return the learning rate with the best chrF on validation after a short training."""
-        scores = {}
+        """Return the learning rate with the lowest validation loss after a short training."""
+        losses = {}
         for rate in rates:
             trial = f"{name}-trial-{rate}"
             train(trial, rate, minutes)
-            results = json.loads((self.runs / trial / "RESULTS.json").read_text(encoding="utf-8"))
-            scores[rate] = results["valid"]["chrf"]["score"]
-        (self.runs / f"{name}-rates.json").write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
-        return max(scores, key=lambda rate: scores[rate])
+            losses[rate] = json.loads((self.runs / trial / "RESULTS.json").read_text(encoding="utf-8"))["loss"]
+        (self.runs / f"{name}-rates.json").write_text(json.dumps(losses, indent=1) + "\n", encoding="utf-8")
+        return min(losses, key=lambda rate: losses[rate])
 
     def train_muon(self, name: str, rate: float, minutes: float) -> None:
         """Train Regard's recipe."""
@@ -155,7 +154,7 @@ class Comparison:
         return (self.runs / name / "RESULTS.json").is_file()
 
     def _train(self, script: str, name: str, options: list[str]) -> None:
-        """Train a model and translate with it: a trial the validation set, others the test set."""
+        """Train a model and evaluate it: a trial by its validation loss, others by their translations."""
         if not self._is_finished(name):
             options = [*options, "--trial"] if "-trial-" in name else options
             files = ["--data", str(self.data), "--out", str(self.runs / name)]
