@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, InputFile, LengthExponent, ModelArgument, option
+from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, LengthExponent, ModelArgument, PathsFile, option
 from regard.cli.text_input import check_paths, load_as, read_lines, write_texts
 
 EXAMPLES = """
@@ -16,7 +16,7 @@ regard caption my-captions *.png --json
 def caption(
     folder: ModelArgument,
     files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="Image files.")] = None,
-    input_file: InputFile = None,
+    input_file: PathsFile = None,
     beam: Annotated[int, option("Beam size; 1 is greedy.", min=1, panel=SEARCH_PANEL)] = 5,
     length_penalty: LengthExponent = 1.0,
     n_best: Annotated[
@@ -30,7 +30,7 @@ def caption(
         bool, option("Print one JSON object per image: text, score, tokens, ...", "--json", panel=OUTPUT_PANEL)
     ] = False,
 ) -> None:
-    """Caption image files; a file that --input names, or standard input, has the path of one on each line.
+    """Caption image files: arguments, or a list of paths (--input or standard input).
 
     Line n of the output is the caption of image n.
     """

@@ -109,7 +109,8 @@ class EvaluateOptions:
     samples: Annotated[int, option("Number of bootstrap resamples.", min=1, panel=COMPARISON_PANEL)] = 1000
     seed: Annotated[int, option("Random seed of the bootstrap resamples.", min=0, panel=COMPARISON_PANEL)] = 12345
     beam: Annotated[
-        int | None, option("Beam size; 1 is greedy.", min=1, show_default="5, or of the model", panel=SEARCH_PANEL)
+        int | None,
+        option("Beam size; 1 is greedy.", min=1, show_default="that of the model, else 5", panel=SEARCH_PANEL),
     ] = None
     length_penalty: LengthExponent = DEFAULT_LENGTH_PENALTY
     window: Window = None

@@ -17,7 +17,7 @@ from regard.base.errors import RegardError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of Click, which newer versions of Typer contain
 OTHER_OPTIONS = "Other options"
-HINTS = {  # options of other toolkits, and what Regard has instead
+HINTS = {  # options of other toolkits, and what the commands that train have instead
     "--epochs": "Use --updates N or --minutes N.",
     "--lr": "Use --set train.schedule.peak=0.001.",
     "--learning-rate": "Use --set train.schedule.peak=0.001.",
@@ -25,6 +25,7 @@ HINTS = {  # options of other toolkits, and what Regard has instead
     "--device": "Use --set device.name=cuda.",
     "--model": "Use --preset NAME; `regard model presets` lists them.",
 }
+RUN_HINTS = {"--device": 'The command runs on the CPU; in Python: regard.load("MODEL", "cuda").'}
 SYNONYMS = (("--out", "--output", "--save"), ("--beam", "--beam-size", "--num-beams"))  # one thing in several commands
 SIMILARITY = 0.75  # of two names, from which one may be a misspelling of the other
 MAX_WIDTH, NAME_WIDTH = 100, 28  # columns of the help, and of the names in it
@@ -76,7 +77,8 @@ def explain_usage(error: Any) -> RegardError:
     option = getattr(error, "option_name", None)
     if option and context is not None and what.startswith("No such option"):
         hint = f" Did you mean {similar}?" if (similar := _find_similar_option(option, context)) else ""
-        what = f"There is no option {option}." + (f" {HINTS[option]}" if option in HINTS else hint)
+        hints = HINTS if context.command.name in ("train", "tune") else RUN_HINTS
+        what = f"There is no option {option}." + (f" {hints[option]}" if option in hints else hint)
     if (parameter := getattr(error, "param", None)) is not None and what.startswith("Invalid value"):
         value = next((value for name, value in pairwise(sys.argv) if name in parameter.opts), None)
         message = error.message.removeprefix("Value error, ").partition(", unable")[0].rstrip(".")

@@ -49,7 +49,7 @@ def look(
         option(
             "Switch off every head once.",
             "--ablation/--no-ablation",
-            show_default="if it takes a few seconds",
+            show_default="on if it takes only a few seconds",
         ),
     ] = None,
 ) -> None:

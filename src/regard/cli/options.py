@@ -44,6 +44,9 @@ ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model fold
 InputFile = Annotated[
     Path | None, file_option("Read the texts from a file, one per line.", "--input", panel=INPUT_PANEL)
 ]
+PathsFile = Annotated[
+    Path | None, file_option("Read the paths of the files from a file, one per line.", "--input", panel=INPUT_PANEL)
+]
 TargetLanguage = Annotated[
     str | None, option("Target language (multilingual models).", "--into", metavar="LANGUAGE", panel=INPUT_PANEL)
 ]
@@ -64,7 +67,8 @@ class Engine(StrEnum):
 EngineOption = Annotated[
     Engine,
     option(
-        "Run the model in PyTorch, or its export MODEL-ctranslate2 (`regard export`); auto: that if its parity passed.",
+        "Run the model in PyTorch (torch), or its export MODEL-ctranslate2 (ctranslate2); auto: the export if its parity "
+        "passed.",
         metavar="NAME",
     ),
 ]

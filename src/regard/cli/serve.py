@@ -45,7 +45,7 @@ def serve(
     adapter: Annotated[
         StringList,
         option(
-            "LoRA adapter beside one of the models (a run or adapter folder), for clients a model; repeatable.",
+            "LoRA adapter of one of the models (a run or adapter folder), which clients see as a model. Repeatable.",
             metavar="NAME=FOLDER",
             panel=WORK,
         ),

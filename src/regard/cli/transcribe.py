@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, InputFile, LengthExponent, ModelArgument, option
+from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, LengthExponent, ModelArgument, PathsFile, option
 from regard.cli.text_input import check_paths, load_as, read_lines, write_texts
 
 EXAMPLES = """
@@ -16,10 +16,10 @@ regard transcribe my-speech *.wav --json
 def transcribe(
     folder: ModelArgument,
     files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="Sound files: .wav or .flac.")] = None,
-    input_file: InputFile = None,
+    input_file: PathsFile = None,
     beam: Annotated[
         int | None,
-        option("Beam size; 1 is greedy.", min=1, show_default="5, or of the model", panel=SEARCH_PANEL),
+        option("Beam size; 1 is greedy.", min=1, show_default="that of the model, else 5", panel=SEARCH_PANEL),
     ] = None,
     length_penalty: LengthExponent = 1.0,
     n_best: Annotated[int, option("Texts per sound; above 1 prints file, score, text.", min=1, panel=OUTPUT_PANEL)] = 1,
@@ -31,7 +31,7 @@ def transcribe(
         bool, option("Print one JSON object per sound: text, score, tokens, ...", "--json", panel=OUTPUT_PANEL)
     ] = False,
 ) -> None:
-    """Transcribe sound files; a file that --input names, or standard input, has the path of one on each line.
+    """Transcribe sound files: arguments, or a list of paths (--input or standard input).
 
     Line n of the output is the text of sound n.
     """

@@ -101,10 +101,17 @@ def translate(
     prefix: Annotated[str, option("Every translation starts with this text.", metavar="TEXT", **CONSTRAINTS)] = "",
     require: Annotated[
         list[str] | None,
-        option("Every translation contains this phrase. Repeatable.", metavar="PHRASE", **CONSTRAINTS),
+        option(
+            "Phrase that every translation contains (by tokens; case counts). Repeatable.",
+            metavar="PHRASE",
+            **CONSTRAINTS,
+        ),
     ] = None,
     forbid: Annotated[
-        list[str] | None, option("No translation contains this phrase. Repeatable.", metavar="PHRASE", **CONSTRAINTS)
+        list[str] | None,
+        option(
+            "Phrase whose tokens no translation contains (case counts). Repeatable.", metavar="PHRASE", **CONSTRAINTS
+        ),
     ] = None,
     temperature: search_options.Temperature = 1.0,
     top_k: search_options.TopK = None,

@@ -20,13 +20,21 @@ LEFT_OUT = ("preset", "teacher", "deploy", "resume", "more", "accept", "image_si
 TUNE_PARAMETERS = {
     "parent": typer.Argument(metavar="MODEL", help="The model to start from.", show_default=False),
     **{name: parameter for name, parameter in TRAIN_PARAMETERS.items() if name not in LEFT_OUT},
+    "files": typer.Argument(
+        metavar="FILE", help="The corpus: source and target, or one file of any format.", show_default=False
+    ),
+    "minutes": option(
+        "Time from command to exit: chooses the number of updates, and adapts it to the speed.",
+        metavar="N",
+        panel="Length of training",
+    ),
     "lora": option("Train LoRA adapters of this rank; the model's own weights stay as they are.", metavar="RANK"),
     "extra_layers": option("Add N new layers on top of each stack.", metavar="N"),
     "layers": option("Train the last N layers of each stack only, extra ones included.", metavar="N"),
     "fresh_layers": option("With --layers: initialise these layers anew.", "--fresh-layers"),
     "freeze_embeddings": option("Keep the embeddings as they are.", "--freeze-embeddings"),
     "add_tokens": file_option("Texts that become tokens of their own, one per line."),
-    "chat_template": file_option("Jinja file of the words around prompts. Default: MODEL's.", panel=CORPUS_PANEL),
+    "chat_template": file_option("Jinja chat template that renders the prompts. Default: MODEL's.", panel=CORPUS_PANEL),
 }
 for _name in ("lora", "extra_layers", "layers", "fresh_layers", "freeze_embeddings", "add_tokens"):
     TUNE_PARAMETERS[_name].rich_help_panel = PANEL

@@ -144,7 +144,7 @@ class _Job:
         return answer | self._describe(sentences, results)
 
     async def _explain(self, text: str) -> Document:
-        """Return the document of the glass box: attention, search and alignment of a short text."""
+        """Return the document of `regard look`: attention, search and alignment of a short text."""
         if len(text) > MAX_EXPLAINED_CHARACTERS:
             raise HTTPException(422, f"A text of up to {MAX_EXPLAINED_CHARACTERS} characters can be explained.")
         search = self.options.search
