@@ -67,8 +67,8 @@ class Engine(StrEnum):
 EngineOption = Annotated[
     Engine,
     option(
-        "Run the model in PyTorch (torch), or its export MODEL-ctranslate2 (ctranslate2); auto: the export if its parity "
-        "passed.",
+        "Run the model in PyTorch (torch), or its export MODEL-ctranslate2 (ctranslate2); auto: the export if its "
+        "parity passed.",
         metavar="NAME",
     ),
 ]
