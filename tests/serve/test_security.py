@@ -72,6 +72,9 @@ def test_every_route_of_the_table_needs_the_key_whatever_the_host(start: Start, 
         assert client.post("/translate", json=request | {"api_key": KEY}).status_code == 200
         assert client.post("/translate", data=request | {"api_key": KEY}).status_code == 200
         assert client.post("/translate", json=request | {"api_key": "x"}).status_code == 401
+        fields, file = {"source": "en", "target": "de"}, {"file": ("a.txt", b"two dogs\n")}
+        assert client.post("/translate_file", data=fields | {"api_key": KEY}, files=file).status_code == 200
+        assert client.post("/translate_file", data=fields | {"api_key": "x"}, files=file).status_code == 401
         assert client.post("/v1/completions", json={"model": "writer", "api_key": KEY}).status_code == 401
 
 

@@ -8,6 +8,7 @@ import base64
 import binascii
 import hmac
 import json
+import re
 import secrets
 import time
 from collections import OrderedDict
@@ -21,6 +22,8 @@ from regard.serve.disconnect import App, Message, Receive, Scope, Send, cancel_o
 from regard.serve.settings import LOCAL_NAMES, hash_key
 
 MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
+# The field of a form with a file. A search is enough: what a file contains must still be a valid key.
+_FORM_KEY = re.compile(rb'form-data; name="api_key"\r\n(?:[^\r\n]{1,200}\r\n){0,5}\r\n([^\r\n]{1,200})\r\n--')
 BODY_KEY_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "/languages"})  # LibreTranslate: `api_key`
 
 
@@ -191,6 +194,8 @@ def _read_body_key(content_type: bytes, body: bytes) -> str | None:
             return key if isinstance(key, str) else None
         if content_type.startswith(b"application/x-www-form-urlencoded"):
             return parse_qs(body.decode(), max_num_fields=50).get("api_key", [None])[0]
+        if content_type.startswith(b"multipart/form-data") and (found := _FORM_KEY.search(body)):
+            return found[1].decode()
     except (ValueError, RecursionError):
         return None
     return None
