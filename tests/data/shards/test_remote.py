@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.base.errors import DamagedError
+from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
@@ -68,3 +68,12 @@ def test_damaged_downloads_are_detected(tmp_path: Path) -> None:
     STORE.rm_file("/damaged/000-000000.json")
     with pytest.raises(DamagedError, match="missing"):
         RemoteShards(url, tmp_path / "other")
+
+
+def test_weights_of_unknown_sources_are_refused(tmp_path: Path) -> None:
+    """As of local shards: the run file would say something that has no effect."""
+    url = store_corpus(tmp_path, "weights")
+    for load in (lambda weights: RemoteShards(url, tmp_path / "cache", weights=weights),
+                 lambda weights: open_corpus(tmp_path / "out", weights)):  # fmt: skip
+        with pytest.raises(RegardError, match="The shards have no source 'nowhere'"):
+            load({"nowhere": 2.0})

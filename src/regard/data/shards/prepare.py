@@ -170,13 +170,19 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError("The file is damaged.", where=str(path), fix="Run `regard prepare` again.") from error
-    if unknown_sources := sorted((weights or {}).keys() - stored_weights.keys()):
-        what = f"The shards have no source '{unknown_sources[0]}', only: {', '.join(sorted(stored_weights))}."
-        raise RegardError(what, where=str(path), fix="Use the names that the sources had when they were prepared.")
+    weights = replace_weights(stored_weights, weights or {}, where=str(path))
     shard_list = [
         load_shard(folder, name, expected_sha256=sha256, verify=verify) for name, sha256 in sorted(shards.items())
     ]
-    return Shards(shard_list, {**stored_weights, **(weights or {})})
+    return Shards(shard_list, weights)
+
+
+def replace_weights(stored: Mapping[str, float], new: Mapping[str, float], *, where: str) -> dict[str, float]:
+    """Return the stored weights of the sources with the new ones in place; refuse those of unknown sources."""
+    if unknown_sources := sorted(new.keys() - stored.keys()):
+        what = f"The shards have no source '{unknown_sources[0]}', only: {', '.join(sorted(stored))}."
+        raise RegardError(what, where=where, fix="Use the names that the sources had when they were prepared.")
+    return {**stored, **new}
 
 
 def prepare_in_memory(corpus: Corpus, tokenizers: TokenizerPair | None, defects: Defects) -> Shards:

@@ -16,7 +16,7 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
 from regard.base.files import create_folder, write_atomic
 from regard.base.parsing import parse_json
-from regard.data.shards.prepare import CORPUS_FILE
+from regard.data.shards.prepare import CORPUS_FILE, replace_weights
 from regard.data.shards.shard import SHARD_NAME, Shards, Tokens, load_shard, memory_map
 from regard.text.tokenizer_pair import JOINT_FILE, SOURCE_FILE, TARGET_FILE, TokenizerPair
 
@@ -94,7 +94,7 @@ class RemoteShards(Shards):
         shards = [
             load_shard(cache, name, expected_sha256=corpus["shards"][name], without_tokens=True) for name in names
         ]
-        super().__init__(shards, {**stored_weights, **(weights or {})})
+        super().__init__(shards, replace_weights(stored_weights, weights or {}, where=url))
 
     def load_tokens(self, number: int) -> Tokens:
         """Return the tokens of a shard from the cache, downloading them first if need be."""
