@@ -1,6 +1,7 @@
 """Compare Regard with nanoGPT's own script: the same text and shape, and the same number of updates or CPU time.
 
     NANOGPT=path/to/nanoGPT python examples/shakespeare/race.py --text input.txt --out race
+    NANOGPT=... python examples/shakespeare/race.py --text input.txt --out race-time --set train.updates=1200
     python examples/shakespeare/race.py --text input.txt --out selection --select    # compare settings of Regard
 
 The two processes take turns: one is stopped (SIGSTOP) while the other runs, a second each, so that both have the same
@@ -162,7 +163,7 @@ def race(options: argparse.Namespace, characters: str) -> None:
         prepare_data(characters, folder, nanogpt, seed)
         commands = {
             "nanogpt": [sys.executable, "train.py", *options.nanogpt.split()],
-            "regard": make_command(options.run.resolve(), "regard", seed),
+            "regard": make_command(options.run.resolve(), "regard", seed, options.set),
         }
         for name, value in run_all(commands, folder, options.parallel).items():
             seconds[name].append(value)
@@ -184,6 +185,9 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True, help="tinyshakespeare's input.txt")
     parser.add_argument("--out", type=Path, required=True, help="new folder for the runs")
     parser.add_argument("--run", type=Path, default=HERE / "run.toml", help="Regard's run file")
+    parser.add_argument(
+        "--set", action="append", default=[], help="setting of Regard, e.g. train.updates=1200; repeatable"
+    )
     parser.add_argument("--nanogpt", default=NANOGPT, help="options of nanoGPT's train.py")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="seeds, of both")
     parser.add_argument("--parallel", action="store_true", help="run both at the same time, each on its own core")
