@@ -194,8 +194,8 @@ def _read_body_key(content_type: bytes, body: bytes) -> str | None:
             return key if isinstance(key, str) else None
         if content_type.startswith(b"application/x-www-form-urlencoded"):
             return parse_qs(body.decode(), max_num_fields=50).get("api_key", [None])[0]
-        if content_type.startswith(b"multipart/form-data") and (found := _FORM_KEY.search(body)):
-            return found[1].decode()
+        if content_type.startswith(b"multipart/form-data") and (field := _FORM_KEY.search(body)):
+            return field[1].decode()
     except (ValueError, RecursionError):
         return None
     return None
