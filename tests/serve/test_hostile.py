@@ -58,6 +58,10 @@ def test_pages_of_other_sites_get_nothing(server: RunningServer) -> None:
         foreign = {"Sec-Fetch-Site": "cross-site"}
         assert client.post("/reload/en-de", headers=foreign).status_code == 403
         assert client.post("/translate", json=REQUEST, headers=foreign).status_code == 403
+        plain = {"Origin": "http://evil.example:8000"}  # without https a browser sends no Sec-Fetch-Site
+        assert client.post("/translate", json=REQUEST, headers=plain).status_code == 403
+        for origin in (str(client.base_url), "http://127.0.0.1:9"):
+            assert client.post("/translate", json=REQUEST, headers={"Origin": origin}).status_code == 200
         own = {"Sec-Fetch-Site": "same-origin"}
         assert client.post("/translate", json=REQUEST, headers=own).status_code == 200
 
@@ -95,7 +99,22 @@ def test_a_form_may_name_any_charset(server: RunningServer) -> None:
             assert client.post("/translate", content=body, headers=kind).status_code in (200, 400, 422), charset
 
 
-@pytest.mark.parametrize("unit", ["<", "<!--", "<script>", "<![CDATA[", "<pre ", "</script ", "< script", "<svg><pre>"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<",
+        "<!--",
+        "<script>",
+        "<![CDATA[",
+        "<pre ",
+        "</script ",
+        "< script",
+        "<svg><pre>",
+        '<a b="',
+        "<a b='c\" ",
+        "<a b='>'",
+    ],
+)
 def test_html_is_split_in_linear_time(unit: str) -> None:
     html = unit * (200_000 // len(unit))
     begin = time.process_time()
@@ -108,10 +127,25 @@ def test_html_is_split_as_the_pattern_says(units: list[str]) -> None:
     import re
 
     names = "script|style|code|pre|textarea|svg|math"
-    pattern = rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?P<name>{names})\b[^>]*>.*?</(?P=name)\s*>|<[^>]*>"
+    pattern = rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?P<name>{names})\b[^>]*>.*?</(?P=name)\s*>|<[a-zA-Z/!?][^>]*>"
     html, markup = "".join(units), list[str]()
     markup = [match.group() for match in re.finditer(pattern, html, re.DOTALL | re.IGNORECASE)]
     assert [part for part, is_text in split_html(html) if not is_text and part.strip()] == markup
+
+
+@pytest.mark.parametrize(
+    ("html", "texts"),
+    [
+        ('<img alt="x > y" src="a.png">one', ["one"]),
+        ("<p title='a>b' lang=en>one</p>", ["one"]),
+        ("5 < 6, so <b>two</b>", ["5 < 6, so ", "two"]),
+        ("<p title=it's>don't</p>", ["don't"]),
+        ('<a href="never ends>one</a>', ["one"]),
+        ("<code class='>'>x</code> one", [" one"]),
+    ],
+)
+def test_quoted_values_and_signs_are_no_tags(html: str, texts: list[str]) -> None:
+    assert [part for part, is_text in split_html(html) if is_text] == texts
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.srt", "a.html"])

@@ -17,7 +17,7 @@ from regard.pipeline.load import load_translator
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
 from regard.store.calibration import write_temperature
-from regard.store.model_folder import write_model
+from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.special_marks import MARK, REPLACEMENT
 from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
@@ -37,6 +37,8 @@ def test_libretranslates_own_client_works_unchanged(server: RunningServer, expec
     client = LibreTranslateAPI(server.url)
     assert client.translate(TEXT, "en", "de") == expected
     assert client.languages() == [{"code": "en", "name": "English", "targets": ["de"]}]
+    with server.client() as plain_client:  # its client sends a form; 501: the extra `language` is not installed
+        assert plain_client.post("/detect", data={"q": "Where is the dog?"}).status_code in (200, 501)
 
 
 def test_lists_alternatives_and_additional_fields(server: RunningServer, expected: str) -> None:
@@ -171,6 +173,41 @@ def test_target_languages_share_a_batch(start: Start, tmp_path: Path) -> None:
         count = next(line for line in sizes.splitlines() if line.startswith("regard:batch_size_count"))
         assert float(singles.split()[-1]) < float(count.split()[-1])  # some had both languages
         assert client.post("/translate", json={"q": "A", "source": "en", "target": "xx"}).status_code == 400
+
+
+def test_the_target_of_a_multilingual_model_must_be_chosen(start: Start, tmp_path: Path) -> None:
+    """Models of several language pairs name no languages in their settings: their tags do."""
+    tokenizers = make_tokenizers("de", "fr")
+    settings = make_translator_settings(**{"languages": [], "source.vocabulary": tokenizers.source.size})
+    write_model(tmp_path / "many", settings, tokenizers, get_weights(make_encoder_decoder(settings)), "card")
+    with start(models={"many": tmp_path / "many"}).client() as client:
+        refused = client.post("/translate", json={"q": "Two men."})
+        assert (refused.status_code, "Choose a target language: de, fr." in refused.text) == (422, True)
+        expected = load_translator(tmp_path / "many").translate("Two men.", target_language="fr").text
+        answer = client.post("/translate", json={"q": "Two men.", "target": "fr"}).raise_for_status().json()
+        assert answer["translatedText"] == expected
+        assert client.get("/v1/models").json()["data"][0]["targets"] == ["de", "fr"]
+        assert {"code": "de", "name": "German", "targets": ["fr"]} in client.get("/languages").json()
+
+
+def test_the_source_must_be_given_if_several_models_fit(start: Start, folders: dict[str, Path], tmp_path: Path) -> None:
+    french, stored = tmp_path / "fr-de", read_model(folders["en-de"])
+    settings = stored.settings.model_copy(update={"languages": ("fr", "de")})
+    write_model(french, settings, stored.tokenizers, get_weights(stored.model), "card")
+    with start(models={"en-de": folders["en-de"], "fr-de": french}).client() as client:
+        refused = client.post("/translate", json={"q": "Deux chiens.", "target": "de"})
+        assert (refused.status_code, "give source (en, fr)" in refused.text) == (400, True)
+        for body in ({"source": "fr", "target": "de"}, {"model": "fr-de", "target": "de"}):
+            client.post("/translate", json={"q": "Deux chiens."} | body).raise_for_status()
+
+
+def test_a_stream_refuses_what_it_cannot_hold(server: RunningServer) -> None:
+    with server.client() as client:
+        for field in ({"alignment": True}, {"alternatives": 2}, {"scores": True}):
+            request = {"q": TEXT, "source": "en", "target": "de", "stream": True} | field
+            answer = client.post("/translate", json=request)
+            assert answer.status_code == 422
+            assert f"A stream cannot be combined with {next(iter(field))}." in answer.text
 
 
 def test_confidence_is_calibrated_by_the_temperature_of_the_folder(

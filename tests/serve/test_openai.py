@@ -139,6 +139,20 @@ def test_what_cannot_be_done_is_said(client: openai.OpenAI) -> None:
         client.completions.create(model="writer", prompt="A", stop=["a"] * 9)
 
 
+def test_fields_without_effect_are_refused_unless_they_are_neutral(client: openai.OpenAI) -> None:
+    messages: Any = [{"role": "user", "content": "Hi"}]
+    for fields in ({"frequency_penalty": 0.5}, {"logit_bias": {"5": 1.0}}):
+        with pytest.raises(openai.UnprocessableEntityError, match="has no effect on this route"):
+            client.completions.create(model="writer", prompt="A", max_tokens=2, **fields)
+    with pytest.raises(openai.UnprocessableEntityError, match="top_k has no effect"):
+        client.chat.completions.create(model="writer", messages=messages, extra_body={"top_k": 5})
+    with pytest.raises(openai.UnprocessableEntityError, match="dimensions has no effect"):
+        client.embeddings.create(model="encoder", input="A", dimensions=2)
+    client.completions.create(
+        model="writer", prompt="A", max_tokens=2, frequency_penalty=0, presence_penalty=0.0, best_of=1
+    )
+
+
 def test_beams_are_batched_with_their_own_options(client: openai.OpenAI, folders: dict[str, Path]) -> None:
     answer = client.completions.create(model="writer", prompt="Two", max_tokens=8, n=2, extra_body={"beam_size": 2})
     result = load_generator(folders["writer"]).generate("Two", 8, Beam(2), n_best=2)

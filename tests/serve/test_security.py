@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
 from regard.base.errors import RegardError
 from regard.serve.security import Guard
@@ -76,6 +77,7 @@ def test_every_route_of_the_table_needs_the_key_whatever_the_host(start: Start, 
         assert client.post("/translate_file", data=fields | {"api_key": KEY}, files=file).status_code == 200
         assert client.post("/translate_file", data=fields | {"api_key": "x"}, files=file).status_code == 401
         assert client.post("/v1/completions", json={"model": "writer", "api_key": KEY}).status_code == 401
+    assert LibreTranslateAPI(server.url, KEY).languages()[0]["code"] == "en"
 
 
 def test_open_routes_are_the_only_ones_without_a_key(start: Start, keys_file: Path) -> None:

@@ -5,6 +5,8 @@ export interface Model {
   id: string;
   task: string;
   languages: string[];
+  /** Target languages of a multilingual translator. */
+  targets: string[];
   parameters: number;
   input: { kind: "text" | "image" | "sound"; size?: [number, number] | null; channels?: number; rate?: number };
 }

@@ -11,7 +11,8 @@ import { findWords, readSentence, readWords, type Sentence, type Word } from "./
 const MAX_CHARACTERS = 20_000;
 const BEAM_SIZE = 5;
 const CHUNK = { sentences: 16, characters: 3000 }; // of one request, far below the limits of a server
-const DETAILS = { tokens: true, confidence: true, alignment: true };
+const WORDS = { tokens: true, confidence: true };
+const DETAILS = [{ ...WORDS, alignment: true }, WORDS, {}]; // not every model can align its words, or say more than a text
 
 /** A sentence of the source, where it begins, and its translation, once there is one. */
 interface Part {
@@ -29,7 +30,9 @@ export function makeTranslator(model: Model): Node[] {
   let parts: Part[] = [];
   let controller = new AbortController();
   let beamSize = 1;
-  let target = model.languages.length === 2 ? model.languages[1] : (model.languages.at(-1) ?? "");
+  let target = model.languages.length === 2 ? model.languages[1] : (model.targets[0] ?? "");
+  let details = DETAILS; // of these, the first that the model can give
+  let canStream = true;
 
   const marks = h("div", { class: "marks", dir: "auto", "aria-hidden": "true" });
   const input = h("textarea", {
@@ -104,19 +107,28 @@ export function makeTranslator(model: Model): Node[] {
   async function translateChunk(chunk: Part[], signal: AbortSignal): Promise<void> {
     const q = chunk.map((part) => part.source);
     for (const part of chunk) part.text = "";
-    if (beamSize === 1)
-      await stream(
-        "translate",
-        { q, ...options(), stream: true },
-        ({ index, text }) => {
-          chunk[index].text += text;
-          draw();
-        },
-        signal,
-      );
-    const answer = await (await request("translate", { q, ...options(), ...DETAILS }, signal)).json();
+    const write = ({ index, text }: { index: number; text: string }) => {
+      chunk[index].text += text;
+      draw();
+    };
+    let isRefused = false;
+    if (beamSize === 1 && canStream)
+      isRefused = !(await accepts(stream("translate", { q, ...options(), stream: true }, write, signal)));
+    const answer = await askDetails(q, signal);
+    canStream &&= !isRefused; // only now: a sentence that is too long is refused here, too
     chunk.forEach((part, i) => keep(part, readSentence(answer, i)));
     draw();
+  }
+
+  /** Ask for the translations with as many details as the model can give. */
+  async function askDetails(q: string[], signal: AbortSignal): Promise<any> {
+    for (let i = 0; ; i++) {
+      const response = request("translate", { q, ...options(), ...details[i] }, signal);
+      if (i < details.length - 1 && !(await accepts(response))) continue;
+      const answer = await (await response).json();
+      details = details.slice(i);
+      return answer;
+    }
   }
 
   function keep(part: Part, sentence: Sentence): void {
@@ -236,7 +248,7 @@ export function makeTranslator(model: Model): Node[] {
   }
 
   const [from, to] = model.languages.map(nameLanguage);
-  const targets = model.languages.map((code): [string, string] => [code, nameLanguage(code)]);
+  const targets = model.targets.map((code): [string, string] => [code, nameLanguage(code)]);
   const list = select("Into ", targets, target, (code) => {
     target = code;
     void translate();
@@ -253,7 +265,12 @@ export function makeTranslator(model: Model): Node[] {
         h("h2", {}, model.languages.length === 2 ? from : "Text"),
         h("div", { class: "source" }, marks, input),
       ),
-      h("section", {}, h("h2", {}, model.languages.length > 2 ? list : (to ?? "Translation")), output),
+      h(
+        "section",
+        {},
+        h("h2", {}, model.languages.length !== 2 && targets.length > 1 ? list : (to ?? "Translation")),
+        output,
+      ),
     ),
     h(
       "div",
@@ -300,3 +317,14 @@ function tint(element: HTMLElement, confidence: number): void {
 }
 
 const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+/** Whether the server does not refuse a request as one that this model cannot answer. */
+async function accepts(promise: Promise<unknown>): Promise<boolean> {
+  try {
+    await promise;
+    return true;
+  } catch (error) {
+    if (error instanceof RequestError && error.status === 422) return false;
+    throw error;
+  }
+}

@@ -23,9 +23,9 @@ export interface Word {
 export function readSentence(answer: any, index: number): Sentence {
   return {
     text: answer.translatedText[index],
-    tokens: answer.tokens[index].flat(),
-    confidence: answer.confidence[index].flat(),
-    alignment: answer.alignment[index],
+    tokens: answer.tokens?.[index].flat() ?? [],
+    confidence: answer.confidence?.[index].flat() ?? [],
+    alignment: answer.alignment?.[index] ?? [],
   };
 }
 
@@ -36,7 +36,7 @@ export function findWords(text: string): [number, number][] {
 
 /** Return the words of a sentence; `sentence.text` is these words and the white space between them. */
 export function readWords({ text, tokens, confidence, alignment }: Sentence): Word[] {
-  const ranges = locateTokens(text, tokens);
+  const ranges = tokens.length ? locateTokens(text, tokens) : null;
   return findWords(text).map(([start, stop], index) => {
     const sources = alignment.filter(([, target]) => target === index).map(([source]) => source);
     const parts = ranges && confidence.filter((_, i) => ranges[i][0] < stop && ranges[i][1] > start);

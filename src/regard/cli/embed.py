@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
+from regard.base.errors import RegardError
 from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, BatchTokens, InputFile, ModelArgument, file_option, option
 from regard.cli.text_input import check_paths, read_lines
 
@@ -45,6 +46,10 @@ def embed(
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.load import load_embedder
 
+    for option_name, is_wrong in (("--search", search is not None), ("--json", as_json)):
+        if output is not None and is_wrong:
+            what = f"--output writes vectors to a file; {option_name} has no effect on it."
+            raise RegardError(what, fix=f"Leave out --output or {option_name}.")
     check_paths(texts, input_file, output)
     check_paths(None, search, None)
     embedder = load_embedder(folder)

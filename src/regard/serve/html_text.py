@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from html import escape, unescape
 
 _VERBATIM = re.compile(r"<(script|style|code|pre|textarea|svg|math)\b", re.IGNORECASE)
+_MARKUP = re.compile(r"<[a-zA-Z/!?]")
 _CLOSING = {
     name: re.compile(rf"</{name}\s*>", re.IGNORECASE)
     for name in ("script", "style", "code", "pre", "textarea", "svg", "math")
@@ -35,6 +36,8 @@ class _Finder:
 def split_html(html: str) -> list[tuple[str, bool]]:
     """Split HTML into parts: (text, True) for text to translate, (markup, False) for all else; joined, they are `html`.
 
+    >>> split_html("5 < 6 <img alt='a > b'>")
+    [('5 < 6 ', True), ("<img alt='a > b'>", False)]
     >>> split_html("<p>One <b>two</b></p><script>x < y</script>")
     [('<p>', False), ('One ', True), ('<b>', False), ('two', True), ('</b>', False), ('</p>', False), \
 ('<script>x < y</script>', False)]
@@ -42,6 +45,9 @@ def split_html(html: str) -> list[tuple[str, bool]]:
     finder, parts = _Finder(html), list[tuple[str, bool]]()
     text_start = position = 0
     while (start := html.find("<", position)) >= 0:
+        if not _MARKUP.match(html, start):
+            position = start + 1  # a sign of the text: 5 < 6
+            continue
         end = _find_markup_end(finder, start)
         if end < 0:
             break  # no tag ends after this: the rest is text
@@ -61,9 +67,24 @@ def _find_markup_end(finder: _Finder, start: int) -> int:
         end = finder.find("-->", start + 4)
     elif html.startswith("<![CDATA[", start):
         end = finder.find("]]>", start + 9)
-    elif (match := _VERBATIM.match(html, start)) is not None and (tag_end := finder.find(">", match.end())) >= 0:
+    elif (match := _VERBATIM.match(html, start)) is not None and (tag_end := _find_tag_end(finder, match.end())) >= 0:
         end = finder.find(match.group(1).lower(), tag_end)
-    return end if end >= 0 else finder.find(">", start + 1)
+    return end if end >= 0 else _find_tag_end(finder, start + 1)
+
+
+def _find_tag_end(finder: _Finder, position: int) -> int:
+    """Return the end of the tag around a position, behind a > outside of quoted values; -1: it has none."""
+    while (end := finder.find(">", position)) >= 0:
+        quotes = [finder.find(quote, position) for quote in "\"'"]
+        after_quote = min((after for after in quotes if 0 <= after < end), default=-1)
+        if after_quote < 0:
+            return end
+        quote, before = finder.html[after_quote - 1], finder.html[max(position, after_quote - 9) : after_quote - 1]
+        closing = finder.find(quote, after_quote) if before.rstrip().endswith("=") else after_quote
+        if closing < 0:
+            return end  # the value never ends: the tag does
+        position = closing
+    return -1
 
 
 def read_text(part: str) -> tuple[str, str, str]:

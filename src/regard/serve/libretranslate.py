@@ -4,7 +4,7 @@ import asyncio
 import time
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Form, HTTPException, Request, UploadFile
 from fastapi.responses import JSONResponse, Response
@@ -25,10 +25,12 @@ from regard.serve.state import ServerState, answer_errors, check
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
 from regard.serve.uploads import refuse_invalid
 
+Body = TypeVar("Body", TranslateRequest, DetectRequest)
 TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
 NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
+NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "alternatives")
 MAX_LINE_CHARACTERS = 100_000
 LONG_TEXT_CHARACTERS = 1000
 RETRY_SECONDS = 0.05  # between two looks of a file at a full queue
@@ -52,13 +54,15 @@ def make_router(state: ServerState) -> APIRouter:
         },
     )
     async def translate(request: Request) -> Response:
-        body = await _read_request(request)
+        body = await _read_request(request, TranslateRequest)
         texts = [body.q] if isinstance(body.q, str) else body.q
         state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
         if body.explain and len(texts) != 1:
             raise HTTPException(422, "One text at a time can be explained.")
         if body.format == "html" and (fields := [name for name in NOT_WITH_HTML if getattr(body, name)]):
             raise HTTPException(422, f"HTML cannot be combined with {fields[0]}.")
+        if body.stream and (fields := [name for name in NOT_IN_STREAMS if getattr(body, name)]):
+            raise HTTPException(422, f"A stream cannot be combined with {fields[0]}.")
         if body.explain and (body.prefix or body.required or body.forbidden):
             raise HTTPException(422, "A translation with a prefix, required or forbidden phrases cannot be explained.")
         job = _make_job(state, body)
@@ -99,8 +103,13 @@ def make_router(state: ServerState) -> APIRouter:
             for code, codes in sorted(targets.items())
         ]
 
-    @router.post("/detect", summary="Detect the language of a text")
-    async def detect(body: DetectRequest) -> list[dict[str, Any]]:
+    @router.post(
+        "/detect",
+        summary="Detect the language of a text",
+        openapi_extra={"requestBody": {"content": {"application/json": {"schema": DetectRequest.model_json_schema()}}}},
+    )
+    async def detect(request: Request) -> list[dict[str, Any]]:
+        body = await _read_request(request, DetectRequest)
         state.check_texts([body.q], 1)
         return await asyncio.to_thread(detect_language, body.q)
 
@@ -284,8 +293,11 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
     adapter = model.find_adapter(body.model)
     options = Options(Beam(max(beam_size, n_best)), n_best, forbidden=tuple(body.forbidden), adapter=adapter)
     target_language = None  # of a model without language tags
-    if model.translator.tokenizers.source.specials.languages:
-        target_language = body.target or model.languages[-1]
+    if model.targets:
+        only = model.languages[1] if len(model.languages) == 2 else model.targets[0] if len(model.targets) == 1 else ""
+        target_language = body.target or only
+        if not target_language:
+            raise HTTPException(422, f"Choose a target language: {', '.join(model.targets)}.")
     return _Job(model, body, options, target_language)
 
 
@@ -297,12 +309,24 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
     else:
         state.find(None, TRANSLATION_MODEL)
         models = [model for model in state.models.values() if model.kind == TRANSLATION_MODEL]
-    for model in models:
-        pairs = _language_pairs(model)
-        if not pairs or any(
-            body.source in ("auto", source) and body.target in ("", target) for source, target in pairs
-        ):
-            return model
+    sources_by_model = {
+        model.name: {
+            source
+            for source, target in _language_pairs(model)
+            if body.source in ("auto", source) and body.target in ("", target)
+        }
+        for model in models
+    }
+    fitting = [model for model in models if sources_by_model[model.name]]
+    sources = set().union(*sources_by_model.values())
+    if len(fitting) > 1 and body.target and len(sources) > 1:  # the first one would read a language that it never saw
+        raise HTTPException(
+            400, f"Several models translate to {body.target[:20]}: give source ({', '.join(sorted(sources))})."
+        )
+    if fitting:
+        return fitting[0]
+    if (unnamed := next((model for model in models if not _language_pairs(model)), None)) is not None:
+        return unnamed
     pair_names = ", ".join(
         sorted({f"{source}-{target}" for model in models for source, target in _language_pairs(model)})
     )
@@ -310,24 +334,25 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
 
 
 def _language_pairs(model: ServedModel) -> list[tuple[str, str]]:
-    """Return the pairs (source, target) of a model; empty if its settings name no languages."""
+    """Return the pairs (source, target) of a model; empty if neither its settings nor its tags name languages."""
     languages = model.languages
     if len(languages) == 2:
         return [(languages[0], languages[1])]
-    return [(source, target) for source in languages for target in languages if source != target]
+    sources, targets = languages or model.targets, model.targets or languages
+    return [(source, target) for source in sources for target in targets if source != target]
 
 
-async def _read_request(request: Request) -> TranslateRequest:
-    """Read JSON, or a form as LibreTranslate's own page sends it."""
+async def _read_request(request: Request, kind: type[Body]) -> Body:
+    """Read JSON, or a form as LibreTranslate's own page and clients send it."""
     content_type = request.headers.get("content-type", "")
     try:
         if content_type.startswith("application/json"):
-            return TranslateRequest.model_validate_json(await request.body())
+            return kind.model_validate_json(await request.body())
         form = await request.form(max_files=0, max_fields=50)
         fields: dict[str, Any] = {name: value for name, value in form.items() if isinstance(value, str)}
         if len(form.getlist("q")) > 1:
             fields["q"] = form.getlist("q")
-        return TranslateRequest.model_validate(fields)
+        return kind.model_validate(fields)
     except UnicodeError:  # a form may name any charset
         raise HTTPException(422, "The form cannot be decoded. Use UTF-8.") from None
     except ValidationError as error:

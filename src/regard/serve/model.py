@@ -168,6 +168,16 @@ class ServedModel:
         return tuple(self.pipeline.settings.languages)
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """The target languages of a multilingual translator; empty if it needs no choice."""
+        tokenizers = getattr(self.pipeline, "tokenizers", None)
+        return (
+            ()
+            if tokenizers is None or self.kind != "translation model"
+            else tuple(tokenizers.source.specials.languages)
+        )
+
+    @property
     def translator(self) -> Translator:
         """The pipeline of a translation model; `RegardError` if the model has another task."""
         return self.require_kind(Translator)
@@ -402,6 +412,7 @@ def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:
         "owned_by": "regard",
         "task": model.pipeline.settings.task,
         "languages": list(model.languages),
+        "targets": list(model.targets),
         "labels": list(getattr(model.pipeline, "labels", ())),
         "input": describe_input(model.pipeline),
         "parameters": model.pipeline.parameters,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from regard.text.special_marks import replace_marks
 
@@ -45,7 +45,37 @@ class DetectRequest(_Request):
     api_key: str = ""
 
 
-class _GenerationRequest(_Request):
+NEUTRAL_VALUES: dict[str, tuple[object, ...]] = {  # of fields that a request class may not have
+    "frequency_penalty": (0, None),
+    "presence_penalty": (0, None),
+    "logit_bias": ({}, None),
+    "best_of": (1, None),
+    "suffix": ("", None),
+    "tools": ([], None),
+    "response_format": ({"type": "text"}, None),
+    "logprobs": (False, None),
+    "top_logprobs": (0, None),
+    "top_k": (-1, 0, None),
+    "min_p": (0, None),
+    "repetition_penalty": (1, None),
+    "beam_size": (1, None),
+    "dimensions": (None,),
+}
+
+
+class _OpenAIRequest(_Request):
+    """Refuses fields of OpenAI and vLLM that would change the answer elsewhere and have no effect here."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unused_fields(cls, fields: Any) -> Any:
+        for name, neutral_values in NEUTRAL_VALUES.items() if isinstance(fields, dict) else ():
+            if name in fields and name not in cls.model_fields and fields[name] not in neutral_values:
+                raise ValueError(f"{name} has no effect on this route: leave it out.")
+        return fields
+
+
+class _GenerationRequest(_OpenAIRequest):
     """What both ways to generate text share."""
 
     model: str = Field(examples=["shakespeare"])
@@ -86,7 +116,7 @@ class ChatRequest(_GenerationRequest):
     max_completion_tokens: int | None = Field(None, ge=1)
 
 
-class EmbeddingRequest(_Request):
+class EmbeddingRequest(_OpenAIRequest):
     """`POST /v1/embeddings`."""
 
     model: str

@@ -123,10 +123,13 @@ class Guard:
 
     def _find_foreign_page(self, method: str, headers: Mapping[bytes, bytes]) -> tuple[int, str] | None:
         """Return why the page of another site may not send this request in its reader's browser."""
-        if method not in ("GET", "HEAD", "OPTIONS") and headers.get(b"sec-fetch-site") == b"cross-site":
+        name = _read_host_name(headers.get(b"host", b"localhost"))
+        site = headers.get(b"sec-fetch-site")
+        if site is None:  # browsers send it to https and to this machine only, but Origin everywhere
+            origin = headers.get(b"origin", b"").partition(b"://")[2]
+            site = b"cross-site" if origin and _read_host_name(origin) != name else b""
+        if method not in ("GET", "HEAD", "OPTIONS") and site == b"cross-site":
             return 403, "Pages of other sites may not send requests."
-        host = headers.get(b"host", b"localhost").decode("latin-1").lower()
-        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if not self.keys and name not in self.hosts:
             return 421, "This server has another name; `hosts` in its settings lists those that it answers to."
         return None
@@ -151,7 +154,8 @@ class Guard:
             return None, receive
         if "api_key" in query:
             return query["api_key"][0], receive
-        body, has_more = b"", scope["method"] == "POST"
+        # LibreTranslate's Python client sends the key of GET /languages in a body.
+        body, has_more = b"", scope["method"] == "POST" or scope["path"] == "/languages"
         while has_more:
             message = await receive()
             if message["type"] != "http.request":
@@ -166,6 +170,12 @@ class Guard:
             if hmac.compare_digest(key_hash, digest):
                 key_name = name
         return key_name
+
+
+def _read_host_name(host: bytes) -> str:
+    """Return the name of a host without its port."""
+    text = host.decode("latin-1").lower()
+    return text[1:].partition("]")[0] if text.startswith("[") else text.partition(":")[0]
 
 
 def _limit_body(receive: Receive, max_bytes: int, refuse_body: Callable[[], Awaitable[None]]) -> Receive:

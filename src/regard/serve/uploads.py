@@ -13,6 +13,7 @@ from typing import TypeVar
 from fastapi import HTTPException, Request
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from regard.base.errors import RegardError
 from regard.serve.media import Media, MediaPipeline, decode_media
@@ -66,6 +67,10 @@ class Uploads:
                 if not files:
                     raise HTTPException(422, "A file is missing. Send it as curl does: -F file=@FILE.")
                 yield Upload({name: value for name, value in form.items() if isinstance(value, str)}, files)
+        except StarletteHTTPException as error:
+            if error.status_code == 400 and "Too many files" in str(error.detail):  # Starlette refuses them first
+                raise HTTPException(413, f"A request may have {max_files} files.") from None
+            raise
         except UnicodeError:  # a form may name any charset
             raise HTTPException(422, "The form cannot be decoded. Use UTF-8.") from None
         finally:
