@@ -124,6 +124,20 @@ def test_a_forced_token_that_may_not_be_first_is_an_error() -> None:
         greedy(step, state, make_prompt(1), eos=EOS, max_lengths=[2], suppressed=SUPPRESSED)
 
 
+@pytest.mark.parametrize("forbidden", [(token, 3) for token in range(2, 6) if token != 5])
+def test_hypotheses_beside_the_prefix_are_no_conflict(forbidden: tuple[int, int]) -> None:
+    """A beam is filled with hypotheses of probability 0, which may end in any token."""
+    table = TableModel(6, 1)
+    step, state = constrain(
+        table.step, table.start([0]), 1, sink=BOS, forbidden=[forbidden], forced_prefixes=[(5, 3, 4)]
+    )
+    hypotheses = beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppressed=SUPPRESSED)
+    assert hypotheses[0][0].tokens[:3] == (5, 3, 4)
+    step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(BOS, 5)], forced_prefixes=[(5, 3)])
+    with pytest.raises(RegardError, match="forced and forbidden"):  # the phrase begins in the prompt
+        beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppressed=SUPPRESSED)
+
+
 def test_forced_prefixes_are_generated_and_scored() -> None:
     table = TableModel(6, 2)
     forced: list[tuple[int, ...]] = [(3, 5), (), (2, 2, 4)]

@@ -10,8 +10,12 @@ def test_a_document_keeps_its_white_space() -> None:
     translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     text = "\n  A bee. C dee!  E\n\nF.\n"
     document = translator.translate_document(text, Beam(1), max_length=5)
-    assert document.sources == ("", "A bee.", "C dee!", "E", "F.")
-    spaces = ["\n  ", " ", "  ", "\n\n", "\n"]
+    assert document.sources == ("A bee.", "C dee!", "E", "F.")
+    spaces = [" ", "  ", "\n\n", "\n"]
     one_by_one = [translator.translate([source], Beam(1), max_length=5)[0].text for source in document.sources]
-    assert document.text == "".join(text + space for text, space in zip(one_by_one, spaces, strict=True))
-    assert translator.translate_document("").text == ""
+    assert document.text == "\n  " + "".join(text + space for text, space in zip(one_by_one, spaces, strict=True))
+    for before, after in (("   ", ""), ("", "  "), ("\t", " \n")):
+        around = translator.translate_document(f"{before}E{after}", Beam(1), max_length=5)
+        assert around.text == before + one_by_one[2] + after
+    for empty in ("", "   ", "\n"):
+        assert translator.translate_document(empty).text == empty

@@ -168,6 +168,12 @@ def test_invalid_constraints_are_refused() -> None:
             )
     with pytest.raises(RegardError, match="finds 1 text, but n_best is 2"):
         translator.translate(TEXTS, search=Sampling(), n_best=2)
+    with pytest.raises(RegardError, match="n_best must be at least 1"):
+        translator.translate(TEXTS, search=Sampling(), n_best=0)
+    with pytest.raises(RegardError, match=r"seed .* is too large"):
+        translator.translate(TEXTS, search=Sampling(), seed=10**20)
+    with pytest.raises(RegardError, match=r"The prefix has .* but the text may have 1"):
+        translator.translate(TEXTS[:1], constraints=Constraints(prefixes=["Zwei Hunde"]), max_length=1)
 
 
 def test_ensemble_averages_its_members() -> None:

@@ -1,5 +1,6 @@
 """Decoding inverts encoding: 500 strings per property, 10,000 with HYPOTHESIS_PROFILE=long."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,3 +82,15 @@ def test_words_are_separated_by_spaces(words: list[str]) -> None:
             assert word is not None
             positions[word] |= set(range(start, end))
         assert ["".join(text[position] for position in sorted(word)).strip(" ") for word in positions] == words, name
+
+
+@pytest.mark.parametrize("text", ["Two  dogs play", " Two dogs play", "Two dogs play ", "  Two   dogs  play  "])
+def test_more_spaces_make_no_words(text: str) -> None:
+    for name in ("byte_bpe", "byte", "bpe", "unigram", "character"):
+        encoding = get_tokenizer(name).encode(text)
+        positions: dict[int, set[int]] = {}
+        for (start, end), word in zip(encoding.offsets, encoding.word_ids, strict=True):
+            assert word is not None
+            positions.setdefault(word, set()).update(range(start, end))
+        words = ["".join(text[place] for place in sorted(positions[number])).strip(" ") for number in sorted(positions)]
+        assert words == ["Two", "dogs", "play"], name

@@ -249,7 +249,8 @@ def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation:
         from regard.pipeline.probes import probe
         from regard.pipeline.search import Beam
 
-        evaluation["probes"] = asdict(probe(translator, data.sources or [], Beam(options.beam_size), options.into))
+        search = Beam(options.beam_size, options.length_penalty)
+        evaluation["probes"] = asdict(probe(translator, data.sources or [], search, options.into))
 
 
 def _write_lines(output: Path | None, texts: list[str]) -> None:

@@ -115,7 +115,10 @@ def constrain(
                     banned_tokens[row, position] = banned
                 if 0 <= generated_count < len(prefix):
                     forced_tokens[row, position] = prefix[generated_count]
-                    if prefix[generated_count] in banned:
+                    # Hypotheses beside the prefix have probability 0; what they would complete is no conflict.
+                    prompt_node = (*path, node)[constrained_state.prompt_length - 1]
+                    is_on_prefix = trie.walk(prompt_node, prefix[:generated_count]) == node
+                    if prefix[generated_count] in banned and is_on_prefix:
                         raise _conflict_error(prefix)
         return banned_tokens, forced_tokens
 

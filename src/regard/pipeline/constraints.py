@@ -49,13 +49,18 @@ class Constraints:
         if self.prefixes is None and not self.forbidden:
             return inputs
         prefixes = [""] * len(indices) if self.prefixes is None else [self.prefixes[index] for index in indices]
+        prefix_ids = [tuple(ids) for ids in tokenizer.encode_ids(prefixes)]
+        for prefix, ids, max_length in zip(prefixes, prefix_ids, inputs.max_lengths, strict=True):
+            if len(ids) > max_length:
+                what = f"The prefix has {len(ids)} tokens, but the text may have {max_length}."
+                raise RegardError(what, where=prefix[:60], fix="Use a larger max_length, or a shorter prefix.")
         step, state = constrain(
             inputs.step,
             inputs.state,
             len(indices),
             sink=inputs.sink,
             forbidden=forbidden_ids(tokenizer, self.forbidden),
-            forced_prefixes=[tuple(ids) for ids in tokenizer.encode_ids(prefixes)],
+            forced_prefixes=prefix_ids,
         )
         return replace(inputs, step=step, state=state)
 

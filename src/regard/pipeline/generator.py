@@ -243,8 +243,11 @@ class TextGenerator(Pipeline):
         lengths, pad = [len(ids) for ids in prompt_ids], tokenizer.specials.pad
         max_length = max(lengths)
         # Padding comes first: what a search generates follows the prompt, and filters read both as one history. If pad
-        # may be generated, as it is eos too, the first token is repeated: the history then has no further token.
-        paddings = [pad if pad in tokenizer.specials.not_text else ids[0] for ids in prompt_ids]
+        # may be generated, as it is eos too, another token that is no text takes its place; if there is none, the first
+        # token is repeated: the history then has no further token.
+        specials = tokenizer.specials
+        fillers = [token for token in (pad, specials.mask, specials.cls, specials.sep) if token in specials.not_text]
+        paddings = [fillers[0] if fillers else ids[0] for ids in prompt_ids]
         rows = [[token] * (max_length - len(ids)) + ids for token, ids in zip(paddings, prompt_ids, strict=True)]
         prompt = torch.tensor(rows, device=self.device)  # (B, k)
         state = self.model.start(max_length + max_new_tokens)

@@ -104,6 +104,8 @@ class Search(ABC):
             raise RegardError(f"{name} does not support required phrases.", fix="Use Beam.")
         if inputs.trace is not None:
             raise RegardError(f"{name} cannot be traced.", fix="Use Beam.")
+        if inputs.n_best < 1:
+            raise RegardError(f"n_best must be at least 1, got {inputs.n_best}.", fix="Use 1 or more.")
         if inputs.n_best > max_count:
             raise RegardError(
                 f"{name} finds {pluralize(max_count, 'text')}, but n_best is {inputs.n_best}.",
@@ -144,7 +146,10 @@ class Beam(Search):
 
 @dataclass(frozen=True)
 class Sampling(Search):
-    """Ancestral sampling (`regard.decode.sample`); of several samples, the most probable comes first."""
+    """Ancestral sampling (`regard.decode.sample`); of several samples, that with the highest score comes first.
+
+    The score is the mean log-probability per token.
+    """
 
     count: int = 1
     """Number of samples per text."""
@@ -156,7 +161,7 @@ class Sampling(Search):
         return self.count
 
     def find(self, inputs: SearchInput) -> list[list[Hypothesis]]:
-        """Return `count` samples of each text, most probable first."""
+        """Return `count` samples of each text, highest score first."""
         self._check(inputs, self.count)
         return [sorted(samples, key=lambda hypothesis: -hypothesis.score) for samples in self.draw_samples(inputs)]
 
@@ -263,6 +268,8 @@ def select_generators(generators: Generators, indices: Sequence[int]) -> Generat
 def make_generator(seed: int | None, device: torch.device) -> torch.Generator:
     """Create a random generator. Without a seed it is seeded from the operating system."""
     generator = torch.Generator(device)
+    if seed is not None and not -(2**63) <= seed < 2**63:
+        raise RegardError(f"The seed {seed} is too large.", fix="Use a number of at most 18 digits.")
     if seed is None:
         generator.seed()
     else:

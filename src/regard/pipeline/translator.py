@@ -233,10 +233,14 @@ class Translator(Pipeline):
             search: Search strategy, as for `translate`.
             options: Further options of `translate`.
         """
-        sentences = split_sentences(text)
+        stripped = text.strip()
+        before, _, after = text.partition(stripped) if stripped else (text, "", "")
+        sentences = split_sentences(stripped)
         translations = self.translate([sentence for sentence, _ in sentences], search, **options)
         joined = "".join(result.text + space for result, (_, space) in zip(translations, sentences, strict=True))
-        return TranslatedDocument(joined, tuple(sentence for sentence, _ in sentences), tuple(translations))
+        return TranslatedDocument(
+            before + joined + after, tuple(sentence for sentence, _ in sentences), tuple(translations)
+        )
 
     def stream(
         self,
@@ -286,6 +290,8 @@ class Translator(Pipeline):
             target = list(translation.tokens[:-1] if translation.ended else translation.tokens)
         else:
             (target,) = tokenizer.encode_ids([translation])
+        if self.max_positions is not None:  # a translation that was cut off there: its last token is not read
+            target = target[: self.max_positions - 1]
         return record_attention(self.model, self.tokenizers, source=source, target=[tokenizer.specials.bos, *target])
 
     @property

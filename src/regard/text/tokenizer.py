@@ -206,7 +206,10 @@ class Tokenizer:
         return "".join(part if n % 2 else self._normalizer.normalize_str(part) for n, part in enumerate(parts))
 
     def word_ids(self, ids: Sequence[int]) -> list[int | None]:
-        """Return the word number of each token, from the ids alone; None for special tokens."""
+        """Return the word number of each token, from the ids alone; None for special tokens.
+
+        A token of white space alone before another word, or at the end, is part of the word before it.
+        """
         is_start, is_end, control = (
             self.token_bytes.is_start,
             self.token_bytes.is_end,
@@ -214,15 +217,24 @@ class Tokenizer:
         )
         numbers: list[int | None] = []
         number, is_new = -1, True
-        for token in ids:
+        for index, token in enumerate(ids):
             if token in control:
                 numbers.append(None)
                 is_new = True
+            elif self.token_bytes.bytes[token].isspace() and self._is_spare(ids, index, is_new):
+                numbers.append(max(number, 0))
             else:
                 number += is_new or is_start[token]
                 numbers.append(number)
                 is_new = is_end[token]
         return numbers
+
+    def _is_spare(self, ids: Sequence[int], index: int, is_new: bool) -> bool:
+        """Whether a token of white space neither begins the next word nor ends the one before."""
+        if self.token_bytes.join_style == "marks_after":
+            return is_new
+        following = ids[index + 1] if index + 1 < len(ids) else None
+        return following is None or following in self.token_bytes.control or self.token_bytes.is_start[following]
 
     @cached_property
     def vocabulary(self) -> list[str]:
