@@ -64,6 +64,24 @@ for (const { width, scheme } of SIZES)
     await close();
   });
 
+test("the ablation of an encoder shows numbers, not a text that it does not generate", async () => {
+  const doc = sample();
+  doc.model.family = "encoder_only";
+  doc.attention = doc.attention.filter((group) => group.name === "encoder.self");
+  doc.search = doc.attribution = null;
+  doc.hypotheses = [];
+  doc.ablation.delta = { "encoder.self": doc.ablation.delta["encoder.self"] };
+  doc.ablation.output = "the label";
+  const { page, problems, close } = await open(browser, doc, { view: "ablation" });
+  await page.locator('.ablation [data-group="encoder.self"]').focus();
+  await page.keyboard.press("ArrowRight");
+  const card = await page.locator(".card").textContent();
+  const value = doc.ablation.delta["encoder.self"][0][0].toFixed(2);
+  assert.ok(card.includes(`The log-probability of the label changes by ${value} nats without this head.`), card);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
 for (const { width, scheme } of SIZES)
   test(`masks and positions at ${width} px, ${scheme}`, async () => {
     const doc = sample();

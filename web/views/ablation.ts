@@ -131,6 +131,12 @@ function mount({ doc, store, live }: Context): Mounted {
       {},
       h("strong", {}, `${GROUP_TITLES[head.group]}, layer ${head.layer}, head ${head.head} off`),
     );
+    if (doc.model.family === "encoder_only") {
+      // Only what a model generates can change as a text; of labels, tags and gaps the numbers are what there is.
+      const change = data.delta[head.group][head.layer][head.head];
+      const text = `The log-probability of ${data.output} changes by ${change?.toFixed(2) ?? "–"} nats without this head.`;
+      return [title, before, h("p", { class: "small" }, text)];
+    }
     if (!(key in data.texts) && !live.available)
       return [
         title,

@@ -243,7 +243,7 @@ class TextGenerator(Pipeline):
         lengths, pad = [len(ids) for ids in prompt_ids], tokenizer.specials.pad
         max_length = max(lengths)
         # Padding comes first: what a search generates follows the prompt, and filters read both as one history. If pad
-        # may be generated, as it is eos too, another token that is no text takes its place; if there is none, the first
+        # may be generated, as it is eos too, another token that is not text takes its place; without one, the first
         # token is repeated: the history then has no further token.
         specials = tokenizer.specials
         fillers = [token for token in (pad, specials.mask, specials.cls, specials.sep) if token in specials.not_text]
