@@ -27,6 +27,7 @@ from regard.train.auto.configure import configure
 from regard.train.auto.corpus_plan import AutoRun, bytes_per_token
 from regard.train.auto.corpus_stats import collect_stats
 from regard.train.auto.hyperparameters import MUON_PEAK, Budget, format_count, training_settings, validation_settings
+from regard.train.auto.minutes import MIN_TOKENS_PER_PARAMETER
 from regard.train.auto.recipes import (
     CHARACTER_LEVEL,
     RECIPES,
@@ -517,6 +518,18 @@ def test_minutes_must_be_some(pairs: Callable[[int], Lines], minutes: float) -> 
 def test_where_there_is_no_time_for_a_model_a_smaller_one_is_taken() -> None:
     assert [recipe.preset for recipe in smaller_recipes("translate", 300_000)] == ["small", "tiny", "mini"]
     assert [recipe.preset for recipe in smaller_recipes("continue", 300_000)] == ["lm-small"]
+
+
+def test_a_part_of_a_large_corpus_is_enough_for_a_larger_model(
+    pairs: Callable[[int], Lines], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sees two tokens for each of its parameters, however few epochs that are."""
+    monkeypatch.setattr("regard.train.auto.minutes.MIN_EPOCHS", 10**6)
+    corpus = pairs(12_000)
+    short, longer = (configure(corpus, minutes=minutes, timer=make_timer(0.5)) for minutes in (8, 30))
+    short_tokens, longer_tokens = (plan.run.train.updates * plan.run.train.update_tokens for plan in (short, longer))
+    assert short_tokens < MIN_TOKENS_PER_PARAMETER * count_parameters(longer) <= longer_tokens
+    assert [translation_model(plan).encoder.layers for plan in (short, longer)] == [2, 4]
 
 
 def test_little_time_for_much_text(pairs: Callable[[int], Lines]) -> None:

@@ -17,7 +17,9 @@ from regard.train.auto.hyperparameters import (
     round_digits,
 )
 
-MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen
+MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen,
+# unless it sees as many different tokens as this for each parameter: measured in examples/europarl/RESULTS.md
+MIN_TOKENS_PER_PARAMETER = 2
 FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted; labels are, so half of theirs count
 UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
 
@@ -41,7 +43,7 @@ def configure_for_minutes(
         if not budget.is_time_limited:
             return corpus_plan.make_run(recipe, budget)
         epochs = budget.updates * budget.update_tokens / corpus_plan.epoch_tokens(recipe)
-        if epochs >= MIN_EPOCHS or recipe is recipes[-1]:
+        if epochs >= MIN_EPOCHS or recipe is recipes[-1] or _sees_enough(corpus_plan, full_run.run, budget):
             few_epochs = recipe.epochs / 2 if corpus_plan.task in LABEL_TASKS else FEW_EPOCHS
             recipe = replace(recipe, dropout=min(recipe.dropout, 0.1)) if epochs < few_epochs else recipe
             auto_run = corpus_plan.make_run(recipe, budget)
@@ -50,6 +52,14 @@ def configure_for_minutes(
             warning = _warn_of_few_epochs(corpus_plan, auto_run, epochs, minutes)
             return replace(auto_run, reasons=(*auto_run.reasons, warning))
     raise AssertionError("the last recipe is always taken")  # pragma: no cover
+
+
+def _sees_enough(corpus_plan: CorpusPlan, run: Run, budget: Budget) -> bool:
+    """Whether a large corpus gives the model enough text in the time, although it sees a part of it only."""
+    from regard.store.size_check import count_parameters  # imports torch: only when needed
+
+    tokens = budget.updates * budget.update_tokens
+    return corpus_plan.task not in LABEL_TASKS and tokens >= MIN_TOKENS_PER_PARAMETER * count_parameters(run.model)
 
 
 def _warn_of_few_epochs(corpus_plan: CorpusPlan, auto_run: AutoRun, epochs: float, minutes: float) -> str:
