@@ -49,9 +49,12 @@ def main() -> None:
                 for name, times in start(ranks, Path(folder), options.quick).items():
                     results.setdefault(f"{name}, {ranks} rank{'s' * (ranks > 1)}", []).append(times)
     print(f"{12 * SIZES[options.quick]} MB, median of {options.rounds}   {'seconds':>9} {'CPU s':>7}")
+    medians: dict[str, list[float]] = {}
     for name, rounds in results.items():
-        wall, cpu = (statistics.median(column) for column in zip(*rounds, strict=True))
+        wall, cpu = medians[name] = [statistics.median(column) for column in zip(*rounds, strict=True)]
         print(f"{name:28} {wall:9.2f} {cpu:7.2f}")
+    ratio = medians["torch async, done, 2 ranks"][1] / medians["save, 2 ranks"][1]
+    print(json.dumps({"save2/torch_async": round(ratio, 3)}))
 
 
 def start(ranks: int, folder: Path, is_quick: bool) -> Times:
