@@ -134,8 +134,8 @@ def make_table(lines: dict[str, dict[str, Any]]) -> str:
     for name in BENCHMARKS:
         if (line := lines.get(name)) is not None:
             command = f"`python -m bench.{name}{' --quick' if line['is_quick'] else ''}`"
-            numbers = {key: value for key, value in line["figures"].items() if isinstance(value, int | float)}
-            figures = ", ".join(f"{key} {value}" for key, value in numbers.items()) or "in the file"
+            numbers = {key: value for key, value in line["figures"].items() if type(value) in (int, float)}
+            figures = ", ".join(f"{key} {value:.4g}" for key, value in numbers.items()) or "in the file"
             rows.append(f"| {command} | {line['date']}, `{line['commit']}` | {line['other_load']} | {figures} |")
     return "\n".join(rows)
 
