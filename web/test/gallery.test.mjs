@@ -17,7 +17,8 @@ for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")))
     assert.ok(tabs.length >= 5);
     for (const tab of tabs) {
       await tab.click();
-      assert.ok((await page.locator("#panel .fact").first().textContent()).length > 10);
+      // A view reads its numbers before it states a fact about them.
+      await page.waitForFunction(() => document.querySelector("#panel .fact")?.textContent.length > 10);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(overflow <= 0, `${await tab.textContent()} is ${overflow} px wider than the window`);
     }
