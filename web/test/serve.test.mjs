@@ -123,9 +123,9 @@ test("without its key the page is not shown, and with it no other site can frame
 });
 
 test("a translation streams, and its words carry confidence and alignment", async () => {
-  // A busy browser may get all events of this fast model at once: one translation of five must be seen to grow.
+  // A busy browser may get all events of this fast model at once: one translation of twenty must be seen to grow.
   let seen = [];
-  for (let i = 0; i < 5 && seen.length < 2; i++) {
+  for (let i = 0; i < 20 && seen.length < 2; i++) {
     await openPage();
     await page.evaluate(() => {
       window.seen = new Set();
