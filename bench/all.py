@@ -1,7 +1,7 @@
 """Run all benchmarks one after the other on one machine, and keep their figures with date and commit.
 
     python -m bench.all bench/results.jsonl --quick               # about fifteen minutes
-    python -m bench.all bench/results.jsonl --only core decode    # about an hour and a half without --only
+    python -m bench.all bench/results.jsonl --only core decode    # the long forms; all of them take hours
     python -m bench.all bench/results.jsonl --write               # only write the table of docs/benchmarks.md
 
 Each line of the file has the figures of one benchmark, and replaces an earlier line of the same benchmark. A benchmark
@@ -34,7 +34,7 @@ MAX_SECONDS = 3600
 
 
 def main() -> None:
-    """Run the benchmarks, then write the table."""
+    """Run the benchmarks, or write the table of those that were run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="where the figures are kept: one line of JSON for each benchmark")
     parser.add_argument("--quick", action="store_true", help="the short form of each: under a minute")

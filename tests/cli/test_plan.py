@@ -41,3 +41,9 @@ def test_wrong_values_are_refused(tmp_path: Path) -> None:
         done = run_command("plan", path, "--device", "h100", option, value)
         assert done.code == 1, value
         assert option in done.errors
+
+
+def test_the_share_of_the_peak_needs_a_device(tmp_path: Path) -> None:
+    done = run_command("plan", write_run(tmp_path), "--mfu", "0.4")
+    assert done.code == 1
+    assert "--mfu needs --device" in done.errors

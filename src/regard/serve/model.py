@@ -170,12 +170,8 @@ class ServedModel:
     @property
     def targets(self) -> tuple[str, ...]:
         """The target languages of a multilingual translator; empty if it needs no choice."""
-        tokenizers = getattr(self.pipeline, "tokenizers", None)
-        return (
-            ()
-            if tokenizers is None or self.kind != "translation model"
-            else tuple(tokenizers.source.specials.languages)
-        )
+        is_translator = isinstance(self.pipeline, Translator)
+        return tuple(self.translator.tokenizers.source.specials.languages) if is_translator else ()
 
     @property
     def translator(self) -> Translator:

@@ -221,7 +221,7 @@ class Tokenizer:
             if token in control:
                 numbers.append(None)
                 is_new = True
-            elif self.token_bytes.bytes[token].isspace() and self._is_spare(ids, index, is_new):
+            elif self.token_bytes.bytes[token].isspace() and self._is_extra_space(ids, index, is_new):
                 numbers.append(max(number, 0))
             else:
                 number += is_new or is_start[token]
@@ -229,7 +229,7 @@ class Tokenizer:
                 is_new = is_end[token]
         return numbers
 
-    def _is_spare(self, ids: Sequence[int], index: int, is_new: bool) -> bool:
+    def _is_extra_space(self, ids: Sequence[int], index: int, is_new: bool) -> bool:
         """Whether a token of white space neither begins the next word nor ends the one before."""
         if self.token_bytes.join_style == "marks_after":
             return is_new

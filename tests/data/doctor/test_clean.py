@@ -89,13 +89,17 @@ def test_jsonl_keeps_its_other_fields(tmp_path: Path) -> None:
     assert read_quarantine(tmp_path / "out")[0]["where"] == f"{tmp_path / 'a.jsonl'}:2"
 
 
-def test_conll_keeps_tags_comments_and_columns(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_conll_keeps_tags_comments_and_columns(tmp_path: Path, suffix: str) -> None:
     sentences = ["# id = 1\n1\tdogs\tNOUN\n2\trun\tVERB\n\n", "# id = 2\n1\tcats\tNOUN\n2\tsleep\tVERB\n\n"]
     repeated, last = "# id = 3\n1\tdogs\tNOUN\n2\trun\tVERB\n\n", "# id = 4\n1\tbirds\tNOUN\n2\tsing\tVERB\n"
-    (tmp_path / "a.conllu").write_text("".join([*sentences, repeated, last]))
-    result = clean_corpus(Conll(path=str(tmp_path / "a.conllu"), word=2, tag=3), tmp_path / "out")
+    if suffix == ".zst":
+        pytest.importorskip("zstandard")
+    name = f"a.conllu{suffix}"
+    (tmp_path / name).write_bytes(compress("".join([*sentences, repeated, last]).encode(), suffix))
+    result = clean_corpus(Conll(path=str(tmp_path / name), word=2, tag=3), tmp_path / "out")
     assert (result.kept_rows, result.removed_rows) == (3, 1)
-    assert (tmp_path / "out" / "a.conllu").read_text() == "".join([*sentences, last])
+    assert decompress((tmp_path / "out" / name).read_bytes(), suffix).decode() == "".join([*sentences, last])
     assert read_quarantine(tmp_path / "out")[0]["tags"] == ["NOUN", "VERB"]
 
 

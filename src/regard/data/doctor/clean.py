@@ -78,8 +78,8 @@ def write_cleaned(
             path for source in sources if isinstance(source, Conll) for path in list_files(source.path, Defects())
         }
         for (path, row_file), name in copies:
-            copy = _copy_kept_sentences if path in sentence_files else _copy_kept_lines
-            copy(path, staging / name, rows.get(row_file, _FileRows()))
+            file_rows = rows.get(row_file, _FileRows())
+            _copy_kept_rows(path, staging / name, file_rows, are_sentences=path in sentence_files)
         names = tuple(sorted(path.name for path in staging.iterdir()))
     removed_count = int(is_removed.sum())
     return CleanResult(names, len(is_removed) - removed_count, removed_count)
@@ -115,32 +115,24 @@ def _list_record_paths(source: AnySource) -> list[str]:
     return [] if isinstance(source, Lines | Table | Jsonl | Conll) else [source.path]
 
 
-def _copy_kept_lines(path: str, target: Path, rows: _FileRows) -> None:
-    """Copy a file without the lines of removed rows; a row includes the lines up to the next row."""
+def _copy_kept_rows(path: str, target: Path, rows: _FileRows, *, are_sentences: bool) -> None:
+    """Copy a file without removed rows.
+
+    A row includes the lines up to the next row. A sentence of CoNLL includes its comments and the blank line after it.
+    """
     is_removed, row = 0, 0
+    pending_lines: list[bytes] = []  # comments come before the first line of their sentence
     with _open_compressed(target) as file:
         for number, line in enumerate(_read_raw_lines(path), 1):
             if row < len(rows.lines) and rows.lines[row] == number:
                 is_removed, row = rows.is_removed[row], row + 1
-            if not is_removed:
-                file.write(line)
-    if row < len(rows.lines):
-        raise changed_error(Location(path, rows.lines[row]))
-
-
-def _copy_kept_sentences(path: str, target: Path, rows: _FileRows) -> None:
-    """Copy a CoNLL file without removed sentences; a sentence includes its comments and the blank line after it."""
-    is_removed, row = 0, 0
-    sentence: list[bytes] = []
-    with _open_compressed(target) as file:
-        for number, line in enumerate(_read_raw_lines(path), 1):
-            if row < len(rows.lines) and rows.lines[row] == number:
-                is_removed, row = rows.is_removed[row], row + 1
-            sentence.append(line)
-            if not line.strip():
-                file.writelines([] if is_removed else sentence)
-                is_removed, sentence = 0, []
-        file.writelines([] if is_removed else sentence)
+            pending_lines.append(line)
+            if are_sentences and line.strip():
+                continue
+            file.write(b"" if is_removed else b"".join(pending_lines))
+            pending_lines = []
+            is_removed = 0 if are_sentences else is_removed
+        file.write(b"" if is_removed else b"".join(pending_lines))
     if row < len(rows.lines):
         raise changed_error(Location(path, rows.lines[row]))
 

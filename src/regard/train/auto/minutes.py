@@ -18,7 +18,7 @@ from regard.train.auto.hyperparameters import (
 )
 
 MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chosen,
-# unless it sees as many different tokens as this for each parameter: measured in examples/europarl/RESULTS.md
+# unless it sees as many tokens as this for each parameter: measured in docs/decisions/0003-training.md
 MIN_TOKENS_PER_PARAMETER = 2
 FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted; labels are, so half of theirs count
 UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
