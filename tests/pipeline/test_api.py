@@ -1,5 +1,6 @@
 """Every pipeline from Python: loaders by kind, one text in and one result out, reprs, devices."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from regard.models.build import build
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.load import TASKS, load
 from regard.pipeline.scorer import Scorer
+from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.pipeline.factories import (
     TEXTS,
+    make_encoder_decoder,
     make_generator_settings,
     make_tokenizer,
     make_tokenizers,
@@ -167,3 +170,13 @@ def test_attention_of_the_other_families(models: dict[str, str]) -> None:
     assert pair.source_tokens.count(names[specials.sep]) == 2
     assert pair.encoder.shape == (2, 4, len(pair.source_tokens), len(pair.source_tokens))
     assert regard.load_classifier(models["tag"]).record("Two men").target_tokens == ()
+
+
+def test_a_translation_that_fills_all_learned_positions_is_recorded() -> None:
+    """It was cut off there: its last token is not read."""
+    settings = make_translator_settings(**{"decoder.position": {"kind": "learned", "length": 6}})
+    translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
+    translation = translator.translate("Two young men.")
+    tokens = (*translation.tokens, *translation.tokens)[:6]
+    cut_off = replace(translation, tokens=tokens, logprobs=(0.0,) * 6, ended=False)
+    assert len(translator.record("Two young men.", cut_off).target_tokens) == 6  # bos, and all but the last

@@ -126,6 +126,9 @@ def test_a_run_learns_to_find_partners(tmp_path: Path) -> None:
     vectors = [embedder.embed([pair[side] for pair in pairs]) for side in (0, 1)]
     assert retrieval_at_1(*vectors) == pytest.approx(max(scores), abs=0.02)
     (tmp_path / "test.tsv").write_text("".join(f"{first}\t{second}\n" for first, second in pairs))
+    for option in (["--json"], ["--search", str(tmp_path / "test.tsv")]):
+        refused = run_command("embed", str(tmp_path / "run"), "a text", "--output", str(tmp_path / "a.npy"), *option)
+        assert (refused.code, f"{option[0]} has no effect on it" in refused.errors) == (1, True)
     done = run_command("evaluate", str(tmp_path / "run"), "--data", str(tmp_path / "test.tsv"), "--json")
     assert done.code == 0, done.errors
     assert json.loads(done.output)["scores"]["retrieval_at_1"]["value"] == pytest.approx(100 * retrieval_at_1(*vectors))
