@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -114,8 +115,7 @@ def test_files_of_llama_3_begin_with_bos_and_keep_their_template(tmp_path: Path)
 
 
 @pytest.mark.parametrize("number", BLOCK_TYPES)
-def test_blocks_are_read_as_the_gguf_package_reads_them(number: int) -> None:
-    gguf = pytest.importorskip("gguf")
+def test_dequantize_each_block_type_equals_the_gguf_package(number: int) -> None:
     block = BLOCK_TYPES[number]
     generator = np.random.default_rng(0)
     data = generator.integers(0, 256, 64 * block.size, np.uint8)
@@ -128,8 +128,7 @@ def test_blocks_are_read_as_the_gguf_package_reads_them(number: int) -> None:
     assert np.allclose(ours, theirs, rtol=1e-6, atol=1e-6, equal_nan=True)
 
 
-def test_a_file_of_the_gguf_package(tmp_path: Path) -> None:
-    gguf = pytest.importorskip("gguf")
+def test_parse_file_of_the_gguf_package_reads_its_tensors(tmp_path: Path) -> None:
     writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")
     writer.add_block_count(2)
     writer.add_tensor("a.weight", np.arange(6, dtype=np.float32).reshape(2, 3))
