@@ -7,8 +7,19 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import torch
 
+from regard.base.files import lock_folder
+from regard.store.model_folder import read_model, write_model
+from regard.store.weights import get_weights
 from tests.commands import run_command
+from tests.pipeline.factories import (
+    make_decoder_only,
+    make_encoder_decoder,
+    make_generator_settings,
+    make_tokenizers,
+    make_translator_settings,
+)
 
 
 def run_regard(*arguments: str, code: int = 0) -> str:
@@ -65,3 +76,32 @@ def test_presets_are_listed_with_their_sizes() -> None:
     rows = {line.split()[0]: line.split()[-1] for line in run_regard("model", "presets").splitlines()[1:]}
     assert rows["tiny"] == "2,605,056"
     assert rows["llama"] == "8,030,261,248"
+
+
+def test_set_languages_changes_the_settings_of_a_translator_only(tmp_path: Path) -> None:
+    settings = make_translator_settings()
+    weights = get_weights(make_encoder_decoder(settings))
+    write_model(tmp_path / "run" / "best", settings, make_tokenizers(), weights, "card", files={"more.json": b"{}"})
+    (tmp_path / "run" / "run.toml").write_text("")
+    assert "run/best: en to pt-BR" in run_regard("model", "set-languages", str(tmp_path / "run"), "en", "pt-BR")
+    stored = read_model(tmp_path / "run")
+    assert stored.settings == settings.model_copy(update={"languages": ("en", "pt-BR")})
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in get_weights(stored.model).items())
+    assert (stored.path / "more.json").read_bytes() == b"{}"
+    assert [path.name for path in (tmp_path / "run").iterdir() if path.name not in ("best", "run.toml")] == []
+    for languages, message in ((("en", "en"), "Two different languages"), (("en", "the" * 4), "not a language code")):
+        assert message in run_regard("model", "set-languages", str(tmp_path / "run"), *languages, code=1)
+    with lock_folder(tmp_path / "run"):
+        text = run_regard("model", "set-languages", str(tmp_path / "run"), "en", "de", code=1)
+    assert "Another process is writing this folder" in text
+
+
+def test_set_languages_refuses_a_language_model_and_a_multilingual_model(tmp_path: Path) -> None:
+    settings = make_generator_settings()
+    write_model(tmp_path / "writer", settings, make_tokenizers(), get_weights(make_decoder_only(settings)), "card")
+    assert "it does not translate" in run_regard("model", "set-languages", str(tmp_path / "writer"), "en", "de", code=1)
+    tokenizers = make_tokenizers("de", "fr")
+    tagged = make_translator_settings(**{"source.vocabulary": tokenizers.source.size})
+    write_model(tmp_path / "many", tagged, tokenizers, get_weights(make_encoder_decoder(tagged)), "card")
+    text = run_regard("model", "set-languages", str(tmp_path / "many"), "en", "de", code=1)
+    assert "its language tags name its languages (de, fr)" in text

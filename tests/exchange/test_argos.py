@@ -14,7 +14,7 @@ from regard.config.run import Specials, Unigram
 from regard.exchange.export import ExportOptions, export_model
 from regard.pipeline.load import load_translator
 from regard.pipeline.search import Beam
-from regard.store.model_folder import write_model
+from regard.store.model_folder import set_languages, write_model
 from regard.store.weights import get_weights
 from regard.text.learn import learn
 from regard.text.sentences import split_sentences
@@ -74,7 +74,7 @@ def test_a_package_gives_the_outputs_of_the_model(tmp_path: Path) -> None:
     ("tokenizers", "languages", "reason"),
     [
         (make_tokenizers(), ("en", "de"), "not a unigram model"),
-        (make_unigram(), (), "does not name a source and a target language"),
+        (make_unigram(), (), "this model does not name them"),
         (make_unigram("de", "fr"), ("en", "de"), "language tags"),
     ],
 )
@@ -85,6 +85,16 @@ def test_a_model_that_does_not_fit_is_refused(
     with pytest.raises(RegardError, match=reason):
         export_model(model, "argos", options=ExportOptions())
     assert not (tmp_path / "model-argos").exists()
+
+
+def test_argos_export_without_languages_names_the_command_that_sets_them(tmp_path: Path) -> None:
+    model = write_translator(tmp_path / "model", make_unigram(), ())
+    with pytest.raises(RegardError) as refused:
+        export_model(model, "argos")
+    assert f"`regard model set-languages {model} en de`" in str(refused.value.fix)
+    set_languages(model, ("en", "de"))
+    path, _ = export_model(model, "argos")
+    assert [package.name for package in path.glob("*.argosmodel")] == ["translate-en_de-1_0.argosmodel"]
 
 
 def test_deploy_chooses_the_tokenizer_and_needs_languages() -> None:

@@ -17,7 +17,7 @@ from regard.pipeline.load import load_translator
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
 from regard.store.calibration import write_temperature
-from regard.store.model_folder import read_model, write_model
+from regard.store.model_folder import read_model, set_languages, write_model
 from regard.store.weights import get_weights
 from regard.text.special_marks import MARK, REPLACEMENT
 from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
@@ -188,6 +188,26 @@ def test_the_target_of_a_multilingual_model_must_be_chosen(start: Start, tmp_pat
         assert answer["translatedText"] == expected
         assert client.get("/v1/models").json()["data"][0]["targets"] == ["de", "fr"]
         assert {"code": "de", "name": "German", "targets": ["fr"]} in client.get("/languages").json()
+
+
+def test_model_without_languages_refuses_named_languages(
+    start: Start, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    stored = read_model(folders["en-de"])
+    settings = stored.settings.model_copy(update={"languages": ()})
+    write_model(tmp_path / "plain", settings, stored.tokenizers, get_weights(stored.model), "card")
+    server = start(models={"plain": tmp_path / "plain"})
+    api = LibreTranslateAPI(server.url)
+    with server.client() as client:
+        expected = client.post("/translate", json={"q": "Two men."}).raise_for_status().json()["translatedText"]
+        refused = client.post("/translate", json={"q": "Two men.", "source": "en", "target": "de"})
+    assert api.languages() == [{"code": "und", "name": "Undetermined", "targets": ["und"]}]
+    assert [api.translate("Two men.", source, "und") for source in ("und", "auto")] == [expected] * 2
+    assert (refused.status_code, "regard model set-languages" in refused.text) == (400, True)
+    set_languages(tmp_path / "plain", ("en", "de"))
+    with start(models={"plain": tmp_path / "plain"}).client() as client:
+        answer = client.post("/translate", json={"q": "Two men.", "source": "en", "target": "de"}).raise_for_status()
+    assert answer.json()["translatedText"] == expected
 
 
 def test_the_source_must_be_given_if_several_models_fit(start: Start, folders: dict[str, Path], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`regard model`: inspect an architecture before training: settings, cost, export targets."""
+"""`regard model`: inspect an architecture (settings, cost, export targets), and name the languages of a model."""
 
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ EXAMPLES = """
 regard model presets
 regard model show tiny --set encoder.layers=2
 regard model cost base --batch-size 32
+regard model set-languages my-model en de
 """
 app = typer.Typer(
     cls=HelpGroup,
@@ -108,6 +109,18 @@ def cost(
             if count:
                 table.add_row(f"  {part}", _format_quantity(count, unit))
     _print_table(table)
+
+
+@command(name="set-languages", epilog="regard model set-languages my-model en de")
+def set_languages(
+    folder: Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder, or run folder (its best model).")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Code of the source language, e.g. en.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Code of the target language, e.g. de.")],
+) -> None:
+    """Name the languages of a trained translator, for the server and for exports. Its weights do not change."""
+    from regard.store import model_folder  # imports torch: only when needed
+
+    typer.echo(f"{model_folder.set_languages(folder, (source, target))}: {source} to {target}")
 
 
 @command(epilog="regard model schema > model.schema.json")

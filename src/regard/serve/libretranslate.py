@@ -34,11 +34,13 @@ NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "alt
 MAX_LINE_CHARACTERS = 100_000
 LONG_TEXT_CHARACTERS = 1000
 RETRY_SECONDS = 0.05  # between two looks of a file at a full queue
+UNNAMED = "und"  # the code of ISO 639-2 for an undetermined language: clients need a code to offer and to send
 LANGUAGE_NAMES = {
     "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
     "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "it": "Italian",
     "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
-    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", UNNAMED: "Undetermined",
+    "zh": "Chinese",
 }  # fmt: skip
 
 
@@ -325,21 +327,26 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
         )
     if fitting:
         return fitting[0]
-    if (unnamed := next((model for model in models if not _language_pairs(model)), None)) is not None:
-        return unnamed
     pair_names = ", ".join(
         sorted({f"{source}-{target}" for model in models for source, target in _language_pairs(model)})
     )
-    raise HTTPException(400, f"No model translates from {body.source[:20]} to {body.target[:20]}. Pairs: {pair_names}.")
+    message = f"No model translates from {body.source[:20]} to {body.target[:20]}. Pairs: {pair_names}."
+    if unnamed := [model.name for model in models if _language_pairs(model)[0][0] == UNNAMED]:
+        message += (
+            f" The model {unnamed[0]} does not name its languages: leave out source and target, or name them with"
+            " `regard model set-languages`."
+        )
+    raise HTTPException(400, message)
 
 
 def _language_pairs(model: ServedModel) -> list[tuple[str, str]]:
-    """Return the pairs (source, target) of a model; empty if neither its settings nor its tags name languages."""
+    """Return the pairs (source, target) of a model; a language that neither its settings nor its tags name is `und`."""
     languages = model.languages
     if len(languages) == 2:
         return [(languages[0], languages[1])]
     sources, targets = languages or model.targets, model.targets or languages
-    return [(source, target) for source in sources for target in targets if source != target]
+    pairs = [(source, target) for source in sources for target in targets if source != target]
+    return pairs or [(UNNAMED, target) for target in targets or (UNNAMED,)]
 
 
 async def _read_request(request: Request, kind: type[Body]) -> Body:

@@ -7,7 +7,9 @@ README.md           the model card: data, sizes, scores
 manifest.json       size and sha256 of every file
 """
 
-from collections.abc import Callable, Mapping
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from torch import Tensor
 
 from regard.base import limits
 from regard.base.errors import RegardError
-from regard.base.files import MANIFEST, create_folder, verify
+from regard.base.files import MANIFEST, create_folder, hide_backup, lock_folder, recover, verify
 from regard.config import codec
 from regard.config.model import AnyModel as Settings
 from regard.config.model import EncoderDecoder, EncoderOnly, Mel, Patches, Tokens
@@ -26,6 +28,7 @@ from regard.text.tokenizer_pair import TokenizerPair
 
 MODEL, WEIGHTS, CARD = "model.toml", "model.safetensors", "README.md"
 RUN, BEST = "run.toml", "best"
+_LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,39 @@ def find_model(path: Path) -> Path:
         fix = f"Continue with `regard train --resume {path}`: the first validation writes the model."
         raise RegardError("This run has no model yet.", where=str(path), fix=fix)
     return path / BEST
+
+
+def set_languages(path: Path, languages: Sequence[str]) -> Path:
+    """Name the source and the target language of a translator in its model folder, and return the folder.
+
+    Args:
+        path: A model folder, or the folder of a run (its best model).
+        languages: Two different codes, e.g. ("en", "de").
+
+    Raises:
+        RegardError: The codes are not two different languages, or the model does not translate from one language
+            into another.
+    """
+    recover(path, hide_backup(path))  # a kill while the folder was replaced
+    root, path = path, find_model(path)
+    fix = "Give the codes of the source and the target language, e.g. en de."
+    if wrong := [code for code in languages if not _LANGUAGE_CODE.fullmatch(code)]:
+        raise RegardError(f"'{wrong[0]}' is not a language code.", fix=fix)
+    if len(languages) != 2 or languages[0] == languages[1]:
+        raise RegardError(f"Two different languages are needed, got: {' '.join(languages)}.", fix=fix)
+    verify(path)
+    settings = codec.MODEL_FILES.load(path / MODEL)
+    if settings.task != "translate":
+        what = f"The task of this model is '{settings.task}': it does not translate."
+        raise RegardError(what, where=str(path), fix="Name the languages of a translator.")
+    if tags := TokenizerPair.load(path).source.specials.languages:
+        what = f"This model is multilingual: its language tags name its languages ({', '.join(tags)})."
+        raise RegardError(what, where=str(path), fix="Choose the target language when you translate.")
+    backup = hide_backup(path) if path == root else None  # a run recovers NAME.old
+    with lock_folder(root), create_folder(path, replace=True, backup=backup) as folder:
+        shutil.copytree(path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, MODEL))
+        codec.MODEL_FILES.save(settings.model_copy(update={"languages": tuple(languages)}), folder / MODEL)
+    return path
 
 
 def check_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair, *, where: str) -> None:

@@ -80,8 +80,6 @@ def check_translator(stored: StoredModel) -> tuple[str, str]:
     obstacles = []
     if not isinstance(settings, config.EncoderDecoder) or settings.task != "translate":
         obstacles.append("it does not translate")
-    if len(settings.languages) != 2:
-        obstacles.append("it does not name a source and a target language")
     if not tokenizers.is_joint:
         obstacles.append("it has two tokenizers, a package has one")
     if tokenizers.source.specials.languages:
@@ -91,6 +89,12 @@ def check_translator(stored: StoredModel) -> tuple[str, str]:
             f"A package of Argos Translate cannot hold this model: {'; '.join(obstacles)}.",
             where=str(stored.path),
             fix="Train with `--deploy argos --languages en de`.",
+        )
+    if len(settings.languages) != 2:
+        raise RegardError(
+            "A package of Argos Translate names its languages, and this model does not name them.",
+            where=str(stored.path),
+            fix=f"Name them, e.g. `regard model set-languages {stored.path} en de`, and export it again.",
         )
     source, target = settings.languages
     return source, target
