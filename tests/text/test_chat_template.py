@@ -6,9 +6,16 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.config.run import Bpe, ByteBpe, Specials, Unigram
-from regard.text.chat_template import CHAT_TEMPLATE_FILE, MAX_BYTES, ChatTemplate, find_chat_template
+from regard.text.chat_template import (
+    CHAT_TEMPLATE_FILE,
+    MAX_BYTES,
+    ChatTemplate,
+    check_chat_template,
+    find_chat_template,
+)
 from regard.text.learn import learn
 from regard.text.special_marks import BREAKS, MARK, remove_marks
+from regard.text.template_process import PROCESS
 from regard.text.tokenizer import Tokenizer
 
 CHATML = """{% for message in messages %}
@@ -110,3 +117,39 @@ def test_a_template_may_refuse_a_conversation() -> None:
     text = "{% if messages[0].role != 'user' %}{{ raise_exception('The user must begin.') }}{% endif %}"
     with pytest.raises(RegardError, match="refuses the messages: The user must begin"):
         ChatTemplate(text).render(MESSAGES)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "CPU time"),
+        ("{{ 'a' * 10**10 }}", "memory"),
+        ("{{ 'a' | center(10**10) }}", "memory"),  # Jinja computes it while it compiles the template
+        ("{% set s = namespace(x='a') %}{% for i in range(99) %}{% set s.x = s.x ~ s.x %}{% endfor %}", "memory"),
+        ("{% for i in range(99999) %}{{ 'a much too long output' }}{% endfor %}", "characters"),
+    ],
+)
+def test_template_bomb_is_stopped_and_next_template_renders(text: str, limit: str) -> None:
+    with pytest.raises(RegardError, match=f"is stopped: .*{limit}"):
+        ChatTemplate(text).render(MESSAGES)
+    with pytest.raises(RegardError, match=f"is stopped: .*{limit}") as caught:
+        check_chat_template(text, "chat_template.jinja")
+    assert caught.value.where == "chat_template.jinja"
+    assert ChatTemplate("{{ messages[0].content }}").render(MESSAGES) == "Be brief."
+
+
+def test_check_chat_template_accepts_templates_that_need_other_messages() -> None:
+    for text in ("{{ raise_exception('The system must begin.') }}", "{{ messages[1].content.strip() }}", CHATML):
+        check_chat_template(text, "here")
+    with pytest.raises(RegardError, match="TemplateSyntaxError"):
+        check_chat_template("{% for %}", "here")
+
+
+def test_template_process_forked_child_uses_its_own_process() -> None:
+    template = ChatTemplate("{{ messages[0].content }}")
+    parent = PROCESS._process
+    PROCESS.forget()
+    assert template.render(MESSAGES) == "Be brief."
+    assert PROCESS._process is not parent
+    PROCESS.close()
+    PROCESS._process = parent

@@ -104,8 +104,7 @@ class ServedModel:
     ) -> None:
         self.name, self.folder, self.settings, self.metrics = name, folder, settings, metrics
         self.adapters = adapters
-        self._loaded = load_model(folder, settings.engine, adapters)
-        self._chat_templates = self._read_templates(self._loaded)
+        self._loaded, self._chat_templates = self._load()
         queue = settings.queue
         self.batcher: Batcher[_EncodedRequest | Media, Any] = Batcher(
             self._run,
@@ -122,8 +121,7 @@ class ServedModel:
         Raises:
             RegardError: The folder cannot be loaded, or its model has another task.
         """
-        loaded = await asyncio.to_thread(load_model, self.folder, self.settings.engine, self.adapters)
-        templates = self._read_templates(loaded)
+        loaded, templates = await asyncio.to_thread(self._load)
         if loaded.pipeline.kind != self.kind:
             what = f"The folder has a {loaded.pipeline.kind} now; this model is a {self.kind}."
             raise RegardError(what, fix="Start the server again.")
@@ -132,6 +130,10 @@ class ServedModel:
             self._loaded, self._chat_templates = loaded, templates
 
         await self.batcher.call(replace)
+
+    def _load(self) -> tuple[LoadedModel, dict[str, ChatTemplate]]:
+        loaded = load_model(self.folder, self.settings.engine, self.adapters)
+        return loaded, self._read_templates(loaded)
 
     def _read_templates(self, loaded: LoadedModel) -> dict[str, ChatTemplate]:
         """Return the chat templates of the model and its adapters: those of the settings, or of their folders."""

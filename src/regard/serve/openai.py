@@ -50,7 +50,8 @@ def make_router(state: ServerState) -> APIRouter:
     async def chat(body: ChatRequest) -> Response:
         served = state.find(body.model)
         messages = [{"role": message.role, "content": _read_content(message.content)} for message in body.messages]
-        prompt = check(lambda: served.chat_template(served.find_adapter(body.model)).render(messages))
+        template = check(lambda: served.chat_template(served.find_adapter(body.model)))
+        prompt = await answer_errors(state.render(template, messages))
         max_tokens = body.max_completion_tokens or body.max_tokens or DEFAULT_CHAT_TOKENS
         return await _make_job(state, body.model, [prompt], body, "chat.completion", max_tokens).respond(body.stream)
 

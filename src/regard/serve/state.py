@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeSettings
 from regard.serve.uploads import Uploads
+from regard.text.chat_template import ChatTemplate
 
 logger = logging.getLogger("regard.serve")
 QUEUED_ROUTES = {
@@ -46,6 +48,7 @@ class ServerState:
         """Why the server cannot start."""
         self._reloading = asyncio.Lock()
         self._arriving = Counter[tuple[str, ...]]()
+        self._renderer, self._rendering = ThreadPoolExecutor(1, thread_name_prefix="templates"), 0
 
     async def start(self) -> None:
         """Load and warm up all models; the server is ready afterwards."""
@@ -69,6 +72,7 @@ class ServerState:
         self.is_ready = False
         await asyncio.gather(*(model.batcher.stop() for model in self.models.values()))
         self.uploads.stop()
+        self._renderer.shutdown()
 
     async def _load(self, name: str, folder: Path, adapters: dict[str, Path]) -> ServedModel:
         model = await asyncio.to_thread(ServedModel, name, folder, self.settings, self.metrics, adapters)
@@ -94,6 +98,21 @@ class ServerState:
         if not models:
             raise HTTPException(404, f"This server has no {' or '.join(kinds)}.")
         return models[0]
+
+    async def render(self, template: ChatTemplate, messages: Sequence[Mapping[str, str]]) -> str:
+        """Render a conversation outside the event loop; a template may use its whole limit of CPU time.
+
+        Raises:
+            QueueFullError: Too many conversations wait.
+            RegardError: The template refuses the conversation, fails, or exceeds a limit.
+        """
+        if self._rendering >= self.settings.queue.max_waiting:
+            raise QueueFullError
+        self._rendering += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._renderer, template.render, messages)
+        finally:
+            self._rendering -= 1
 
     def refuse_early(self, path: bytes) -> bool:
         """Return whether a request finds the queues of all models that answer to its path full.

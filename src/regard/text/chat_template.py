@@ -1,11 +1,12 @@
-"""Chat templates: Jinja text that turns a conversation into a prompt. A template is data and runs in a sandbox.
+"""Chat templates: Jinja text that turns a conversation into a prompt.
+
+A template is data: it runs in a sandbox, in a process with limits (`regard.text.template_process`).
 
 A model folder may hold one as `chat_template.jinja`, as Hugging Face folders do: fine-tuning renders its prompts with
 it, and the server its conversations, so that both use the same tokens. Special tokens that the template writes are
 marked (`regard.text.special_marks`), and the tokenizer reads them as special tokens; in a message their names are text.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from regard.base.extras import import_optional
 from regard.base.files import read_regular_file
 from regard.text.special_marks import MARK, SpecialMarks
 from regard.text.specials import ROLES
+from regard.text.template_process import PROCESS, TemplateError, TemplateLimitError, TemplateRefusal
 from regard.text.tokenizer import Tokenizer
 
 CHAT_TEMPLATE_FILE = "chat_template.jinja"
@@ -38,12 +40,7 @@ class ChatTemplate:
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer | None = None, *, starts_with_bos: bool = True) -> None:
-        jinja: Any = import_optional("jinja2.sandbox", "serve", "Chat templates")
-        environment = jinja.ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, extensions=["jinja2.ext.loopcontrols"]
-        )
-        environment.globals["raise_exception"] = _refuse  # as in `transformers`
-        environment.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
+        import_optional("jinja2", "serve", "Chat templates")
         self.text = text
         self._marks = SpecialMarks([]) if tokenizer is None else tokenizer.special_marks
         self._variables: dict[str, Any] = {"add_generation_prompt": True, "tools": None, "documents": None}
@@ -52,10 +49,7 @@ class ChatTemplate:
             names = {role: tokenizer.vocabulary[getattr(tokenizer.specials, role)] for role in ROLES}
             self._variables |= {f"{role}_token": name for role, name in names.items()}
             self._bos = MARK + names["bos"] if starts_with_bos else ""
-        try:
-            self._template = environment.from_string(text)
-        except Exception as error:
-            raise _make_error(error) from error
+        _render(text, None)
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> str:
         """Return the prompt of a conversation, up to where the answer begins; special tokens are marked."""
@@ -64,10 +58,7 @@ class ChatTemplate:
         protected: list[dict[str, str]] = [{} for _ in messages]
         for (number, name), text in zip(names, texts, strict=True):
             protected[number][name] = text
-        try:
-            rendered = str(self._template.render(messages=protected, **self._variables))
-        except Exception as error:
-            raise _make_error(error) from error
+        rendered = _render(self.text, {"messages": protected, **self._variables})
         return self._marks.mark(rendered, break_mark).removeprefix(self._bos)
 
     def render_prompt(self, prompt: str) -> str:
@@ -94,15 +85,32 @@ def find_chat_template(folder: Path) -> str | None:
     return read_chat_template(path) if path.is_file() else None
 
 
-class _RefusedError(Exception):
-    """A template refuses a conversation, for example one whose roles do not alternate."""
+def check_chat_template(text: str, where: str) -> None:
+    """Refuse a text that is no template, or that exceeds a limit with a short conversation.
+
+    Raises:
+        RegardError: The text is no such template, or Jinja is not installed.
+    """
+    import_optional("jinja2", "serve", "Chat templates")
+    conversation = {"messages": [{"role": "user", "content": "Hello"}], "add_generation_prompt": True}
+    for variables in (None, conversation):
+        try:
+            PROCESS.render(text, variables)
+        except TemplateError as error:
+            if variables is None or isinstance(error, TemplateLimitError):  # others may need other messages
+                raise _make_error(error, where) from error
 
 
-def _refuse(message: object) -> None:
-    raise _RefusedError(str(message)[:200])
+def _render(text: str, variables: Mapping[str, Any] | None) -> str:
+    try:
+        return PROCESS.render(text, variables)
+    except TemplateError as error:
+        raise _make_error(error) from error
 
 
-def _make_error(error: Exception) -> RegardError:
-    if isinstance(error, _RefusedError):
+def _make_error(error: TemplateError, where: str | None = None) -> RegardError:
+    if isinstance(error, TemplateRefusal):
         return RegardError(f"The chat template refuses the messages: {error}", fix="Change the messages.")
-    return RegardError(f"The chat template fails: {type(error).__name__}.", fix="Correct the template.")
+    if isinstance(error, TemplateLimitError):
+        return RegardError(f"The chat template is stopped: {error}.", where=where, fix="Use a simpler template.")
+    return RegardError(f"The chat template fails: {error}.", where=where, fix="Correct the template.")
