@@ -1,12 +1,14 @@
 """Regard: train, evaluate, inspect and run Transformers on your own text.
 
-Public names are imported on first use, so that `import regard` is fast and does not import torch.
+Public names are imported on first use, so that `import regard` is fast and does not import torch. It sets
+`OMP_WAIT_POLICY=passive` unless the environment says how OpenMP threads wait (`regard.base.process_start`).
 """
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from regard.base import process_start as _process_start  # noqa: F401 - sets OMP_WAIT_POLICY before torch is imported
 from regard.base.version import __version__ as __version__
 
 if _TYPE_CHECKING:

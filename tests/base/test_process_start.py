@@ -1,0 +1,34 @@
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from regard.base.process_start import WAIT_VARIABLES, find_start, set_wait_policy
+
+
+def run_python(code: str, **variables: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name not in WAIT_VARIABLES}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment | variables, check=True, capture_output=True, text=True)  # noqa: S603
+    return done.stdout.strip()
+
+
+def test_importing_regard_sets_passive_waiting_before_torch_is_imported() -> None:
+    code = "import regard, os, sys; print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
+    assert run_python(code) == "passive False"
+
+
+@pytest.mark.parametrize("name", WAIT_VARIABLES)
+def test_wait_policy_of_the_user_is_kept(name: str) -> None:
+    environment = {name: "active"}
+    set_wait_policy(environment)
+    assert environment == {name: "active"}
+
+
+def test_start_of_a_restarted_process_is_the_first_start() -> None:
+    now = time.perf_counter()
+    assert find_start(repr(now - 20)) == now - 20
+    for invalid in (None, "", "x", repr(now + 1e6), "-1"):  # its own start, which was a moment ago
+        assert now - time.process_time() - 1 <= find_start(invalid) <= time.perf_counter()
