@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 
+from regard.base.process_start import RESTART_VARIABLE
 from regard.cli import allocator
 from regard.cli.train import EXIT_CODES
 from regard.cli.train_options import TrainCommandOptions
@@ -497,7 +498,7 @@ def restarts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     monkeypatch.setattr(allocator, "available_memory", lambda: 2 * allocator.MIN_MEMORY)
     monkeypatch.setattr(sys, "argv", ["/bin/regard", "train"])
     monkeypatch.setattr(sys, "orig_argv", [sys.executable, "/bin/regard", "train"])
-    for name in (allocator.TUNABLES_VARIABLE, allocator.RESTART_VARIABLE):
+    for name in (allocator.TUNABLES_VARIABLE, RESTART_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     return environments
 
@@ -506,6 +507,7 @@ def test_the_allocator_is_tuned_once(restarts: list[dict[str, str]], monkeypatch
     with pytest.raises(Restarted):
         allocator.tune_allocator(is_enabled=True)
     assert restarts[0][allocator.TUNABLES_VARIABLE] == allocator.TUNABLES
+    assert float(restarts[0][RESTART_VARIABLE]) == allocator.command_start()  # `--minutes` counts from there
     for name, value in restarts[0].items():
         monkeypatch.setenv(name, value)
     assert allocator.tune_allocator(is_enabled=True) == (
@@ -513,7 +515,7 @@ def test_the_allocator_is_tuned_once(restarts: list[dict[str, str]], monkeypatch
     )  # the restarted process does not restart again
     assert len(restarts) == 1
     assert allocator.TUNABLES_VARIABLE not in os.environ
-    assert allocator.RESTART_VARIABLE not in os.environ
+    assert RESTART_VARIABLE not in os.environ
 
 
 def test_no_restart_inside_another_program(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,6 +538,12 @@ def test_no_restart_if_disabled_or_memory_is_short(
     monkeypatch.setattr(allocator, "_has_glibc", lambda: False)
     allocator.tune_allocator(is_enabled=True)
     assert restarts == []
+
+
+def test_command_start_inside_another_program_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pytest"])
+    before = time.perf_counter()
+    assert allocator.command_start() >= before
 
 
 def test_available_memory_is_read_from_the_system() -> None:

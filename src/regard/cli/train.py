@@ -6,7 +6,6 @@ loss spike, 130 after a second Ctrl-C. With --ranks the launcher ends with the c
 
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 
-from regard.cli.allocator import tune_allocator
+from regard.cli.allocator import command_start, tune_allocator
 from regard.cli.options import takes_options
 from regard.cli.train_export import check_exports, export_run
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
@@ -67,7 +66,7 @@ def train(options: TrainCommandOptions) -> None:
 
 def run_training(options: TrainCommandOptions) -> None:
     """Run a command that trains: here, or as one of several ranks; it ends with the exit code of the run."""
-    started = time.perf_counter() - time.process_time()  # the process has worked for this long on its imports
+    started = command_start()
     worker = Worker.from_environment()
     if worker is not None:  # a launcher has started this process as one of several ranks
         if worker.folder is None and (options.dry_run or options.is_distributed):
