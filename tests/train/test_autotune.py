@@ -1,5 +1,6 @@
 """Timing of training steps: autotune picks the fastest settings, the forecast is right, and no state is changed."""
 
+import re
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -19,7 +20,7 @@ from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
 from regard.store.run_folder import RunFolder
 from regard.train import autotune as autotune_module
-from regard.train.autotune import StepTimer, autotune, count_flops, pick_typical_batch, seconds_per_update
+from regard.train.autotune import ROUNDS, StepTimer, autotune, count_flops, pick_typical_batch, seconds_per_update
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Message
 from regard.train.objective import Objective
@@ -102,9 +103,9 @@ def test_another_option_must_be_clearly_faster(tmp_path: Path, monkeypatch: pyte
     times = {"first": 1.0, "second": 0.5, "third": 0.8}
     monkeypatch.setattr(timer, "time_batch", lambda: times[used[-1]])
     options = {name: partial(used.append, name) for name in times}
-    assert (timer.pick_fastest(options), used[-1]) == ("second", "second")
+    assert (timer.pick_fastest("threads", options), used[-1]) == ("second", "second")
     times.update(second=0.98, third=0.99)
-    assert (timer.pick_fastest(options), used[-1]) == ("first", "first")
+    assert (timer.pick_fastest("threads", options), used[-1]) == ("first", "first")
 
 
 FASTEST = {"attention": "autocast", "threads": 1, "logit_rows": 256}
@@ -132,22 +133,52 @@ def test_the_fastest_options_are_found_and_set(
     torch.set_num_threads(2)
     try:
         assert timer.tune() == FASTEST | ({"logit_rows": 0} if vocabulary < 1000 else {})
-        assert len(timed) == 3 * (2 + 2 + (3 if vocabulary > 1000 else 0))
+        assert len(timed) == ROUNDS * (2 + 2 + (3 if vocabulary > 1000 else 0))
         fake_time_batch()
         assert timed[-1] == (False, 1, 0 if vocabulary < 1000 else 256)
     finally:
         torch.set_num_threads(before)
 
 
-def test_slow_models_are_asked_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    timer, used = make_timer(*prepare_run(tmp_path, {})), list[str]()
+@pytest.mark.parametrize(("min_rounds", "seconds", "rounds"), [(0, 0.1, 5), (0, 5.0, 2), (0, 11.0, 0), (3, 99.0, 3)])
+def test_slow_batches_get_fewer_rounds_but_never_fewer_than_the_minimum(
+    min_rounds: int, seconds: float, rounds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer, used, now = make_timer(*prepare_run(tmp_path, {})), list[str](), 0.0
+
+    def pass_time() -> float:
+        nonlocal now
+        now += seconds
+        return seconds / (1 + (used[-1] == "second"))
+
+    monkeypatch.setattr("regard.train.autotune.time.perf_counter", lambda: now)
+    monkeypatch.setattr(timer, "time_batch", pass_time)
+    timer._last_seconds = seconds
     options = {name: partial(used.append, name) for name in ("first", "second")}
-    for last_seconds, rounds in ((0.1, 3), (5.0, 2), (11.0, 0)):
-        used.clear()
-        timer._last_seconds = last_seconds
-        monkeypatch.setattr(timer, "time_batch", lambda: 1.0)
-        assert timer.pick_fastest(options) == "first"
-        assert len(used) == 2 * rounds + 1  # the last call applies the choice
+    assert timer.pick_fastest("threads", options, min_rounds) == ("second" if rounds else "first")
+    assert used[:-1] == rounds * ["first", "second"]  # in turns; the last call applies the choice
+    assert timer.timings == ({"threads": {"first": seconds, "second": seconds / 2}} if rounds else {})
+
+
+def test_thread_count_is_timed_on_the_slowest_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log states the times of both counts, and no claim about settings that were not timed."""
+    run, run_data = prepare_run(tmp_path, {"device.threads": None, "device.logit_rows": None, "train.minutes": 0.1})
+    monkeypatch.setattr(StepTimer, "_time", lambda *_: 1000.0 * torch.get_num_threads())
+    before, events = torch.get_num_threads(), list[Event]()
+    torch.set_num_threads(2)
+    try:
+        assert autotune(run, run_data, events.append).device.threads == 1
+    finally:
+        torch.set_num_threads(before)
+    assert isinstance(events[-1], Message)
+    assert re.fullmatch(r"Threads: 1 \(2: .+ s per batch, 1: .+ s per batch\)\.", events[-1].text), events[-1].text
+
+
+def test_single_option_is_not_reported(tmp_path: Path) -> None:
+    events: list[Event] = []
+    run, run_data = prepare_run(tmp_path, {"device.logit_rows": None, "train.minutes": 0.1})
+    assert autotune(run, run_data, events.append).device.logit_rows == 0  # the vocabulary is small
+    assert not [event for event in events if isinstance(event, Message)]
 
 
 def test_slow_batches_are_tried_in_part_and_still_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,8 +189,8 @@ def test_slow_batches_are_tried_in_part_and_still_asked(tmp_path: Path, monkeypa
     timer, used = StepTimer(run, batch, max_seconds=2.0), list[str]()
     assert timer._batch.labels.size(0) <= row_count / 3
     assert timer.time_batch() == pytest.approx(12.0)
-    timer.pick_fastest({name: partial(used.append, name) for name in ("first", "second")})
-    assert len(used) == 2 * 3 + 1  # all rounds: a part of the batch is fast enough
+    timer.pick_fastest("threads", {name: partial(used.append, name) for name in ("first", "second")})
+    assert len(used) == 2 * ROUNDS + 1  # all rounds: a part of the batch is fast enough
 
 
 def test_what_does_not_fit_is_never_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,16 +44,17 @@ from regard.train.optim import make_optimizers
 from regard.train.precision import autocast
 from regard.train.tune import prepare_model
 
-ROUNDS = 3  # how often each option is timed; the options take turns
+ROUNDS = 5  # how often each option is timed at most; the options take turns
+MIN_ROUNDS = 3  # the same at least for the number of threads: on a busy machine a wrong one costs most of the speed
 MAX_TUNING_SECONDS = 20.0  # per setting
-TUNING_SHARE = 0.02  # the same as a share of `train.minutes`
+TUNING_SHARE = 0.03  # the same as a share of `train.minutes`
 FORECAST_TUNING_SECONDS = 2.0  # the same in `seconds_per_update`
 TIMING_SECONDS, MAX_TIMINGS = 1.0, 20  # `time_update` times batches for this many seconds and at most this often
 MAX_TIME_RATIO = 0.97  # an option replaces the default only if it takes less than this share of its time
 LOGIT_ROWS = (0, 256, 1024)  # candidates for device.logit_rows; 0 computes all rows at once
 SMALL_VOCABULARY = 1000  # tokens: below, the logits are small and torch's own loss is the fastest
 MAX_BATCH_SECONDS = 2.0  # `autotune` times only some rows of a batch that takes longer
-MAX_TRIAL_FLOPS = 5e10  # `seconds_per_update` times only some rows of a batch that costs more
+MAX_TRIAL_FLOPS = 1e10  # `seconds_per_update` times only some rows of a batch that costs more
 CANDIDATE_BATCHES = 9  # batches from which `pick_typical_batch` takes the one of median size
 
 
@@ -67,15 +68,19 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     if not needs_tuning(run):
         return run
     emit(Stage("tuning for this device"))
-    time_limit = MAX_TUNING_SECONDS if run.train.minutes is None else TUNING_SHARE * 60 * run.train.minutes
+    minutes = run.train.minutes
+    time_limit = min(MAX_TUNING_SECONDS, inf if minutes is None else TUNING_SHARE * 60 * minutes)
     timer = StepTimer(
         run,
         pick_typical_batch(run, run_data),
-        max_seconds=MAX_BATCH_SECONDS,
-        max_tuning_seconds=min(MAX_TUNING_SECONDS, time_limit),
+        max_seconds=min(MAX_BATCH_SECONDS, time_limit / MIN_ROUNDS),
+        max_tuning_seconds=time_limit,
     )
     tuned = timer.tune()
-    emit(Message(_describe_result(tuned, timer.time_update(), run.train.updates)))
+    # With `train.minutes` the run measures its updates and reports its plans.
+    seconds = None if minutes is not None else timer.time_update()
+    if lines := _describe_result(timer.timings, tuned, seconds, run.train.updates):
+        emit(Message(" ".join(lines)))
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
 
 
@@ -140,7 +145,8 @@ class StepTimer:
         batch: The batch to time.
         share: The size of `batch` as a share of a full batch; times are scaled up to a full batch.
         max_seconds: If `batch` takes longer than this, or does not fit into memory, only some of its rows are timed.
-        max_tuning_seconds: Limit of the time that is spent on one setting: slower models get fewer rounds, or none.
+        max_tuning_seconds: Limit of the time that is spent on one setting: slower models get fewer rounds. The number
+            of threads gets `MIN_ROUNDS` on any machine; the other settings may keep their default without a timing.
         clock: Returns the time in seconds: `time.perf_counter` (the default), or `time.process_time` for CPU-seconds.
     """
 
@@ -171,6 +177,7 @@ class StepTimer:
         self._full_share = self._share = share
         self._parts = 1  # the batch is cut into this many parts, and one of them is timed
         self._last_seconds = 0.0  # of the last timing, not scaled up
+        self.timings: dict[str, dict[Any, float]] = {}  # median seconds per batch of each option, by setting
         apply_device_settings(self.model, run)
         first_seconds = self._time_first_batch()
         if first_seconds > max_seconds:
@@ -179,35 +186,42 @@ class StepTimer:
 
     def tune(self) -> dict[str, Any]:
         """Apply the fastest option of every [device] setting that the run leaves unset; return them by name."""
-        device, tuned = self._run.device, dict[str, Any]()
+        device, tuned, options = self._run.device, dict[str, Any](), dict[Any, Callable[[], object]]()
         if device.attention is None:
             options = {
                 name: partial(set_attention_float32, self.model, name == "float32") for name in ("float32", "autocast")
             }
-            tuned["attention"] = "autocast" if self._run.train.precision == "float32" else self.pick_fastest(options)
+            options = options if self._run.train.precision != "float32" else {"autocast": options["autocast"]}
+            tuned["attention"] = self.pick_fastest("attention", options)
         if device.threads is None:
             threads = [torch.get_num_threads(), *([1] if self._device.type == "cpu" else [])]
-            tuned["threads"] = self.pick_fastest({count: partial(torch.set_num_threads, count) for count in threads})
+            options = {count: partial(torch.set_num_threads, count) for count in threads}
+            tuned["threads"] = self.pick_fastest("threads", options, MIN_ROUNDS)
         if device.logit_rows is None:
             rows = LOGIT_ROWS if self._vocabulary_size() > SMALL_VOCABULARY else (0,)
-            tuned["logit_rows"] = self.pick_fastest({count: partial(self._set_logit_rows, count) for count in rows})
+            options = {count: partial(self._set_logit_rows, count) for count in rows}
+            tuned["logit_rows"] = self.pick_fastest("logit_rows", options)
         return tuned
 
-    def pick_fastest(self, options: Mapping[Any, Callable[[], object]]) -> Any:
-        """Time the options in turns, apply the fastest and return its name.
+    def pick_fastest(self, setting: str, options: Mapping[Any, Callable[[], object]], min_rounds: int = 0) -> Any:
+        """Time the options in turns, apply the one with the lowest median and return its name.
 
-        The first option is the default: another one must be clearly faster (`MAX_TIME_RATIO`) to replace it.
+        The first option is the default: another one must be clearly faster (`MAX_TIME_RATIO`) to replace it. It is also
+        applied, and no timing is kept, if there is no other option or no time for `min_rounds` = 0 rounds.
         """
-        best_seconds: dict[Any, float] = {}
-        rounds = min(ROUNDS, int(self._max_tuning_seconds / max(len(options) * self._last_seconds, 1e-9)))
-        for _ in range(rounds if len(options) > 1 else 0):
+        default, times = next(iter(options)), {name: list[float]() for name in options}
+        deadline = time.perf_counter() + self._max_tuning_seconds
+        for number in range(ROUNDS if len(options) > 1 else 0):
+            if number >= min_rounds and time.perf_counter() + len(options) * self._last_seconds > deadline:
+                break
             for name, apply_option in options.items():
                 apply_option()
-                best_seconds[name] = min(best_seconds.get(name, inf), self.time_batch())
-        default = next(iter(options))
-        choice = min(best_seconds, key=best_seconds.__getitem__, default=default)
-        if choice != default and best_seconds[choice] >= MAX_TIME_RATIO * best_seconds[default]:
-            choice = default
+                times[name].append(self.time_batch())
+        choice = default
+        if times[default]:
+            medians = self.timings[setting] = {name: median(values) for name, values in times.items()}
+            fastest = min(medians, key=medians.__getitem__)
+            choice = fastest if medians[fastest] < MAX_TIME_RATIO * medians[default] else default
         options[choice]()
         return choice
 
@@ -338,13 +352,18 @@ def count_flops(run: Run, length: int) -> float:
     return float(cost(run.model, batch_size=rows, source=source, target=target).training.total())
 
 
-def _describe_result(tuned: Mapping[str, Any], seconds: float, updates: int) -> str:
-    parts = []
-    if "threads" in tuned:
-        parts.append(f"{tuned['threads']} thread{'s' * (tuned['threads'] != 1)}")
-    if "logit_rows" in tuned:
-        parts.append(f"{tuned['logit_rows'] or 'all'} rows of logits at a time")
-    if tuned.get("attention") == "float32":
-        parts.append("attention in float32")
-    fastest = f"Fastest here: {', '.join(parts)}. " if parts else ""
-    return f"{fastest}An update takes about {seconds:.2f} s: {format_duration(seconds * updates)} in all."
+def _describe_result(
+    timings: Mapping[str, Mapping[Any, float]], tuned: Mapping[str, Any], seconds: float | None, updates: int
+) -> list[str]:
+    """Describe what was timed: only settings with at least two options that took turns."""
+    lines = []
+    if "threads" in timings:
+        times = ", ".join(f"{count}: {time:.2g} s per batch" for count, time in timings["threads"].items())
+        lines.append(f"Threads: {tuned['threads']} ({times}).")
+    if "logit_rows" in timings and tuned["logit_rows"]:
+        lines.append(f"Logits: {tuned['logit_rows']} rows at a time, faster than all at once.")
+    if "attention" in timings and tuned["attention"] == "float32":
+        lines.append("Attention: in float32, faster than in lower precision.")
+    if seconds is not None:
+        lines.append(f"An update takes about {seconds:.2g} s: {format_duration(seconds * updates)} in total.")
+    return lines
