@@ -111,6 +111,7 @@ LEAVING = (
     post("/v1/chat/completions", STREAM | {"messages": [{"role": "user", "content": "Hi"}]}),
     post("/translate", {"q": "Two dogs. One cat.", "stream": True, "beam_size": 1}),
     post("/translate", {"q": ["Two dogs."] * 5}),
+    post("/translate", {"q": ["Two dogs."] * 20}) + get("/health"),
     post("/v1/completions", {"model": "writer", "prompt": "Two", "max_tokens": 30}),
     post("/v1/embeddings", {"model": "encoder", "input": ["Two dogs."] * 20}),
 )

@@ -1,9 +1,15 @@
 """Attacks on a running server: each fails, and other clients are served."""
 
+import json
+import socket
+import struct
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +60,51 @@ def test_chat_template_renders_outside_the_event_loop(
         finally:
             may_end.set()
         assert chat.result().status_code == 200
+
+
+def test_pipelined_request_reset_connection_leaves_no_input_in_the_queue(start: Start) -> None:
+    server, has_begun, may_end = start(queue={"batch_texts": 1}), threading.Event(), threading.Event()
+    model = server.state.models["en-de"]
+    run = model.batcher._run
+
+    def hold(*arguments: Any) -> Any:
+        has_begun.set()
+        assert may_end.wait(60)
+        return run(*arguments)
+
+    model.batcher._run = hold
+    body = json.dumps({"q": ["Two men."] * 30, "target": "de"}).encode()
+    head = (
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    )
+    try:
+        for _ in range(4):
+            with closing(socket.create_connection(("127.0.0.1", server.port))) as connection:
+                connection.sendall(head % len(body) + body + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert has_begun.wait(60)
+                wait_until(lambda: model.batcher.waiting > 0)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+            wait_until(lambda: model.batcher.waiting == 0)
+    finally:
+        may_end.set()
+
+
+def test_pipelined_request_is_dropped_and_the_first_is_answered(server: RunningServer) -> None:
+    """The second one must neither be answered out of turn nor add its headers and body to the first."""
+    first = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    body = json.dumps({"q": "Two men.", "target": "de"}).encode()
+    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as connection:
+        second = b"POST /translate HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 4\r\n\r\nevil"
+        connection.sendall(first + b"Content-Length: %d\r\n\r\n" % len(body) + body + second)
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))  # until the server closes the connection
+    assert answer.count(b"HTTP/1.1") == 1
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in answer
+    assert b"translatedText" in answer
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -3,6 +3,10 @@
 Uvicorn closes idle connections, but it waits for ever for the rest of a request that has begun (150 of 150 half-open
 connections were still there after 25 seconds), for a client that does not read its answer, and after a line break
 between two requests. It also keeps headers of any size. Middleware cannot help: it runs once the headers are complete.
+
+Pipelined requests are not answered. Uvicorn would queue them and stop reading, so that it would not notice that the
+client has left, and would cancel only the last one. A connection has one request at a time; what a client sends behind
+it is dropped, and the connection is closed after the response, which tells clients to send the rest again (RFC 9112).
 """
 
 import asyncio
@@ -63,6 +67,7 @@ def make_protocol(
         _write_timer: asyncio.TimerHandle | None = None
         _message_bytes = 0
         _max_bytes = MAX_HEADER_BYTES
+        _is_pipelined = False
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -80,7 +85,8 @@ def make_protocol(
 
         def data_received(self, data: bytes) -> None:
             self._message_bytes += len(data)
-            super().data_received(data)
+            if not self._is_pipelined:
+                super().data_received(data)
             if self.transport.is_closing():
                 return
             if self._message_bytes > self._max_bytes:
@@ -90,12 +96,17 @@ def make_protocol(
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            if self._is_answering:
+                self._is_pipelined, self.cycle.keep_alive = True, False
+                return
             self.scope["extensions"] = {DISCONNECT: []}  # type: ignore[dict-item]
             self._max_bytes = MAX_HEADER_BYTES
             if self._timer is None:
                 self._arm(limits.header_seconds)
 
         def on_headers_complete(self) -> None:
+            if self._is_pipelined:
+                return
             path = self.url.partition(b"?")[0]
             self._max_bytes = limits.media_bytes.get(path, limits.message_bytes)
             self._arm(limits.body_seconds)
@@ -114,7 +125,13 @@ def make_protocol(
             with suppress(StopIteration):
                 cycle.run_asgi(app).send(None)  # it never waits
 
+        def on_body(self, body: bytes) -> None:
+            if not self._is_pipelined:
+                super().on_body(body)
+
         def on_message_complete(self) -> None:
+            if self._is_pipelined:
+                return
             self._disarm()
             self._message_bytes, self._max_bytes = 0, MAX_HEADER_BYTES
             super().on_message_complete()
