@@ -108,3 +108,31 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+@pytest.mark.parametrize("origin", ["null", "file://", "http://localhost:1", "http://127.0.0.1:1", "https://127.0.0.1"])
+@pytest.mark.parametrize("path", ["/translate", "/reload/en-de", "/v1/completions", "/translate_file", "/none"])
+def test_post_from_a_page_of_another_origin_is_refused(server: RunningServer, origin: str, path: str) -> None:
+    with server.client() as client:
+        for headers in ({"Origin": origin}, {"Origin": origin, "Sec-Fetch-Site": "none"}):
+            assert client.post(path, headers=headers).status_code == 403
+        for site in ("cross-site", "same-site", "unknown"):
+            headers = {"Origin": server.url, "Sec-Fetch-Site": site}
+            assert client.post(path, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("localhost", "http://localhost", 404),
+        ("localhost:80", "http://localhost", 404),
+        ("LOCALHOST:8000", "http://localhost:8000", 404),
+        ("[::1]:8000", "http://[::1]:8000", 404),
+        ("localhost:443", "http://localhost", 403),
+        ("localhost", "http://localhost:8000", 403),
+        ("localhost", "localhost", 403),
+    ],
+)
+def test_post_origin_is_compared_with_host_and_port(server: RunningServer, host: str, origin: str, status: int) -> None:
+    with server.client() as client:
+        assert client.post("/none", headers={"Host": host, "Origin": origin}).status_code == status

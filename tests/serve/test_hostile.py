@@ -60,8 +60,8 @@ def test_pages_of_other_sites_get_nothing(server: RunningServer) -> None:
         assert client.post("/translate", json=REQUEST, headers=foreign).status_code == 403
         plain = {"Origin": "http://evil.example:8000"}  # without https a browser sends no Sec-Fetch-Site
         assert client.post("/translate", json=REQUEST, headers=plain).status_code == 403
-        for origin in (str(client.base_url), "http://127.0.0.1:9"):
-            assert client.post("/translate", json=REQUEST, headers={"Origin": origin}).status_code == 200
+        own_origin = {"Origin": server.url}
+        assert client.post("/translate", json=REQUEST, headers=own_origin).status_code == 200
         own = {"Sec-Fetch-Site": "same-origin"}
         assert client.post("/translate", json=REQUEST, headers=own).status_code == 200
 

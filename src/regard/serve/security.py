@@ -123,14 +123,10 @@ class Guard:
 
     def _find_foreign_page(self, method: str, headers: Mapping[bytes, bytes]) -> tuple[int, str] | None:
         """Return why the page of another site may not send this request in its reader's browser."""
-        name = _read_host_name(headers.get(b"host", b"localhost"))
-        site = headers.get(b"sec-fetch-site")
-        if site is None:  # browsers send it to https and to this machine only, but Origin everywhere
-            origin = headers.get(b"origin", b"").partition(b"://")[2]
-            site = b"cross-site" if origin and _read_host_name(origin) != name else b""
-        if method not in ("GET", "HEAD", "OPTIONS") and site == b"cross-site":
-            return 403, "Pages of other sites may not send requests."
-        if not self.keys and name not in self.hosts:
+        host = headers.get(b"host", b"localhost")
+        if method not in ("GET", "HEAD", "OPTIONS") and not _is_own_page(headers, host):
+            return 403, "Pages of other sites and other ports may not send requests."
+        if not self.keys and _read_host_name(host) not in self.hosts:
             return 421, "This server has another name; `hosts` in its settings lists those that it answers to."
         return None
 
@@ -176,6 +172,19 @@ def _read_host_name(host: bytes) -> str:
     """Return the name of a host without its port."""
     text = host.decode("latin-1").lower()
     return text[1:].partition("]")[0] if text.startswith("[") else text.partition(":")[0]
+
+
+def _is_own_page(headers: Mapping[bytes, bytes], host: bytes) -> bool:
+    """Return whether a request comes from this server's own page, or not from a browser's page.
+
+    A browser sends `Sec-Fetch-Site` to https and to this machine only, but `Origin` with every POST: "null" for files
+    and sandboxed frames, else scheme, name and port. Programs send neither.
+    """
+    site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
+    if site != b"none" or origin is None:
+        return site in (b"none", b"same-origin")
+    scheme, _, place = origin.lower().partition(b"://")
+    return place == host.lower().removesuffix({b"http": b":80", b"https": b":443"}.get(scheme, b"/"))
 
 
 def _limit_body(receive: Receive, max_bytes: int, refuse_body: Callable[[], Awaitable[None]]) -> Receive:
