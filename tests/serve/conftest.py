@@ -15,9 +15,7 @@ import uvicorn
 
 from regard.config.tuning import AdapterFile, Lora
 from regard.lora import add_adapters, is_adapter
-from regard.serve.app import make_app
-from regard.serve.protocol import make_protocol
-from regard.serve.server import make_limits
+from regard.serve.server import make_config
 from regard.serve.settings import ServeSettings
 from regard.serve.state import ServerState
 from regard.store.adapter_folder import write_adapter
@@ -93,14 +91,8 @@ def adapters(folders: dict[str, Path]) -> dict[str, Path]:
 def run_in_thread(settings: ServeSettings) -> Iterator[RunningServer]:
     """Run uvicorn with the application in a thread, on a free port."""
     state = ServerState(settings)
-    config = uvicorn.Config(
-        make_app(settings, state),
-        host="127.0.0.1",
-        port=0,
-        http=make_protocol(make_limits(settings), state.refuse_early),
-        log_config=None,
-        timeout_graceful_shutdown=5,
-    )
+    config = make_config(settings, state)
+    config.port, config.timeout_graceful_shutdown = 0, 5
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from regard.base.errors import RegardError
+from regard.serve.loaded import load_model
+from regard.serve.settings import add_key
 from regard.text.chat_template import ChatTemplate
 from tests.serve.conftest import TEMPLATE, RunningServer
 
@@ -64,15 +67,15 @@ def test_chat_template_renders_outside_the_event_loop(
 
 def test_pipelined_request_reset_connection_leaves_no_input_in_the_queue(start: Start) -> None:
     server, has_begun, may_end = start(queue={"batch_texts": 1}), threading.Event(), threading.Event()
-    model = server.state.models["en-de"]
-    run = model.batcher._run
+    batcher = server.state.models["en-de"].batcher
+    run = batcher._run
 
     def hold(*arguments: Any) -> Any:
         has_begun.set()
         assert may_end.wait(60)
         return run(*arguments)
 
-    model.batcher._run = hold
+    batcher._run = hold
     body = json.dumps({"q": ["Two men."] * 30, "target": "de"}).encode()
     head = (
         b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -82,9 +85,9 @@ def test_pipelined_request_reset_connection_leaves_no_input_in_the_queue(start: 
             with closing(socket.create_connection(("127.0.0.1", server.port))) as connection:
                 connection.sendall(head % len(body) + body + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert has_begun.wait(60)
-                wait_until(lambda: model.batcher.waiting > 0)
+                wait_until(lambda: batcher.waiting > 0)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
-            wait_until(lambda: model.batcher.waiting == 0)
+            wait_until(lambda: batcher.waiting == 0)
     finally:
         may_end.set()
 
@@ -136,3 +139,60 @@ def test_post_from_a_page_of_another_origin_is_refused(server: RunningServer, or
 def test_post_origin_is_compared_with_host_and_port(server: RunningServer, host: str, origin: str, status: int) -> None:
     with server.client() as client:
         assert client.post("/none", headers={"Host": host, "Origin": origin}).status_code == status
+
+
+def test_reload_aborted_clients_hold_one_extra_model_copy(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, may_end, loads = start(), threading.Event(), list[int]()
+    original = load_model
+
+    def load(*arguments: Any) -> Any:
+        loads.append(1)
+        assert may_end.wait(60)
+        return original(*arguments)
+
+    monkeypatch.setattr("regard.serve.model.load_model", load)
+    served = server.state.models["writer"]
+    before = served.pipeline
+    try:
+        for _ in range(40):
+            with closing(socket.create_connection(("127.0.0.1", server.port))) as connection:
+                connection.sendall(b"POST /reload/writer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+                wait_until(lambda: len(loads) == 1)
+        with server.client() as client:
+            refused = client.post("/reload/en-de")
+            assert (refused.status_code, refused.headers["retry-after"]) == (409, "5")
+            assert len(loads) == 1
+            may_end.set()
+            wait_until(lambda: served.pipeline is not before)  # the reload goes on without its client
+            wait_until(lambda: client.post("/reload/writer").status_code == 200)
+            assert len(loads) == 2
+    finally:
+        may_end.set()
+
+
+def test_reload_needs_a_key_that_is_named(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "keys.txt"
+    names = {name: {"Authorization": f"Bearer {add_key(path, name)}"} for name in ("alice", "operator")}
+    server = start(keys_file=path, reload_keys=("operator",), open_routes=("/reload/writer",))
+    with server.client() as client:
+        assert client.post("/reload/writer").status_code == 403
+        assert client.post("/reload/en-de").status_code == 401
+        assert client.post("/reload/en-de", headers=names["alice"]).status_code == 403
+        assert client.get("/reload/en-de", headers=names["alice"]).status_code == 403
+        assert client.post("/reload/en-de", headers=names["operator"]).status_code == 200
+    with pytest.raises(RegardError, match="no key with the name 'operater'"):
+        start(keys_file=path, reload_keys=("operater",))
+
+
+def test_reload_through_a_proxy_needs_a_key(server: RunningServer) -> None:
+    with server.client() as client:
+        assert client.post("/reload/writer", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
+
+
+def test_rate_limit_ignores_forwarded_addresses_of_unknown_proxies(start: Start) -> None:
+    for proxies, statuses in (((), [200, 429, 429]), (("127.0.0.1",), [200, 200, 429])):
+        server = start(requests_per_minute=1, trusted_proxies=proxies)
+        with server.client() as client:
+            addresses = ("192.0.2.1", "192.0.2.2", "192.0.2.1")
+            codes = [client.get("/health", headers={"X-Forwarded-For": address}).status_code for address in addresses]
+        assert codes == statuses

@@ -319,8 +319,8 @@ def test_reloads_at_the_same_time_leave_nothing_behind(start: Start, folders: di
     server = start()
     before = threading.active_count()
     with ThreadPoolExecutor(4) as pool, server.client() as client:
-        codes = pool.map(lambda _: client.post("/reload/writer").status_code, range(4))
-        assert list(codes) == [200] * 4
+        codes = set(pool.map(lambda _: client.post("/reload/writer").status_code, range(4)))
+        assert {200} <= codes <= {200, 409}
     assert sum(thread.name.startswith("model") for thread in threading.enumerate()) <= before
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server_state(server).models["writer"], "folder", folders["en-de"])

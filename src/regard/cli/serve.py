@@ -64,6 +64,13 @@ def serve(
     open_route: Annotated[
         StringList, option("Path that needs no key, e.g. /health; repeatable.", metavar="PATH", panel=SECURITY)
     ] = None,
+    reload_key: Annotated[
+        StringList, option("Name of a key that may reload models; repeatable.", metavar="NAME", panel=SECURITY)
+    ] = None,
+    trusted_proxy: Annotated[
+        StringList,
+        option("Proxy whose X-Forwarded-For names the client; repeatable.", metavar="ADDRESS", panel=SECURITY),
+    ] = None,
     engine: Annotated[
         ServeEngine | None,
         option(
@@ -104,6 +111,8 @@ def serve(
         "port": port,
         "keys_file": None if keys is None else str(keys),
         "open_routes": open_route,
+        "reload_keys": reload_key,
+        "trusted_proxies": trusted_proxy,
         "engine": None if engine is None else engine.value,
         "threads": threads,
         "log_format": None if log_format is None else log_format.value,

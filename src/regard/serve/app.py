@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from regard.base.errors import RegardError
 from regard.base.version import __version__
 from regard.serve import captions, classify, libretranslate, openai, page, transcriptions
 from regard.serve.disconnect import App, Message, Receive, Scope, Send
@@ -50,11 +51,15 @@ def make_app(settings: ServeSettings, state: ServerState | None = None) -> App:
     app.add_exception_handler(StarletteHTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid_request)
     keys = {} if settings.keys_file is None else read_keys(settings.keys_file)
+    if unknown := set(settings.reload_keys) - set(keys.values()):
+        what = f"There is no key with the name '{min(unknown)}', which may reload models."
+        raise RegardError(what, where="reload_keys", fix="Create it: `regard serve --new-key NAME --keys FILE`.")
     return Guard(
         _Observer(_Shortcut(app, translation), state),
         keys=keys,
         hosts=LOCAL_NAMES | {settings.host, *settings.hosts},
         open_routes=frozenset(settings.open_routes),
+        reload_keys=frozenset(settings.reload_keys),
         body_bytes=settings.limits.body_bytes,
         upload_bytes={"/translate_file": settings.limits.file_bytes}
         | dict.fromkeys(MEDIA_ROUTES, settings.limits.media_bytes),

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 from starlette.requests import ClientDisconnect
 
 from regard.serve.disconnect import App, Message, Receive, Scope, Send, cancel_on_disconnect
-from regard.serve.settings import LOCAL_NAMES, hash_key
+from regard.serve.settings import LOCAL_NAMES, hash_key, is_loopback
 
 MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
 # The field of a form with a file. A search is enough: what a file contains must still be a valid key.
@@ -36,10 +36,12 @@ class Guard:
         hosts: Names in the `Host` header that are answered without keys. A page of another site can give its own name
             the address of this machine (DNS rebinding) and would then read every answer.
         open_routes: Paths that need no key.
+        reload_keys: Names of the keys that may reload models. Without keys, programs on this machine may.
         body_bytes: Maximum size of a body.
         upload_bytes: Maximum size of a body that holds files (multipart/form-data), for each route that takes them.
         requests_per_minute: Maximum rate of each key or address; 0: no limit.
-        refuse: Called with the reason of every refused request, for metrics: "host", "key", "rate", "body".
+        refuse: Called with the reason of every refused request, for metrics: "host", "key", "rate", "body",
+            "permission".
     """
 
     def __init__(
@@ -49,12 +51,13 @@ class Guard:
         keys: Mapping[str, str],
         hosts: frozenset[str] = LOCAL_NAMES,
         open_routes: frozenset[str],
+        reload_keys: frozenset[str] = frozenset(),
         body_bytes: int,
         upload_bytes: Mapping[str, int],
         requests_per_minute: int,
         refuse: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.app, self.keys, self.hosts, self.open_routes = app, keys, hosts, open_routes
+        self.app, self.keys, self.hosts, self.open_routes, self.reload_keys = app, keys, hosts, open_routes, reload_keys
         self.body_bytes, self.upload_bytes, self.refuse = body_bytes, upload_bytes, refuse
         self.rates = RateLimit(requests_per_minute) if requests_per_minute else None
 
@@ -118,6 +121,10 @@ class Guard:
             retry = [(b"retry-after", str(max(1, round(wait))).encode())]
             await answer(send_with_id, 429, "Too many requests in this minute.", retry)
             return
+        if scope["path"].startswith("/reload/") and not self._may_reload(scope, headers):
+            self.refuse("permission")
+            await answer(send_with_id, 403, "This client may not reload models; see `reload_keys` in the settings.")
+            return
         with suppress(ClientDisconnect):  # the client left, or its body was refused: there is nobody to answer
             await cancel_on_disconnect(self.app, scope, limited_receive, send_with_id)
 
@@ -129,6 +136,11 @@ class Guard:
         if not self.keys and _read_host_name(host) not in self.hosts:
             return 421, "This server has another name; `hosts` in its settings lists those that it answers to."
         return None
+
+    def _may_reload(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        if self.keys:
+            return scope["state"].get("key") in self.reload_keys
+        return is_loopback((scope.get("client") or ("", 0))[0]) and b"x-forwarded-for" not in headers  # no proxy
 
     async def _find_key(
         self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive

@@ -15,6 +15,7 @@ from regard.serve.state import ServerState
 
 FIELDS = ("request_id", "method", "route", "status", "milliseconds")
 BACKLOG = 2048
+STARTUP_FAILURE = 3  # as uvicorn's own command
 MAX_CONNECTIONS = 1000
 DESCRIPTORS = 4 * MAX_CONNECTIONS  # a process may often have 1,024 unless it asks for more
 
@@ -28,10 +29,18 @@ def run_server(settings: ServeSettings) -> None:
         torch.set_num_threads(settings.threads)
     _configure_logs(settings.log_format)
     _allow_descriptors(DESCRIPTORS)
-    deadlines = settings.deadlines
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again after it has drained
-    state = ServerState(settings)
-    uvicorn.run(
+    server = uvicorn.Server(make_config(settings, ServerState(settings)))
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again, too
+        server.run()
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)
+
+
+def make_config(settings: ServeSettings, state: ServerState) -> uvicorn.Config:
+    """Return uvicorn's settings of a server."""
+    deadlines = settings.deadlines
+    return uvicorn.Config(
         make_app(settings, state),
         host=settings.host,
         port=settings.port,
@@ -43,6 +52,8 @@ def run_server(settings: ServeSettings) -> None:
         timeout_keep_alive=deadlines.keep_alive,
         timeout_graceful_shutdown=deadlines.drain,
         backlog=BACKLOG,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
     )
 
 

@@ -105,8 +105,12 @@ class ServeSettings(_Table):
     """File of key hashes, one per line: `name sha256` (see `regard serve --new-key`)."""
     open_routes: tuple[str, ...] = ()
     """Paths that need no key, for example ["/health", "/ready"] for probes."""
+    reload_keys: tuple[str, ...] = ()
+    """Names of keys that may reload models (`POST /reload/NAME`). Without keys, programs on this machine may."""
     hosts: tuple[str, ...] = ()
     """Further names in the `Host` header that a server without keys answers to, beside localhost."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies in front: their `X-Forwarded-For` names the client for `requests_per_minute`."""
     requests_per_minute: NonNegativeInt = 0
     """Requests of each key (without keys: of each address) in a minute; 0: no limit."""
     threads: PositiveInt | None = None
@@ -146,16 +150,20 @@ def check_bind(host: str, *, has_keys: bool) -> None:
     Raises:
         RegardError: The address is reachable from other machines, and there are no keys.
     """
-    try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback and not has_keys:
+    if not is_loopback(host) and not has_keys:
         raise RegardError(
             f"The server would be open to everyone who can reach {host}.",
             fix="Create a key with `regard serve --new-key NAME --keys keys.txt` and give --keys keys.txt, "
             "or listen on 127.0.0.1.",
         )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is reachable from this machine only."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def hash_key(key: str) -> str:

@@ -46,7 +46,7 @@ class ServerState:
         self.is_ready = False
         self.failure: RegardError | None = None
         """Why the server cannot start."""
-        self._reloading = asyncio.Lock()
+        self._reloading: asyncio.Task[None] | None = None
         self._arriving = Counter[tuple[str, ...]]()
         self._renderer, self._rendering = ThreadPoolExecutor(1, thread_name_prefix="templates"), 0
 
@@ -62,10 +62,20 @@ class ServerState:
         self.is_ready = True
 
     async def reload(self, name: str) -> None:
-        """Load the folder of a model again; the old model answers requests until the new one is ready."""
+        """Load the folder of a model again; the old model answers requests until the new one is ready.
+
+        One at a time, because each needs the memory of a model. A thread cannot be stopped: a reload whose client
+        leaves goes on, and others are refused until it ends.
+
+        Raises:
+            HTTPException: 409: a model is being loaded.
+        """
         model = self.find(name)
-        async with self._reloading:  # one at a time: each needs the memory of a model
-            await model.reload()
+        if self._reloading is not None and not self._reloading.done():
+            raise HTTPException(409, "A model is being loaded. Try again later.", {"Retry-After": "5"})
+        self._reloading = asyncio.create_task(model.reload())
+        self._reloading.add_done_callback(lambda task: _log_reload(name, task))
+        await asyncio.shield(self._reloading)
 
     async def stop(self) -> None:
         """Refuse new requests and finish those that were accepted."""
@@ -145,6 +155,12 @@ class ServerState:
             if value > limit:
                 status = 413 if name != "alternatives" else 422
                 raise HTTPException(status, f"A request may have {limit:,} {name}, this one has {value:,}.")
+
+
+def _log_reload(name: str, task: asyncio.Task[None]) -> None:
+    """Log the end of a reload, whose client may have left."""
+    error = None if task.cancelled() else task.exception()
+    logger.info("model %s was reloaded", name) if error is None else logger.error("reload of %s: %s", name, error)
 
 
 async def answer_errors(work: Awaitable[Any]) -> Any:
