@@ -20,6 +20,7 @@ from regard.cli.train import EXIT_CODES
 from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
 from regard.config.run import AnySource, Documents, Lines, Run, Table
+from regard.train.options import UsageError
 from tests.commands import CommandResult, run_command
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
@@ -360,6 +361,18 @@ def test_files_need_no_option(files: list[str], source: AnySource) -> None:
     done = run_train(*files, "--dry-run")
     run = codec.RUN_FILES.parse(tomllib.loads(done.output[done.output.index("format = 1") :]))
     assert run.data.train == (source,)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_text_file_with_columns_is_a_table() -> None:
+    _write("deu.txt", [f"Go {n}.\tGeh {n}.\tCC-BY {n}\t{n}" for n in range(40)])
+    (source,) = TrainCommandOptions(files=["deu.txt"]).place_files().sources
+    assert source == Table(path="deu.txt", target=2)
+    (source,) = TrainCommandOptions(files=["deu.txt"], columns="2,1").place_files().sources
+    assert source == Table(path="deu.txt", source=2, target=1)
+    assert TrainCommandOptions(files=["book.txt"]).place_files().text == ["book.txt"]
+    with pytest.raises(UsageError, match="--columns needs --data"):
+        TrainCommandOptions(source=["a.en"], target=["a.de"], columns="1,2").check()
 
 
 @pytest.mark.usefixtures("corpus")

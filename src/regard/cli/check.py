@@ -17,7 +17,7 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
-from regard.cli.options import file_option, option
+from regard.cli.options import COLUMNS_HELP, file_option, option
 from regard.config.run import AnySource, Images, Sounds
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
@@ -72,6 +72,7 @@ def check(
     target: Annotated[
         str | None, file_option("Target side; line n translates line n of the source.", panel="Corpus")
     ] = None,
+    columns: Annotated[str | None, option(COLUMNS_HELP, metavar="COLUMNS", panel="Corpus")] = None,
     languages: Annotated[
         tuple[str, str] | None,
         option("Languages of source and target, e.g. en de.", metavar="SOURCE TARGET", panel="Corpus"),
@@ -124,9 +125,11 @@ def check(
     The exit code is 0 whatever the check finds, unless --strict is given or the corpus cannot be read to its end.
     """
     _check_outputs(report, output_folder)
-    corpus = RereadableCorpus(_make_source(files or [], source, target, languages))
+    corpus = RereadableCorpus(_make_source(files or [], source, target, languages, columns))
     held_out = {
-        name: RereadableCorpus(_make_source([], source_path, target_path, languages))
+        name: RereadableCorpus(
+            _make_source([], source_path, target_path, languages, columns if target_path is None else None)
+        )
         for name, source_path, target_path in (
             ("validation", validation_source, validation_target),
             ("test", test_source, test_target),
@@ -210,7 +213,11 @@ def _check_outputs(report: Path | None, folder: Path | None) -> None:
 
 
 def _make_source(
-    files: list[str], source: str | None, target: str | None, languages: tuple[str, str] | None
+    files: list[str],
+    source: str | None,
+    target: str | None,
+    languages: tuple[str, str] | None,
+    columns: str | None,
 ) -> AnySource:
     """Make a source from positional files or from --source and --target."""
     if target is not None and source is None:
@@ -219,7 +226,7 @@ def _make_source(
     if bool(files) == bool(named_paths):
         what = "Give the corpus either as files or with --source." if files else "No corpus was given."
         raise RegardError(what, fix="Give a file, two aligned files, or --source and --target.")
-    detected = detect_source(files or named_paths)
+    detected = detect_source(files or named_paths, columns)
     if isinstance(detected, Images | Sounds):
         media = detected.kind
         what = f"These are {media}, and the rules of the corpus check are about text."

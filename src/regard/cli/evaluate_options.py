@@ -8,6 +8,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli.options import (
+    COLUMNS_HELP,
     INPUT_PANEL,
     OUTPUT_PANEL,
     SEARCH_PANEL,
@@ -58,6 +59,7 @@ class EvaluateOptions:
             panel=INPUT_PANEL,
         ),
     ] = None
+    columns: Annotated[str | None, option(COLUMNS_HELP, metavar="COLUMNS", panel=INPUT_PANEL)] = None
     images: Annotated[
         Path | None,
         option(
@@ -227,6 +229,7 @@ class EvaluateOptions:
                 "--window needs --text or --data.",
                 "Leave out --window.",
             ),
+            (self.columns is not None and self.data is None, "--columns needs --data.", "Leave out --columns."),
             (self.lines and not has_text, "--lines needs --text.", "Leave out --lines."),
             (has_text and self.into is not None, "--into is for translation models.", "Leave out --into."),
         )

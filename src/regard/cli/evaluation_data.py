@@ -136,7 +136,7 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | N
     if options.sounds:
         source: AnySource = make_sound_source(str(path), task)
     else:
-        source = make_image_source(str(path), task) if options.images else _detect(path, options.folder, settings)
+        source = make_image_source(str(path), task) if options.images else _detect(path, options, settings)
     examples = [example for _, example in Corpus([source]).examples(defects)]
     if not examples:
         raise RegardError("The test data is empty.", where=str(path), fix="Give a file with text.")
@@ -156,18 +156,20 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | N
     return examples
 
 
-def _detect(path: Path, model_folder: Path | None, settings: "AnyModel | None") -> "AnySource":
+def _detect(path: Path, options: EvaluateOptions, settings: "AnyModel | None") -> "AnySource":
     """Detect the format of test data; where file name and content leave it open, the model decides."""
     from regard.config.model import Classes
     from regard.config.run import Conll, Lines, Table
     from regard.data.readers.detect import detect_conll, detect_source
 
-    source = detect_source([str(path)])
+    source = detect_source([str(path)], options.columns)
+    if options.columns is not None:
+        return source
     if settings is not None and settings.task == "tag" and isinstance(source, Lines):
         source = detect_conll(str(path))
     if settings is not None and isinstance(settings.head, Classes) and isinstance(source, Table) and not source.label:
         source = _find_label_column(source, settings.head.labels)
-    run_file = None if model_folder is None else model_folder / "run.toml"
+    run_file = None if options.folder is None else options.folder / "run.toml"
     if isinstance(source, Conll) and run_file is not None and run_file.is_file():
         for training_source in codec.RUN_FILES.load(run_file).data.train:
             if isinstance(training_source, Conll):  # the columns that the model learned from

@@ -40,6 +40,7 @@ def file_option(help_text: str, *names: str, **details: Any) -> Any:
     return option(help_text, *names, metavar="FILE", **details)
 
 
+COLUMNS_HELP = "Columns of a table by number or name: 2,4 or 2,label=3. Default: chosen by content."
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder or run folder.")]
 InputFile = Annotated[
     Path | None, file_option("Read the texts from a file, one per line.", "--input", panel=INPUT_PANEL)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import typer  # noqa: TID251
 
-from regard.cli.options import StringList, file_option, option
+from regard.cli.options import COLUMNS_HELP, StringList, file_option, option
 from regard.train.options import RUN_FILE, TrainOptions, UsageError
 
 
@@ -50,8 +50,8 @@ class TrainCommandOptions(TrainOptions):
     def place_files(self) -> Self:
         """Return the options with the files in the place of the options that they stand for.
 
-        Two files are source and target. One is a run file (.toml), a text (.txt) or a corpus of another format, which
-        `regard check` would read in the same way.
+        Two files are source and target. One is a run file (.toml), a text (.txt without columns) or a corpus of another
+        format, which `regard check` would read in the same way.
 
         Raises:
             UsageError: There are more than two files, or files and options name the corpus.
@@ -67,15 +67,17 @@ class TrainCommandOptions(TrainOptions):
             raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", fix=fix)
         if run_files:
             return replace(self, files=None, run=Path(run_files[0]))
-        if corpus_options := self._list_given("source", "target", "text", "data", "images", "sounds"):
+        if corpus_options := self._list_given("source", "target", "text", "data", "columns", "images", "sounds"):
             fix = "Give the corpus either as files or with options."
             raise UsageError(f"{self.spell(corpus_options[0])} cannot be combined with {self.files[0]}.", fix=fix)
         if len(self.files) == 2:
             return replace(self, files=None, source=self.files[:1], target=self.files[1:])
 
-        from regard.data.readers.text_files import strip_compression  # only when needed
+        from regard.data.readers.detect import is_table  # only when needed
+        from regard.data.readers.text_files import strip_compression
 
         is_text = strip_compression(self.files[0]).suffix.lower() == ".txt"
+        is_text = is_text and self.columns is None and not is_table(self.files[0])
         return replace(self, files=None, text=self.files) if is_text else replace(self, files=None, data=self.files)
 
     def spell(self, *names: str, **values: object) -> str:
@@ -95,6 +97,7 @@ TRAIN_PARAMETERS = {
     "target": file_option("Target side: line n translates line n of --source."),
     "text": file_option("Text for a language model: file or folder. Repeatable."),
     "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
+    "columns": option(COLUMNS_HELP, metavar="COLUMNS"),
     "images": file_option(
         "Images: a folder with one folder per label, an idx or Parquet file, or a table of files and labels or texts. "
         "Repeatable."

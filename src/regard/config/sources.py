@@ -39,11 +39,12 @@ class Lines(Source):
 
 
 class Table(Source):
-    """Tab- or comma-separated columns, by number (from 1) or by the name in the first line."""
+    """Columns of a table, by number (from 1) or by the name in the first line."""
 
     kind: Literal["table"] = "table"
     path: str
-    delimiter: Literal["tab", "comma"] = "tab"
+    delimiter: Literal["tab", "comma", "semicolon", "spaces"] = "tab"
+    """What separates the columns; `spaces` are two or more."""
     header: bool = False
     source: int | str = 1
     target: int | str | None = None

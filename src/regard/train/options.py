@@ -37,6 +37,7 @@ class TrainOptions:
     target: StringList = None
     text: StringList = None
     data: StringList = None
+    columns: str | None = None  # of `data`, see `regard.data.readers.columns.parse_columns`
     images: StringList = None
     image_size: int | None = None  # pixels of each side
     sounds: StringList = None
@@ -100,6 +101,7 @@ class TrainOptions:
         given_options = self._list_given(
             "run", "source", "target", "text", "data", "images", "image_size", "sounds", "out", "languages", "preset"
         )
+        given_options += self._list_given("columns")
         given_options += self._list_given("minutes", "seed")
         given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
         given_options += self._list_given("dry_run", "force", "deploy")
@@ -141,7 +143,7 @@ class TrainOptions:
             "validation_source",
             "validation_target",
         )
-        automatic_options += ("image_size",)
+        automatic_options += ("image_size", "columns")
         if self.run is not None and self.parent is not None:
             fix = f"Give the files of a corpus, or use `regard train {self.run} --set tuning.parent={self.parent}`."
             raise UsageError("A model to tune cannot be combined with a run file, which names its own.", fix=fix)
@@ -193,6 +195,9 @@ class TrainOptions:
                 raise UsageError(
                     f"{self.spell(corpus_option)} cannot be combined with {self.spell(conflicting)}.", fix=fix
                 )
+        if self.columns is not None and not self.data:
+            fix = f"Give {self.spell(data='FILE')}, or leave it out."
+            raise UsageError(f"{self.spell('columns')} needs {self.spell('data')}.", fix=fix)
         if self.image_size is not None and not self.images:
             fix = f"Give {self.spell(images='FOLDER')}, or leave it out."
             raise UsageError(f"{self.spell('image_size')} needs {self.spell('images')}.", fix=fix)
@@ -295,7 +300,7 @@ class TrainOptions:
         task = self.changes.get("model.task")
         sources += [make_image_source(path, task).model_copy(update={"size": size}) for path in images or ()]
         sources += [make_sound_source(path, task) for path in sounds or ()]
-        sources += [detect_source([path]) for path in data or ()]
+        sources += [detect_source([path], self.columns) for path in data or ()]
         if source and target:
             sources.append(detect_source([source[0], target[0]]))
         if self.languages:

@@ -32,6 +32,7 @@ def train(
     *,
     text: Paths = None,
     data: Paths = None,
+    columns: str | None = None,
     images: Paths = None,
     image_size: int | None = None,
     sounds: Paths = None,
@@ -64,6 +65,8 @@ def train(
         target: Target side: line n translates line n of `source`.
         text: Text for a language model: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .tmx, .conllu, ...
+        columns: Columns of `data` by number or name: "2,4" for source and target, "2,label=3" for labelled text.
+            Default: chosen by their content.
         images: Images: folders with one folder per label, idx files (MNIST), Parquet files, or tables of files and
             their labels or captions.
         image_size: Scale images to squares with sides of this many pixels.
@@ -101,6 +104,7 @@ def train(
         target=_as_list(target),
         text=_as_list(text),
         data=_as_list(data),
+        columns=columns,
         images=_as_list(images),
         image_size=image_size,
         sounds=_as_list(sounds),
@@ -130,6 +134,7 @@ def tune(
     *,
     text: Paths = None,
     data: Paths = None,
+    columns: str | None = None,
     images: Paths = None,
     sounds: Paths = None,
     out: AnyPath,
@@ -166,6 +171,7 @@ def tune(
         target: Target side: line n translates line n of `source`.
         text: Text for a language model or an encoder: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .conllu, ...
+        columns: Columns of `data`, as for `train`.
         images: Images, as for `train`.
         sounds: Sounds, as for `train`.
         out: New folder for checkpoints, log and the best model.
@@ -202,6 +208,7 @@ def tune(
         target=_as_list(target),
         text=_as_list(text),
         data=_as_list(data),
+        columns=columns,
         images=_as_list(images),
         sounds=_as_list(sounds),
         out=Path(out),

@@ -7,40 +7,38 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Sounds, Table, Tmx
 from regard.data.example import CorpusError, Defects
+from regard.data.readers.columns import LANGUAGE_NAMES, choose_columns, judge_column, parse_columns
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
 from regard.data.readers.parquet import PARQUET_FIX
 from regard.data.readers.sounds import is_sound_file, is_sound_table
-from regard.data.readers.table import read_rows
+from regard.data.readers.table import DELIMITERS, Delimiter, is_split, read_rows
 from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
 from regard.data.readers.tmx import read_units
 
 # Two or three letters and an optional region: "en", "gsw", "pt-BR". Suffixes that match but are no language:
 _LANGUAGE = re.compile(r"(?P<base>[a-z]{2,3})([-_][A-Za-z]{2,4})?")
 _NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc", "md", "tsv", "csv", "log", "dat"}
-_LANGUAGE_NAMES = {
-    "arabic": "ar", "chinese": "zh", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi",
-    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
-    "italian": "it", "japanese": "ja", "korean": "ko", "norwegian": "no", "polish": "pl", "portuguese": "pt",
-    "romanian": "ro", "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk",
-    "vietnamese": "vi",
-}  # fmt: skip
 _SOURCE_NAMES = ("source", "src", "text", "sentence")
 _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
 _FILE_NAMES = ("file", "path", "sound", "audio", "image")
 _TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
-_FEW_ROWS = 10  # rows that show which delimiter a table has
+_MIN_ROWS = 3  # rows that show which delimiter a table has
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
-def detect_source(paths: Sequence[str]) -> AnySource:
+def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySource:
     """Detect the most likely source for one path, or for two aligned files.
+
+    Args:
+        paths: The files.
+        columns: The columns of a table, or fields of records, that the user chose (see `parse_columns`).
 
     Raises:
         RegardError: The fields of a table, JSONL or Parquet file cannot be identified.
@@ -48,6 +46,8 @@ def detect_source(paths: Sequence[str]) -> AnySource:
     >>> detect_source(["train.en.gz", "train.de.gz"])  # doctest: +ELLIPSIS
     Lines(..., languages=('en', 'de'), kind='lines', source='train.en.gz', target='train.de.gz')
     """
+    if columns is not None:
+        return _select_columns(paths, parse_columns(columns))
     if len(paths) == 2:
         first_path, second_path = paths
         languages = tuple(filter(None, map(detect_language, paths)))
@@ -59,17 +59,15 @@ def detect_source(paths: Sequence[str]) -> AnySource:
     path = paths[0]
     first_path = list_files(path, Defects())[0]
     match strip_compression(first_path).suffix.lower():
-        case ".tsv" | ".tab":
-            return _detect_table(path, first_path, "tab")
-        case ".csv":
-            return _detect_table(path, first_path, "comma")
+        case ".tsv" | ".tab" | ".csv" as suffix:
+            return _detect_table(path, first_path, _detect_delimiter(first_path, suffix))
         case ".jsonl" | ".ndjson":
             return Jsonl(path=path, **_detect_fields(_read_first_keys(first_path), first_path))
         case ".parquet":
-            columns = _read_parquet_columns(first_path)
-            if "image" in columns and not _find_name(columns, _SOURCE_NAMES):
+            names = _read_parquet_columns(first_path)
+            if "image" in names and not _find_name(names, _SOURCE_NAMES):
                 return make_image_source(path)
-            return Parquet(path=path, **_detect_fields(columns, first_path))
+            return Parquet(path=path, **_detect_fields(names, first_path))
         case ".tmx":
             return Tmx(path=path, languages=_read_tmx_languages(first_path))
         case ".po" | ".mo" | ".pot":
@@ -84,8 +82,32 @@ def detect_source(paths: Sequence[str]) -> AnySource:
         return make_sound_source(path)
     if first_path != path:
         return Documents(path=path)
+    if is_table(path):
+        return _detect_table(path, first_path, "tab")
     language = detect_language(path)
     return Lines(source=path, languages=(language,) if language else ())
+
+
+def is_table(path: str) -> bool:
+    """Whether a file of any name is a table: every line at its start has the same number of tabs, and at least one."""
+    try:
+        lines = _read_first_lines(path)
+    except CorpusError:  # the reader reports it
+        return False
+    return len(lines) >= _MIN_ROWS and is_split(lines, "tab")
+
+
+def _select_columns(paths: Sequence[str], columns: dict[str, Any]) -> AnySource:
+    """Return the source of a table or of records with the columns that the user chose."""
+    if len(paths) != 1:
+        raise RegardError("--columns needs one table, not two files.", fix="Leave it out: line n of both is a pair.")
+    path, first_path = paths[0], list_files(paths[0], Defects())[0]
+    suffix, has_names = strip_compression(first_path).suffix.lower(), any(isinstance(c, str) for c in columns.values())
+    if suffix in (".jsonl", ".ndjson", ".parquet"):
+        kind = Parquet if suffix == ".parquet" else Jsonl
+        fields: dict[str, Any] = {role: str(name) for role, name in columns.items()}
+        return kind(path=path, **fields)
+    return Table(path=path, delimiter=_detect_delimiter(first_path, suffix), header=has_names, **columns)
 
 
 def make_image_source(path: str, task: str | None = None) -> Images:
@@ -115,7 +137,7 @@ def _describe_table(path: str, is_text: bool | None) -> dict[str, Any]:
     if is_text is None and header and names[1] in (*_LABEL_NAMES, *_TEXT_NAMES):
         is_text = names[1] in _TEXT_NAMES
     if is_text is None:
-        is_text = not rows or not _are_labels([second for _, second in rows])
+        is_text = not rows or judge_column([second for _, second in rows]) not in ("labels", "one value")
     return {"second": "text" if is_text else "label", "header": header}
 
 
@@ -131,66 +153,43 @@ def detect_language(path: str) -> str | None:
     return suffix if language_match and language_match["base"] not in _NOT_LANGUAGES else None
 
 
-def _detect_table(path: str, first_path: str, delimiter: Literal["tab", "comma"]) -> Table:
-    rows = (row.fields for row in read_rows(first_path, delimiter, Defects()))
-    first_rows = list(islice(rows, _FEW_ROWS)) or [[""]]
-    _check_delimiter(first_rows, delimiter, first_path)
-    first_rows += islice(rows, _MAX_ROWS - _FEW_ROWS)
-    names = first_rows[0]
-    if any(_find_name(names, candidates) for candidates in (_SOURCE_NAMES, _LABEL_NAMES)):
+def _detect_table(path: str, first_path: str, delimiter: Delimiter) -> Table:
+    rows = [row.fields for row in islice(read_rows(first_path, delimiter, Defects()), _MAX_ROWS)] or [[""]]
+    names = rows[0]
+    if any(_find_name(names, candidates) for candidates in (_SOURCE_NAMES, _LABEL_NAMES)) or _name_languages(rows):
         return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
-    if len(names) == 1:
-        return Table(path=path, delimiter=delimiter)
-    if _are_languages(first_rows):
-        return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
-    left, right = ([row[side] for row in first_rows if len(row) > 1] for side in (0, 1))
-    if _are_labels(right):
-        return Table(path=path, delimiter=delimiter, label=2)
-    if len(names) == 2 and _are_labels(left):
-        return Table(path=path, delimiter=delimiter, source=2, label=1)
-    if len(names) > 2 and all(text.isdigit() for text in left):  # row numbers
-        return Table(path=path, delimiter=delimiter, source=2, target=3)
-    return Table(path=path, delimiter=delimiter, target=2)
+    return Table(path=path, delimiter=delimiter, **choose_columns(rows, first_path))
 
 
-def _check_delimiter(first_rows: Sequence[Sequence[str]], delimiter: Literal["tab", "comma"], path: str) -> None:
-    """Raise RegardError if every row is one field with the same number of another delimiter, as spreadsheets write."""
-    if len(first_rows) < _FEW_ROWS or any(len(row) != 1 for row in first_rows):
-        return
-    for separator, name in {";": "semicolons", ",": "commas", "\t": "tabs"}.items():
-        counts = {row[0].count(separator) for row in first_rows}
-        if len(counts) == 1 and counts != {0}:
-            what = f"The rows have no {delimiter}s, but {name} in every row: their columns would not be separated."
-            raise RegardError(what, where=path, fix="Save the table with tabs (.tsv) or commas (.csv).")
+def _detect_delimiter(path: str, suffix: str) -> Delimiter:
+    """Return what separates the columns: tabs, or what the suffix says, unless only another delimiter splits all."""
+    expected: Delimiter = "comma" if suffix == ".csv" else "tab"
+    lines = [line for line in _read_first_lines(path) if line.strip()]
+    candidates = ("tab", expected, *DELIMITERS) if len(lines) >= _MIN_ROWS else ()
+    return next((delimiter for delimiter in candidates if is_split(lines, delimiter)), expected)
 
 
-def _are_languages(first_rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is a header of two languages ("en" or "English"): the fields below it are longer."""
-    names, body_rows = first_rows[0], first_rows[1:]
-    if len(names) != 2 or not all(
-        name.lower() in _LANGUAGE_NAMES or (len(name) == 2 and _LANGUAGE.fullmatch(name)) for name in names
-    ):
-        return False
-    return sum(len(field) > 3 for row in body_rows for field in row) > len(body_rows)
+def _read_first_lines(path: str) -> list[str]:
+    return list(islice((line for block in iter_lines(path, Defects()) for line in block.lines), _MAX_ROWS))
+
+
+def _name_languages(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is a header with two languages ("en" or "English"): the fields below them are longer."""
+    names, body_rows = rows[0], rows[1:]
+    columns = [
+        number
+        for number, name in enumerate(names)
+        if name.lower() in LANGUAGE_NAMES or (len(name) == 2 and _find_language(name))
+    ]
+    fields = [row[number] for row in body_rows for number in columns if number < len(row)]
+    return len(columns) == 2 and sum(len(field) > 3 for field in fields) > len(body_rows)
 
 
 def _find_language(name: str) -> str | None:
     """Return the language code of a field, e.g. "de" for "de" or "German"."""
     # "id" is a record id far more often than Indonesian
     code = name if _LANGUAGE.fullmatch(name) and name != "id" else None
-    return _LANGUAGE_NAMES.get(name.lower(), code)
-
-
-def _are_labels(column: Sequence[str]) -> bool:
-    """Whether a column holds labels: all numbers, or few different short values (texts rarely repeat).
-
-    >>> _are_labels(["7", "12"]), _are_labels(["good", "bad"] * 10), _are_labels(["gut", "schlecht"])
-    (True, True, False)
-    """
-    if all(text.isdigit() for text in column):
-        return True
-    values = set(column)
-    return len(values) * 10 <= len(column) and max(map(len, values)) <= 40
+    return LANGUAGE_NAMES.get(name.lower(), code)
 
 
 def _find_name(names: Sequence[str], candidates: Sequence[str]) -> str | None:
@@ -215,7 +214,7 @@ def _detect_fields(names: Sequence[str], path: str) -> dict[str, Any]:
     raise RegardError(
         f"The text fields cannot be identified among: {', '.join(names)}.",
         where=path,
-        fix="Name the source, target and label fields in a run file ([[data.train]]).",
+        fix="Choose them by name: --columns SOURCE,TARGET or --columns TEXT,label=LABEL.",
     )
 
 

@@ -1,18 +1,24 @@
-"""Reader for tab-separated (TSV) and comma-separated (CSV) tables.
+"""Reader for tables: tab-separated (TSV), separated by commas or semicolons (CSV), or by two or more spaces.
 
 In TSV only the tab is special: a quotation mark is text, because corpora are full of unbalanced ones. CSV follows
-RFC 4180: a quoted field may hold commas, doubled quotation marks and line breaks. Every row must have as many columns
-as the first; in a ragged row the texts may be in the wrong columns, so it is an error.
+RFC 4180: a quoted field may hold separators, doubled quotation marks and line breaks. Every row must have as many
+columns as the first; in a ragged row the texts may be in the wrong columns, so it is an error.
 """
 
 import csv
-from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, get_args
 
 from regard.base.formatting import pluralize
 from regard.config.run import Table
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_text_defects, iter_lines, list_files
+
+Delimiter = Literal["tab", "semicolon", "comma", "spaces"]
+DELIMITERS: tuple[Delimiter, ...] = get_args(Delimiter)  # the more certain ones first
+_SEPARATORS = {"comma": ",", "semicolon": ";"}
+_SPACES = re.compile(" {2,}")
 
 
 class TableRow(NamedTuple):
@@ -36,9 +42,23 @@ def read_table(source: Table, defects: Defects) -> Iterator[Example]:
         yield from _make_examples(read_rows(path, source.delimiter, defects), source, defects)
 
 
-def read_rows(path: str, delimiter: Literal["tab", "comma"], defects: Defects) -> Iterator[TableRow]:
+def read_rows(path: str, delimiter: Delimiter, defects: Defects) -> Iterator[TableRow]:
     """Read the rows of one file, including a header."""
-    return _read_tab_rows(path, defects) if delimiter == "tab" else _read_comma_rows(path, defects)
+    if delimiter in ("comma", "semicolon"):
+        return _read_csv_rows(path, delimiter, defects)
+    return _read_plain_rows(path, delimiter, defects)
+
+
+def is_split(lines: Sequence[str], delimiter: Delimiter) -> bool:
+    """Whether a delimiter splits these first lines of a file into rows of the same width, of two columns or more."""
+    widths: set[int] = set()
+    try:
+        rows = map(_SPLIT[delimiter], lines) if delimiter in _SPLIT else _parse_csv(lines, delimiter)
+        widths.update(map(len, rows))
+    except csv.Error as error:
+        if "unexpected end" not in str(error):  # a quoted field may continue after these lines
+            return False
+    return len(widths) == 1 and max(widths) > 1
 
 
 def _make_examples(table: Iterator[TableRow], source: Table, defects: Defects) -> Iterator[Example]:
@@ -56,7 +76,7 @@ def _make_examples(table: Iterator[TableRow], source: Table, defects: Defects) -
             raise CorpusError(
                 f"The row has {pluralize(len(fields), 'column')}, the first row has {width}.",
                 where=str(where),
-                fix="Look for a missing or extra tab or comma, or for a line break inside a text.",
+                fix="Look for a missing or extra separator, or for a line break inside a text.",
             )
         text = fields[columns.source]
         target = None if columns.target is None else fields[columns.target]
@@ -67,25 +87,38 @@ def _make_examples(table: Iterator[TableRow], source: Table, defects: Defects) -
         yield Example(where, text, target, label, None, source.languages)
 
 
-def _read_tab_rows(path: str, defects: Defects) -> Iterator[TableRow]:
+_SPLIT: dict[str, Callable[[str], list[str]]] = {
+    "tab": lambda line: line.split("\t"),
+    "spaces": lambda line: _SPACES.split(line.strip(" ")),
+}
+
+
+def _read_plain_rows(path: str, delimiter: Delimiter, defects: Defects) -> Iterator[TableRow]:
+    split = _SPLIT[delimiter]
     for block in iter_lines(path, defects):
         for number, line in enumerate(block.lines, block.first_line):
-            yield TableRow(Location(path, number), line.split("\t"))
+            yield TableRow(Location(path, number), split(line))
 
 
-def _read_comma_rows(path: str, defects: Defects) -> Iterator[TableRow]:
-    """Read CSV rows: rows without quotation marks are split at commas, the csv module parses the others."""
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # the default is 128 KiB
+def _read_csv_rows(path: str, delimiter: Delimiter, defects: Defects) -> Iterator[TableRow]:
+    """Read CSV rows: rows without quotation marks are split at separators, the csv module parses the others."""
     lines = _read_raw_lines(path, defects)
     for number, line in lines:
         where = Location(path, number)
         if '"' in line:
-            yield TableRow(where, _parse_quoted(line, lines, where, defects))
+            yield TableRow(where, _parse_quoted(line, lines, delimiter, where, defects))
         else:
-            yield TableRow(where, _strip_carriage_return(line, where, defects).split(","))
+            yield TableRow(where, _strip_carriage_return(line, where, defects).split(_SEPARATORS[delimiter]))
 
 
-def _parse_quoted(line: str, next_lines: Iterator[tuple[int, str]], where: Location, defects: Defects) -> list[str]:
+def _parse_csv(lines: Iterable[str], delimiter: Delimiter) -> Iterator[list[str]]:
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))  # the default is 128 KiB
+    return csv.reader(lines, delimiter=_SEPARATORS[delimiter], strict=True)
+
+
+def _parse_quoted(
+    line: str, next_lines: Iterator[tuple[int, str]], delimiter: Delimiter, where: Location, defects: Defects
+) -> list[str]:
     """Parse a row with quotation marks, which may continue on the next lines."""
     last_line = line
 
@@ -96,7 +129,7 @@ def _parse_quoted(line: str, next_lines: Iterator[tuple[int, str]], where: Locat
             yield f"{last_line}\n"
 
     try:
-        fields = next(csv.reader(iter_row_lines(), strict=True))
+        fields = next(_parse_csv(iter_row_lines(), delimiter))
     except csv.Error as error:
         raise CorpusError(
             f"Not CSV: {error}.",
