@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from regard.base.errors import RegardError
+from regard.exchange.foreign_folder import ForeignFolder
 from regard.exchange.huggingface.read import POOLING, _read_pooling
 
 MODULES = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")]
@@ -23,7 +24,7 @@ def write_folder(folder: Path, pooling: dict[str, Any], modules: list[dict[str, 
 @pytest.mark.parametrize("pooling", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}])
 def test_pooling_is_read(tmp_path: Path, pooling: dict[str, Any]) -> None:
     folder = write_folder(tmp_path, pooling, MODULES, max_seq_length=128)
-    assert _read_pooling(folder) == {"pool": "first", "normalize": True, "max_length": 128}
+    assert _read_pooling(ForeignFolder(folder)) == {"pool": "first", "normalize": True, "max_length": 128}
 
 
 @pytest.mark.parametrize(
@@ -39,4 +40,4 @@ def test_what_would_be_ignored_is_refused(
     tmp_path: Path, pooling: dict[str, Any], modules: list[dict[str, str]], settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RegardError, match=message):
-        _read_pooling(write_folder(tmp_path, pooling, modules, **settings))
+        _read_pooling(ForeignFolder(write_folder(tmp_path, pooling, modules, **settings)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.base.errors import RegardError
+from regard.base.errors import DamagedError, RegardError
 from regard.base.files import AnyPath, hide_backup
 from regard.config.model import AnyModel
 from regard.exchange.origin import ORIGIN_FILE, Origin
@@ -73,13 +73,18 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
 
 
 def _read(path: Path) -> ImportedModel:
-    if path.is_dir():
-        from regard.exchange.huggingface.read import read_folder
+    try:
+        if path.is_dir():
+            from regard.exchange.huggingface.read import read_folder
 
-        return read_folder(path)
-    if path.suffix == GGUF_SUFFIX:
-        from regard.exchange.gguf.read import read_gguf
+            return read_folder(path)
+        if path.suffix == GGUF_SUFFIX:
+            from regard.exchange.gguf.read import read_gguf
 
-        return read_gguf(path)
-    what = "There is no such file or folder." if not path.exists() else "This is neither a folder nor a .gguf file."
+            return read_gguf(path)
+        what = "There is no such file or folder." if not path.exists() else "This is neither a folder nor a .gguf file."
+    except (OSError, ValueError, RuntimeError, MemoryError) as error:  # whatever an untrusted file causes
+        where = str(getattr(error, "filename", None) or path)
+        what = f"The model cannot be read: {str(error)[:200] or type(error).__name__}."
+        raise DamagedError(what, where=where, fix="Check that its files are readable and intact.") from error
     raise RegardError(what, where=str(path), fix="Give a Hugging Face folder or a GGUF file.")

@@ -1,18 +1,18 @@
 """Read a Hugging Face folder as a Regard model: config, safetensors and tokenizer. Pickles are never opened."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.base import limits
 from regard.base.errors import RegardError
-from regard.base.files import read_json, read_regular_file
 from regard.config.codec import MODEL_FILES
 from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, Tokens
+from regard.exchange.foreign_folder import ForeignFolder
 from regard.exchange.huggingface.architectures import ARCHITECTURES, AnyArchitecture
 from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, Inserted, rewrite
@@ -23,8 +23,8 @@ from regard.exchange.mapping import to_ours
 from regard.exchange.origin import Origin
 from regard.models.build import build
 from regard.store.size_check import check_fits_memory
-from regard.store.weights import describe_mismatch, load_tensors
-from regard.text.chat_template import find_chat_template
+from regard.store.weights import describe_mismatch
+from regard.text.chat_template import CHAT_TEMPLATE_FILE, read_chat_template
 from regard.text.specials import ROLES
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -38,14 +38,15 @@ POOLING_MODES = {
     "pooling_mode_lasttoken": "last",
 }
 MAX_SHARDS = 1_000
+SHARD = re.compile(r"[\w.-]{1,200}\.safetensors", re.ASCII)
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Folder:
-    """The small files of a folder."""
+    """A folder and its small files."""
 
-    path: Path
+    files: ForeignFolder
     config: Json
     generation: Json
     tokenizer_config: Json
@@ -53,8 +54,8 @@ class _Folder:
 
     @classmethod
     def read(cls, path: Path) -> "_Folder":
-        names = (GENERATION_CONFIG, TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP)
-        return cls(path, _read_object(path / CONFIG), *(_read_optional(path / name) for name in names))
+        files, names = ForeignFolder(path), (GENERATION_CONFIG, TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP)
+        return cls(files, _read_object(files, CONFIG), *(_read_optional(files, name) for name in names))
 
 
 def read_folder(path: Path) -> ImportedModel:
@@ -67,7 +68,7 @@ def read_folder(path: Path) -> ImportedModel:
     folder = _Folder.read(path)
     config = ConfigReader(folder.config, str(path / CONFIG))
     architecture = find_architecture(config)
-    tensors = read_weights(path)
+    tensors = read_weights(folder.files)
     generation = ConfigReader(folder.config | folder.generation, str(path / GENERATION_CONFIG))
     settings = read_settings(config, architecture, tensors, generation)
     max_positions = _read_max_positions(config, settings)
@@ -75,14 +76,16 @@ def read_folder(path: Path) -> ImportedModel:
     settings, tokenizers = _read_tokenizers(folder, settings)
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
     origin = Origin("huggingface", architecture.name, dtype, max_positions)
-    template = _read_chat_template(folder)
-    return ImportedModel(settings, tokenizers, weights, origin, _read_card(path), _read_pooling(path), template)
+    card, pooling, template = _read_card(folder.files), _read_pooling(folder.files), _read_chat_template(folder)
+    return ImportedModel(settings, tokenizers, weights, origin, card, pooling, template)
 
 
 def _read_chat_template(folder: _Folder) -> str | None:
     """Read the chat template: a file, or in older folders a text in the tokenizer's config."""
     text = folder.tokenizer_config.get("chat_template")
-    return find_chat_template(folder.path) or (text if isinstance(text, str) and text else None)
+    path = folder.files.find(CHAT_TEMPLATE_FILE)
+    template = text if path is None else read_chat_template(path)
+    return template if isinstance(template, str) and template else None
 
 
 def read_settings(
@@ -113,23 +116,25 @@ def find_architecture(config: ConfigReader) -> AnyArchitecture:
     return architecture
 
 
-def read_weights(path: Path) -> dict[str, Tensor]:
+def read_weights(files: ForeignFolder) -> dict[str, Tensor]:
     """Read the tensors of a folder: one safetensors file, or several with an index."""
-    if (path / WEIGHTS).is_file():
-        return load_tensors(path / WEIGHTS)
-    if not (path / INDEX).is_file():
-        pickles = sorted(file.name for pattern in ("*.bin", "*.pt", "*.h5", "*.msgpack") for file in path.glob(pattern))
+    if files.find(WEIGHTS) is not None:
+        return files.read_tensors(WEIGHTS)
+    if files.find(INDEX) is None:
+        patterns = ("*.bin", "*.pt", "*.h5", "*.msgpack")
+        pickles = sorted(file.name for pattern in patterns for file in files.path.glob(pattern))
         what = f"The folder has no {WEIGHTS}" + (f", only {', '.join(pickles[:3])}." if pickles else ".")
         fix = "Get the weights as safetensors: other formats may execute code when they are read."
-        raise RegardError(what, where=str(path), fix=fix)
-    files = _read_object(path / INDEX).get("weight_map")
-    names = sorted({str(name) for name in files.values()}) if isinstance(files, dict) else []
-    if not names or len(names) > MAX_SHARDS or any(Path(name).name != name for name in names):
+        raise RegardError(what, where=str(files.path), fix=fix)
+    shards = _read_object(files, INDEX).get("weight_map")
+    names = sorted({str(name) for name in shards.values()}) if isinstance(shards, dict) else []
+    if not names or len(names) > MAX_SHARDS or not all(map(SHARD.fullmatch, names)):
         fix = "Restore an intact copy."
-        raise RegardError("'weight_map' must name files of this folder.", where=str(path / INDEX), fix=fix)
+        what = "'weight_map' must name safetensors files of this folder."
+        raise RegardError(what, where=str(files.path / INDEX), fix=fix)
     tensors: dict[str, Tensor] = {}
     for name in names:
-        tensors |= load_tensors(path / name)
+        tensors |= files.read_tensors(name)
     return tensors
 
 
@@ -179,32 +184,30 @@ def _read_tokenizers(folder: _Folder, settings: AnyModel) -> tuple[AnyModel, Tok
     tokens: Any = getattr(settings, "source", None) or getattr(settings, "tokens", None)
     if not isinstance(tokens, Tokens):  # of a model that reads sounds
         tokens = getattr(settings, "target", None)
-    source = _read_tokenizer(folder, folder.path, tokens.vocabulary, settings)
+    source = _read_tokenizer(folder, "", tokens.vocabulary, settings)
     if isinstance(settings, DecoderOnly):
         settings = settings.model_copy(update={"starts_with_bos": bool(source.inserted.before)})
-    _check_template(source, settings, where=str(folder.path / TOKENIZER_FILE))
-    if not isinstance(settings, EncoderDecoder) or not (folder.path / TARGET_FOLDER / TOKENIZER_FILE).is_file():
+    _check_template(source, settings, where=str(folder.files.path / TOKENIZER_FILE))
+    prefix = f"{TARGET_FOLDER}/"
+    if not isinstance(settings, EncoderDecoder) or folder.files.find(prefix + TOKENIZER_FILE) is None:
         return settings, TokenizerPair.joint(source.tokenizer)
-    target_path = folder.path / TARGET_FOLDER
-    size = settings.target_tokens.vocabulary
-    target_folder = _Folder(
-        target_path, folder.config, folder.generation, _read_optional(target_path / TOKENIZER_CONFIG), {}
-    )
-    target = _read_tokenizer(target_folder, target_path, size, settings)
+    tokenizer_config = _read_optional(folder.files, prefix + TOKENIZER_CONFIG)
+    target_folder = replace(folder, tokenizer_config=tokenizer_config, special_tokens={})
+    target = _read_tokenizer(target_folder, prefix, settings.target_tokens.vocabulary, settings)
     return settings, TokenizerPair(source.tokenizer, target.tokenizer)
 
 
-def _read_tokenizer(folder: _Folder, path: Path, size: int, settings: AnyModel) -> ForeignTokenizer:
-    file = path / TOKENIZER_FILE
-    if not file.is_file():
+def _read_tokenizer(folder: _Folder, prefix: str, size: int, settings: AnyModel) -> ForeignTokenizer:
+    document = folder.files.read_json(prefix + TOKENIZER_FILE)
+    if document is None:
         raise RegardError(
             f"The folder has no {TOKENIZER_FILE}.",
-            where=str(path),
+            where=str(folder.files.path),
             fix="Save the tokenizer again with `transformers`: AutoTokenizer.from_pretrained(...).",
         )
-    document = read_json(file)
     tables = (folder.config, folder.generation, folder.special_tokens, folder.tokenizer_config)
-    return rewrite(document, find_roles(*tables, document, settings), size, where=str(file))
+    where = str(folder.files.path / prefix / TOKENIZER_FILE)
+    return rewrite(document, find_roles(*tables, document, settings), size, where=where)
 
 
 def find_roles(
@@ -292,16 +295,13 @@ def _check_template(foreign: ForeignTokenizer, settings: AnyModel, *, where: str
     )
 
 
-def _read_card(path: Path) -> str:
-    try:
-        return read_regular_file(path / "README.md", limits.DOCUMENT).decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
+def _read_card(files: ForeignFolder) -> str:
+    return (files.read_bytes("README.md") or b"").decode("utf-8", "replace")
 
 
-def _read_pooling(path: Path) -> Json | None:
+def _read_pooling(files: ForeignFolder) -> Json | None:
     """Read how sentence-transformers pools the hidden states; None if the folder does not say."""
-    document = _read_optional(path / POOLING)
+    document = _read_optional(files, POOLING)
     pools = [pool for key, pool in POOLING_MODES.items() if document.get(key) is True]
     unknown = [key for key, value in document.items() if key.startswith("pooling_mode") and value is True]
     if document.get("pooling_mode") in ("mean", "cls", "lasttoken"):  # newer files
@@ -310,11 +310,8 @@ def _read_pooling(path: Path) -> Json | None:
         return None
     elif len(unknown) != 1 or not pools:
         fix = f"Use a model with one of: {', '.join(POOLING_MODES)}."
-        raise RegardError("This pooling is not supported.", where=str(path / POOLING), fix=fix)
-    try:
-        modules = read_json(path / "modules.json")
-    except FileNotFoundError:
-        modules = []
+        raise RegardError("This pooling is not supported.", where=str(files.path / POOLING), fix=fix)
+    modules = files.read_json("modules.json")
     kinds = (
         [str(module.get("type")) for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
     )
@@ -322,11 +319,13 @@ def _read_pooling(path: Path) -> Json | None:
         kind for kind in kinds if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")
     ]:
         fix = "Use a model of a Transformer, a pooling and a normalisation."
-        raise RegardError(f"The module {unsupported[0]} is not supported.", where=str(path / "modules.json"), fix=fix)
-    settings = _read_optional(path / "sentence_bert_config.json")
+        where = str(files.path / "modules.json")
+        raise RegardError(f"The module {unsupported[0][:60]} is not supported.", where=where, fix=fix)
+    settings = _read_optional(files, "sentence_bert_config.json")
     if settings.get("do_lower_case"):
         fix = "Lower-case its texts by the tokenizer: set do_lower_case in tokenizer_config.json."
-        raise RegardError("'do_lower_case' is not supported.", where=str(path / "sentence_bert_config.json"), fix=fix)
+        where = str(files.path / "sentence_bert_config.json")
+        raise RegardError("'do_lower_case' is not supported.", where=where, fix=fix)
     limit = settings.get("max_seq_length")
     return {
         "pool": pools[0],
@@ -335,20 +334,17 @@ def _read_pooling(path: Path) -> Json | None:
     }
 
 
-def _read_object(path: Path) -> Json:
-    try:
-        document = read_json(path)
-    except FileNotFoundError:
-        what = f"There is no {path.name}: this is not a Hugging Face folder."
-        raise RegardError(what, where=str(path.parent), fix="Give a folder with config.json and safetensors.") from None
+def _read_object(files: ForeignFolder, name: str) -> Json:
+    document = files.read_json(name)
+    if document is None:
+        what = f"There is no {name}: this is not a Hugging Face folder."
+        raise RegardError(what, where=str(files.path), fix="Give a folder with config.json and safetensors.")
     if not isinstance(document, dict):
-        raise RegardError("The file is not a JSON object.", where=str(path), fix="Restore an intact copy.")
+        where = str(files.path / name)
+        raise RegardError("The file is not a JSON object.", where=where, fix="Restore an intact copy.")
     return document
 
 
-def _read_optional(path: Path) -> Json:
-    try:
-        document = read_json(path)
-    except FileNotFoundError:
-        return {}
+def _read_optional(files: ForeignFolder, name: str) -> Json:
+    document = files.read_json(name)
     return document if isinstance(document, dict) else {}

@@ -1,0 +1,76 @@
+"""Untrusted folders: the one place that opens their files.
+
+A link in a downloaded folder may point to any file of the user, and an import copies what it reads into the model. So
+every file is looked up by `ForeignFolder.find`, which refuses links that leave the folder. The Hugging Face cache is
+the exception: the files of a snapshot are links to `blobs/` of the same repository.
+"""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.base import limits
+from regard.base.errors import DamagedError
+from regard.base.files import read_json, read_regular_file
+from regard.store.weights import load_tensors
+
+
+class ForeignFolder:
+    """A folder that another program wrote."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        real = path.resolve()  # the user may name the folder by a link
+        self._roots = [real]
+        for folder in real.parents:
+            if folder.name == "snapshots" and folder.parent.name.startswith("models--"):
+                self._roots.append(folder.parent / "blobs")
+
+    def find(self, name: str) -> Path | None:
+        """Return the path of a regular file in the folder; None if there is none of this name.
+
+        Raises:
+            DamagedError: The name is a link that leaves the folder, or not a regular file, or cannot be read.
+        """
+        path = self.path / name
+        try:
+            target = path.resolve()
+            if not any(target.is_relative_to(root) for root in self._roots):
+                fix = "Replace the link with a copy of the file, if you trust it."
+                raise DamagedError("This is a link to a file outside the folder.", where=str(path), fix=fix)
+            if not stat.S_ISREG(target.stat().st_mode):
+                fix = "Replace it with the file itself."
+                raise DamagedError("This is not a regular file.", where=str(path), fix=fix)
+        except FileNotFoundError:
+            return None
+        except (OSError, RuntimeError, ValueError) as error:  # a circle of links is a RuntimeError
+            what = f"The file cannot be read: {getattr(error, 'strerror', None) or error}."
+            raise DamagedError(what, where=str(path), fix="Restore an intact copy of the folder.") from error
+        return path
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """Read a file; None if it does not exist."""
+        path = self.find(name)
+        return None if path is None else read_regular_file(path, limits.DOCUMENT)
+
+    def read_json(self, name: str) -> Any:
+        """Read a JSON file; None if it does not exist."""
+        path = self.find(name)
+        return None if path is None else read_json(path)
+
+    def read_tensors(self, name: str) -> dict[str, Tensor]:
+        """Map the tensors of a safetensors file.
+
+        Raises:
+            DamagedError: The file is missing, damaged, or larger than a model that fits the memory (float64: twice).
+        """
+        path = self.find(name)
+        if path is None:
+            fix = "Restore an intact copy of the folder."
+            raise DamagedError("The file is missing.", where=str(self.path / name), fix=fix)
+        if (size := path.stat().st_size) > 2 * limits.total_memory():
+            what = f"The file has {size:,} bytes; this machine has {limits.total_memory():,} bytes of memory."
+            raise DamagedError(what, where=str(path), fix="Use a smaller model, or a machine with more memory.")
+        return load_tensors(path)
