@@ -165,3 +165,13 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     for damaged in (b"", b"GGUF", content[:-40], b"GGML" + content[4:], content[:300], content[:8] + b"\xff" * 16):
         with pytest.raises(DamagedError):
             parse(np.frombuffer(damaged, np.uint8), where="x.gguf")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_import_weight_that_is_not_finite_is_refused(number: float, tmp_path: Path) -> None:
+    model = make_model()
+    with torch.no_grad():
+        model.decoder.layers[0].attention.value.weight[0, 0] = number
+    write_model(model, tmp_path / "tiny.gguf")
+    with pytest.raises(RegardError, match=r"attention\.value\.weight has NaN or infinite values"):
+        import_model(tmp_path / "tiny.gguf", tmp_path / "tiny")

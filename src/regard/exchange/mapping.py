@@ -5,7 +5,7 @@ This rule of GPT-2 states that our query weight is the first third of their pack
     Rule("decoder.layers.{i}.attention.query.weight", "transformer.h.{i}.attn.c_attn.weight", Chunk(0, 3, True))
 
 `to_ours` and `to_theirs` apply the rules in either direction. No tensor is lost silently: a missing, unexpected or
-mismatched tensor is an error, and the error lists all of them.
+mismatched tensor is an error, and the error lists all of them (up to 20).
 
 The maps themselves are in `torch_nn` (one stack), `encoder_only`, `decoder_only` and `encoder_decoder` (whole Hugging
 Face models). A map renames tensors only; the settings of both sides must agree as well: T5 has `score.scale = 1`,
@@ -24,6 +24,7 @@ from typing import Literal, assert_never
 import torch
 from torch import Tensor
 
+from regard.base import limits
 from regard.base.errors import RegardError
 from regard.nn.positions import Sinusoidal
 
@@ -125,7 +126,7 @@ class WeightMap:
         return frozenset(name for rule in self.rules for name in rule.their_copies)
 
 
-def to_ours(weight_map: WeightMap, theirs: Tensors) -> dict[str, Tensor]:
+def to_ours(weight_map: WeightMap, theirs: Tensors, *, where: str | None = None) -> dict[str, Tensor]:
     """Convert their tensors to ours. Tensors that need no change are returned without a copy.
 
     Raises:
@@ -134,10 +135,10 @@ def to_ours(weight_map: WeightMap, theirs: Tensors) -> dict[str, Tensor]:
     rules = list(_expand_layers(weight_map, "theirs", theirs))
     constants = _match_constants(weight_map, theirs)
     tensors, faults = _match_tensors(rules, "theirs", theirs, ignored_names=constants)
-    _raise_faults(weight_map, [*faults, *_find_shape_faults(rules, "theirs", tensors)])
+    _raise_faults(where or weight_map.architecture, [*faults, *_find_shape_faults(rules, "theirs", tensors)])
     ours = {name: tensor for rule in rules for name, tensor in _extract(rule, tensors[rule.theirs])}
     _raise_faults(
-        weight_map,
+        where or weight_map.architecture,
         [
             fault
             for name, constant in constants.items()
@@ -155,7 +156,7 @@ def to_theirs(weight_map: WeightMap, ours: Tensors) -> dict[str, Tensor]:
     """
     rules = list(_expand_layers(weight_map, "ours", ours))
     tensors, faults = _match_tensors(rules, "ours", ours, ignored_names=())
-    _raise_faults(weight_map, [*faults, *_find_shape_faults(rules, "ours", tensors)])
+    _raise_faults(weight_map.architecture, [*faults, *_find_shape_faults(rules, "ours", tensors)])
     theirs: dict[str, Tensor] = {}
     for group in _group_by_theirs(rules):
         packed = _join([(rule.transform, tensors[rule.ours]) for rule in group])
@@ -336,11 +337,14 @@ def _find_value_faults(name: str, constant: Constant, theirs: Tensor, ours: Tens
         yield f"{name} has unexpected values. It should be: {constant.reason}"
 
 
-def _raise_faults(weight_map: WeightMap, faults: list[str]) -> None:
+def _raise_faults(where: str, faults: list[str]) -> None:
     if faults:
+        lines = ["The weights do not match the weight map:", *(f"  - {fault[:200]}" for fault in faults)]
+        if (omitted := len(faults) - limits.MAX_REPORTED) > 0:
+            lines[limits.MAX_REPORTED + 1 :] = [f"  - and {omitted:,} more."]
         raise RegardError(
-            "\n".join(["The weights do not match the weight map:", *(f"  - {fault}" for fault in faults)]),
-            where=weight_map.architecture,
+            "\n".join(lines),
+            where=where,
             fix="Check that the weights have this architecture, and that `tied` and `bias` agree with them.",
         )
 

@@ -4,6 +4,7 @@ The converter of llama.cpp reorders the rows of queries and keys, so that rotary
 are, the model generates fluent text and is wrong; `_restore_rows` puts them back.
 """
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.read import convert_tensors
 from regard.exchange.imported import ImportedModel
 from regard.exchange.origin import Origin
+from regard.store.size_check import BYTES_PER_PARAMETER, check_fits_memory
 from regard.text.tokenizer_pair import TokenizerPair
 
 ARCHITECTURE = "LlamaForCausalLM"
@@ -53,11 +55,15 @@ def read_gguf(path: Path) -> ImportedModel:
     where = str(path)
     file = parse_file(path)
     config = read_config(file, where=where)
-    tensors = convert_names(file, config, where=where)
     architecture = ARCHITECTURES[ARCHITECTURE]
-    settings = MODEL_FILES.parse(architecture.read_config(ConfigReader(config, where), tensors), where=where)
+    settings = MODEL_FILES.parse(architecture.read_config(ConfigReader(config, where), {}), where=where)
     assert isinstance(settings, DecoderOnly)  # noqa: S101 - it is a Llama
     max_positions = config["max_position_embeddings"]
+    expected = check_fits_memory(settings, where=where) // BYTES_PER_PARAMETER
+    if (elements := sum(math.prod(tensor.shape) for tensor in file.tensors.values())) > expected + config["head_dim"]:
+        what = f"The tensors have {elements:,} numbers; the model has {expected:,} parameters."
+        raise RegardError(what, where=where, fix="Use a plain Llama model.")
+    tensors = convert_names(file, config, where=where)
     weights = convert_tensors(architecture, settings, tensors, max_positions, where=where)
     foreign = read_tokenizer(file.metadata, config["vocab_size"], where=where)
     settings = settings.model_copy(update={"starts_with_bos": bool(foreign.inserted.before)})
@@ -135,7 +141,8 @@ def _check_supported(file: GgufFile, key_dim: int, *, where: str) -> None:
     if metadata.get("llama.expert_count", 0):
         raise RegardError("The model is a mixture of experts, which Regard does not support.", where=where, fix=fix)
     factors = file.tensors.get("rope_freqs.weight")
-    if factors is not None and not torch.equal(scale := dequantize(factors), torch.ones_like(scale)):
+    is_long = factors is not None and math.prod(factors.shape) > key_dim  # it has one factor per rotary pair
+    if factors is not None and (is_long or not torch.equal(scale := dequantize(factors), torch.ones_like(scale))):
         raise RegardError("Rotary positions are scaled, which Regard does not support.", where=where, fix=fix)
 
 

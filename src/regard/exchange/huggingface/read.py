@@ -19,11 +19,11 @@ from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, Inser
 from regard.exchange.huggingface.tokenizer_writer import TOKENIZER_CONFIG, TOKENIZER_FILE
 from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER, WEIGHTS
 from regard.exchange.imported import ImportedModel
-from regard.exchange.mapping import to_ours
+from regard.exchange.mapping import to_ours, to_theirs
 from regard.exchange.origin import Origin
 from regard.models.build import build
 from regard.store.size_check import check_fits_memory
-from regard.store.weights import describe_mismatch
+from regard.store.weights import describe_mismatch, get_weights
 from regard.text.chat_template import CHAT_TEMPLATE_FILE, read_chat_template
 from regard.text.specials import ROLES
 from regard.text.tokenizer_pair import TokenizerPair
@@ -146,19 +146,38 @@ def convert_tensors(
     *,
     where: str,
 ) -> dict[str, Tensor]:
-    """Return our parameters in float32; names and shapes are checked against the settings."""
+    """Return our parameters in float32; names, shapes, dtypes and values are checked."""
     check_fits_memory(settings, where=where)
-    floating = {
-        _rename_norm(name): tensor.float() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()
-    }
-    ours = to_ours(architecture.make_weight_map(settings, max_positions), floating)
+    weight_map = architecture.make_weight_map(settings, max_positions)
     with torch.device("meta"):
-        parameters = {name: parameter.shape for name, parameter in build(settings).named_parameters()}
+        parameters = get_weights(build(settings))
+    expected = to_theirs(weight_map, parameters)  # their names and shapes
+    stored = {_rename_norm(name): tensor for name, tensor in tensors.items()}
+    common = expected.keys() & stored.keys()
+    # Shapes come first: a tensor that is larger than the config says is never read.
+    shapes = {name: expected[name].shape for name in common}
+    _raise_mismatch(describe_mismatch(shapes, {name: stored[name] for name in common}), where)
+    stored |= {name: stored[name].float() for name in common if stored[name].is_floating_point()}
+    ours = to_ours(weight_map, stored, where=where)
     weights = {name: tensor for name, tensor in ours.items() if name in parameters}  # without copies of tied ones
-    if mismatch := describe_mismatch(parameters, weights):
-        fix = "Use the weights that belong to this config."
-        raise RegardError(f"The weights do not fit the config: {mismatch}.", where=where, fix=fix)
+    shapes = {name: parameter.shape for name, parameter in parameters.items()}
+    faults = (f"{name} {fault}" for name, tensor in weights.items() if (fault := _describe_fault(tensor)))
+    _raise_mismatch(describe_mismatch(shapes, weights, faults), where)
     return weights
+
+
+def _raise_mismatch(mismatch: str, where: str) -> None:
+    if mismatch:
+        fix = "Use intact weights that belong to this config."
+        raise RegardError(f"The weights do not fit the config: {mismatch}.", where=where, fix=fix)
+
+
+def _describe_fault(tensor: Tensor) -> str:
+    """Describe why a tensor cannot be a weight; empty if it can."""
+    if not tensor.is_floating_point():
+        return f"has the dtype {str(tensor.dtype).removeprefix('torch.')}, not a floating-point one"
+    bounds = torch.stack(torch.aminmax(tensor))  # one pass; NaN propagates
+    return "" if bounds.isfinite().all() else "has NaN or infinite values"
 
 
 def _rename_norm(name: str) -> str:
