@@ -175,3 +175,12 @@ def test_import_weight_that_is_not_finite_is_refused(number: float, tmp_path: Pa
     write_model(model, tmp_path / "tiny.gguf")
     with pytest.raises(RegardError, match=r"attention\.value\.weight has NaN or infinite values"):
         import_model(tmp_path / "tiny.gguf", tmp_path / "tiny")
+
+
+def test_import_template_bomb_in_metadata_is_refused(tmp_path: Path) -> None:
+    template = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    changes: dict[str, Any] = {"tokenizer.chat_template": (8, template)}
+    write_model(make_model(), tmp_path / "tiny.gguf", **changes)
+    with pytest.raises(RegardError, match="chat template is stopped"):
+        import_model(tmp_path / "tiny.gguf", tmp_path / "tiny")
+    assert not (tmp_path / "tiny").exists()

@@ -14,7 +14,7 @@ from regard.config.model import AnyModel
 from regard.exchange.origin import ORIGIN_FILE, Origin
 from regard.pipeline.embedder import EMBEDDING_FILE
 from regard.store.model_folder import write_model
-from regard.text.chat_template import CHAT_TEMPLATE_FILE
+from regard.text.chat_template import CHAT_TEMPLATE_FILE, check_chat_template
 from regard.text.tokenizer_pair import TokenizerPair
 
 GGUF_SUFFIX = ".gguf"
@@ -57,6 +57,7 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     if model.embedding is not None:
         files[EMBEDDING_FILE] = (json.dumps({"format": 1, **model.embedding}) + "\n").encode()
     if model.chat_template is not None:
+        check_chat_template(model.chat_template, where=str(path))
         files[CHAT_TEMPLATE_FILE] = model.chat_template.encode()
     card = model.card or f"# {path.name}\n\nImported from {model.origin.kind} ({model.origin.architecture}).\n"
     write_model(

@@ -86,12 +86,15 @@ def find_chat_template(folder: Path) -> str | None:
 
 
 def check_chat_template(text: str, where: str) -> None:
-    """Refuse a text that is no template, or that exceeds a limit with a short conversation.
+    """Refuse a text that is too long, is no template, or exceeds a limit with a short conversation.
 
     Raises:
         RegardError: The text is no such template, or Jinja is not installed.
     """
     import_optional("jinja2", "serve", "Chat templates")
+    if (size := len(text.encode())) > MAX_BYTES:
+        what = f"The chat template has {size:,} bytes; the limit is {MAX_BYTES:,}."
+        raise RegardError(what, where=where, fix="Use a simpler template.")
     conversation = {"messages": [{"role": "user", "content": "Hello"}], "add_generation_prompt": True}
     for variables in (None, conversation):
         try:
