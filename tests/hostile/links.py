@@ -187,3 +187,94 @@ def pipe_for_text(place: Place) -> None:
 def device_for_text(place: Place) -> None:
     """The text to train on is a link to an endless device."""
     _make_link(place.folder / "all.en", Path("/dev/zero"))
+
+
+LEAVES = "a link to a file outside the folder"
+
+
+def _link_out(place: Place, name: str) -> None:
+    """Move a file out of the folder and leave a link: its content stays valid."""
+    shutil.move(place.folder / name, place.outside / Path(name).name)
+    _make_link(place.folder / name, place.outside / Path(name).name)
+
+
+@attack("import", LEAVES)
+def card_linked_out(place: Place) -> None:
+    """README.md, which becomes the model card, is a link to a private file."""
+    _make_link(place.folder / "README.md", place.outside / "victim.txt")
+
+
+@attack("import", LEAVES)
+def chat_template_linked_out(place: Place) -> None:
+    """chat_template.jinja, which is copied into the model, is a link to a private file."""
+    _make_link(place.folder / "chat_template.jinja", place.outside / "victim.txt")
+
+
+@attack("import", LEAVES)
+def chat_template_linked_relatively(place: Place) -> None:
+    """chat_template.jinja is a relative link to a private file."""
+    _make_link(place.folder / "chat_template.jinja", Path("../outside/victim.txt"))
+
+
+@attack("import", LEAVES)
+def safetensors_linked_out(place: Place) -> None:
+    """model.safetensors is a link to valid weights outside the folder."""
+    _link_out(place, "model.safetensors")
+
+
+@attack("import", LEAVES)
+def shard_linked_out(place: Place) -> None:
+    """The index names a shard that is a link to valid weights outside the folder."""
+    shutil.move(place.folder / "model.safetensors", place.outside / "weights")
+    _make_link(place.folder / "a.safetensors", place.outside / "weights")
+    (place.folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "a.safetensors"}}')
+
+
+@attack("import", LEAVES)
+def config_linked_out(place: Place) -> None:
+    """config.json is a link to a valid file outside the folder."""
+    _link_out(place, "config.json")
+
+
+@attack("import", LEAVES)
+def tokenizer_linked_out(place: Place) -> None:
+    """tokenizer.json is a link to a valid file outside the folder."""
+    _link_out(place, "tokenizer.json")
+
+
+@attack("import", LEAVES)
+def pooling_folder_linked_out(place: Place) -> None:
+    """1_Pooling/ of a sentence encoder is a link to a folder outside."""
+    (place.outside / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    _make_link(place.folder / "1_Pooling", place.outside)
+
+
+@attack("import", LEAVES)
+def blobs_linked_out(place: Place) -> Path:
+    """A folder in the form of the Hugging Face cache, whose blobs/ is a link to a folder outside."""
+    repository = place.folder.parent / "models--a--b"
+    (repository / "snapshots").mkdir(parents=True)
+    place.folder.rename(repository / "snapshots" / "1")
+    _make_link(repository / "blobs", place.outside)
+    _make_link(repository / "snapshots" / "1" / "README.md", Path("../../blobs/victim.txt"))
+    return repository / "snapshots" / "1"
+
+
+@attack("import", "cannot be read")
+def card_linked_to_itself(place: Place) -> None:
+    """README.md is a link to itself."""
+    _make_link(place.folder / "README.md", Path("README.md"))
+
+
+@attack("import", "not a regular file")
+def pipe_for_shard_of_weights(place: Place) -> None:
+    """The index names a shard that is a named pipe without a writer."""
+    (place.folder / "model.safetensors").unlink()
+    _make_pipe(place.folder / "a.safetensors")
+    (place.folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "a.safetensors"}}')
+
+
+@attack("import", "not a regular file")
+def pipe_for_config(place: Place) -> None:
+    """config.json is a named pipe without a writer."""
+    _make_pipe(place.folder / "config.json")
