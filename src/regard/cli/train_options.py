@@ -67,7 +67,7 @@ class TrainCommandOptions(TrainOptions):
             raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", fix=fix)
         if run_files:
             return replace(self, files=None, run=Path(run_files[0]))
-        if corpus_options := self._list_given("source", "target", "text", "data", "columns", "images", "sounds"):
+        if corpus_options := self._list_given("source", "target", "text", "data", "images", "sounds"):
             fix = "Give the corpus either as files or with options."
             raise UsageError(f"{self.spell(corpus_options[0])} cannot be combined with {self.files[0]}.", fix=fix)
         if len(self.files) == 2:
@@ -135,7 +135,7 @@ TRAIN_PARAMETERS = {
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
-    "Corpus": ("source", "target", "text", "data", "images", "image_size", "sounds", "languages", "force"),
+    "Corpus": ("source", "target", "text", "data", "columns", "images", "image_size", "sounds", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "deploy", "settings", "seed"),
     "Length of training": ("minutes", "updates", "pause_at"),
