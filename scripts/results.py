@@ -4,11 +4,13 @@
     python scripts/results.py --write    # also write the table
 
 A result with `predictions` is scored against `gold`: a file of the repository, or a file of the corpora, which are not
-bundled (`--data`, default ../shared/data; a result whose corpus is not there is reported as such).
+bundled (`--data`, default ../shared/data; a result whose corpus is not there is reported as such). The table states how
+many figures are scored again with and without the corpora; fewer is an error.
 """
 
 import argparse
 import gzip
+import re
 import statistics
 import sys
 import tomllib
@@ -26,8 +28,29 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "examples" / "results.toml"
 PAGE = ROOT / "docs" / "results.md"
 START, END = "<!-- table: python scripts/results.py --write -->", "<!-- end of table -->"
-HEADER = ("figure", "value", "date, commit", "command", "evidence", "beside it", "what differs")
+HEADER = ("figure", "value", "date, commit", "command", "evidence", "compare", "what differs")
 Paths = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+METRIC_NAMES = {
+    ("accuracy", False): "accuracy",
+    ("entity_f1", False): "F1",
+    ("cer", False): "character error rate",
+    ("bleu_13a", False): "sacreBLEU",
+    ("bleu_13a", True): "sacreBLEU on tokenized text",
+    ("bleu_none", True): "tokenized BLEU",
+}
+"""What a figure is called, by its metric and whether its reference is tokenized, lower-cased text."""
+
+
+class Rescored(BaseModel):
+    """How many figures are scored again, at least."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bundled: int
+    """With the files of the repository alone."""
+    with_corpora: int
 
 
 class Result(BaseModel):
@@ -58,6 +81,24 @@ class Result(BaseModel):
 def read_results() -> list[Result]:
     """Read the table of results."""
     return [Result(**row) for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["result"]]
+
+
+def read_rescored() -> Rescored:
+    """Read how many figures are scored again, at least."""
+    return Rescored(**tomllib.loads(TABLE.read_text(encoding="utf-8"))["rescored"])
+
+
+def can_score(result: Result, data: Path) -> bool:
+    """Return whether the predictions of a result were kept and what they are compared with is here."""
+    return bool(result.predictions) and find_gold(result, data) is not None
+
+
+def find_missing_scores(results: Sequence[Result], data: Path) -> Iterator[str]:
+    """Yield a fault if fewer figures are scored again than the table states."""
+    count, rescored = sum(can_score(result, data) for result in results), read_rescored()
+    expected = rescored.with_corpora if data.is_dir() else rescored.bundled
+    if count < expected:
+        yield f"{count} figures are scored again, {expected} are expected: predictions or correct outputs are missing"
 
 
 def find_gold(result: Result, data: Path) -> Path | None:
@@ -106,6 +147,9 @@ def find_faults(results: Sequence[Result], data: Path) -> Iterator[str]:
                 value = score(result, gold)
                 if f"{value:.2f}" != f"{result.value:.2f}":
                     yield f"{result.figure}: the table says {result.value:.2f}, the predictions have {value:.2f}"
+            name = METRIC_NAMES.get((result.metric or "", "/tok/" in result.gold), "")
+            if not re.search(rf"\b{name}(?! on tokenized)", result.figure):
+                yield f"{result.figure}: its metric is {name}"
             if f"{result.value:g}" not in (ROOT / result.page).read_text(encoding="utf-8"):
                 yield f"{result.figure}: {result.page} does not mention {result.value:g}"
 
@@ -140,13 +184,17 @@ def main() -> int:
     new = replace_table(page, format_table(results))
     if options.write:
         PAGE.write_text(new, encoding="utf-8")
-    faults = list(find_faults(results, options.data))
+    faults = [*find_faults(results, options.data), *find_missing_scores(results, options.data)]
     if new != page and not options.write:
         faults.append("docs/results.md differs from examples/results.toml: run python scripts/results.py --write")
-    missing = [result.figure for result in results if result.predictions and not find_gold(result, options.data)]
-    scored = sum(bool(result.predictions) for result in results) - len(missing)
-    lines = [*faults, f"{scored} of {len(results)} figures scored again, {len(faults)} faults"]
-    lines += [f"not scored, because {options.data} has no such corpus: {figure}" for figure in missing]
+    kept = [result for result in results if result.predictions]
+    missing = [result.figure for result in kept if not can_score(result, options.data)]
+    count = len(kept) - len(missing)
+    lines = [f"not scored, because {options.data} has no such corpus: {figure}" for figure in missing]
+    lines += [
+        f"not scored, because no prediction was kept: {result.figure}" for result in results if result not in kept
+    ]
+    lines += [*faults, f"{count} of {len(results)} figures scored again, {len(faults)} faults"]
     sys.stdout.write("\n".join(lines) + "\n")
     return bool(faults)
 

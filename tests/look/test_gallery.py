@@ -24,6 +24,12 @@ def test_there_are_texts_an_image_and_a_sound() -> None:
     assert all(f"({name})" in index for name in PAGES)
 
 
+def test_readme_quotes_the_page_that_its_picture_shows() -> None:
+    document = read_document((GALLERY / "translator.html").read_text(encoding="utf-8"))
+    readme = " ".join((GALLERY.parents[1] / "README.md").read_text(encoding="utf-8").split())
+    assert f'translates "{document["text"]}" into "{document["output"]}"' in readme
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_one_small_file_of_today(name: str) -> None:
     text = (GALLERY / name).read_text(encoding="utf-8")
