@@ -104,3 +104,22 @@ def test_a_release_has_absolute_links() -> None:
     project = tomllib.loads(script.add_urls((root / "pyproject.toml").read_text(encoding="utf-8"), url))["project"]
     assert project["urls"]["Repository"] == url
     assert project["scripts"] == {"regard": "regard.cli:main"}
+
+
+def test_torch_distributed_is_imported_by_the_files_that_the_rule_names() -> None:
+    root = Path(__file__).parents[1]
+    rules = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["lint"]
+    message = rules["flake8-tidy-imports"]["banned-api"]["torch.distributed"]["msg"]
+    named = {
+        f"{package}/{name}.py"
+        for package, names in re.findall(r"(\w+)/\{([\w,]+)\}\.py", message)
+        for name in names.split(",")
+    }
+    package = root / "src" / "regard"
+    importing = re.compile(r"^\s*(?:import|from) torch(?:\.distributed\b| import .*\bdistributed\b)", re.MULTILINE)
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if importing.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == named
