@@ -112,6 +112,26 @@ def test_files_are_evaluated_without_a_model(folder: Path) -> None:
     assert several["scores"]["wer"]["value"] < evaluation["scores"]["wer"]["value"]
 
 
+@pytest.mark.parametrize(
+    ("this", "other", "direction"), [("reference", "short4", "better"), ("short4", "reference", "worse")]
+)
+def test_comparison_says_which_system_is_better(folder: Path, this: str, other: str, direction: str) -> None:
+    """Also for TER, which is lower for the better one."""
+    (folder / "short4").write_text("zwei Männer\n" * 4, encoding="utf-8")
+    files = ("--hypotheses", this, "--other-output", other, "--reference", "reference", "--samples", "50")
+    evaluation = evaluate_json(folder, *files)
+    done = run_in_folder(folder, "evaluate", *files, columns=300)
+    for entry, name in zip(evaluation["comparisons"], ("BLEU", "chrF", "TER"), strict=True):
+        low, high = sorted(abs(entry[bound]) for bound in ("low", "high"))  # both have the sign of the difference
+        assert entry["low"] * entry["difference"] >= 0
+        doubt = "" if entry["is_significant"] else ", not significant"
+        gain = f"{abs(entry['difference']):.2f} {name} {direction} than {folder / other}"
+        assert f"{folder / this} is {gain} ({low:.2f} to {high:.2f}{doubt})." in done.output
+    assert evaluation["systems"] == {"baseline": str(folder / this), "candidate": str(folder / other)}
+    same = run_in_folder(folder, "evaluate", *files[:3], this, *files[4:], columns=300)
+    assert f"{folder / this} and {folder / this} have the same BLEU." in same.output
+
+
 def test_a_language_model_is_evaluated_on_a_text(folder: Path) -> None:
     whole_text = evaluate_json(folder, "generator", "--text", "source", "--window", "16")
     assert whole_text["texts"] == 1

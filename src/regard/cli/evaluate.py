@@ -19,6 +19,7 @@ from regard.config import codec
 
 if TYPE_CHECKING:
     from regard.config.model import AnyModel
+    from regard.measure.bootstrap import Comparison
     from regard.pipeline.classifier import Classifier
     from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.scorer import Scorer
@@ -114,7 +115,7 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
         other_predicted = split_labels(data.other_output, expected, "--other-output")
     if other_predicted is not None:
         comparisons = compare_labels(predicted, other_predicted, expected, options.samples, options.seed)
-        evaluation["comparisons"] = [asdict(comparison) for comparison in comparisons]
+        _add_comparisons(comparisons, options, evaluation)
 
 
 def _evaluate_pixels(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
@@ -244,13 +245,20 @@ def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation:
             other_translations = _translate(other_translator, options, data)
         if other_translations is not None:
             comparisons = compare(translations, other_translations, data.references, options.samples, options.seed)
-            evaluation["comparisons"] = [asdict(comparison) for comparison in comparisons]
+            _add_comparisons(comparisons, options, evaluation)
     if translator is not None and options.probes:
         from regard.pipeline.probes import probe
         from regard.pipeline.search import Beam
 
         search = Beam(options.beam_size, options.length_penalty)
         evaluation["probes"] = asdict(probe(translator, data.sources or [], search, options.into))
+
+
+def _add_comparisons(comparisons: "list[Comparison]", options: EvaluateOptions, evaluation: Evaluation) -> None:
+    """Add comparisons of this system, the baseline, with the other one, the candidate."""
+    evaluation["comparisons"] = [asdict(entry) | {"is_significant": entry.is_significant} for entry in comparisons]
+    baseline, candidate = options.folder or options.hypotheses, options.other_model or options.other_output
+    evaluation["systems"] = {"baseline": str(baseline), "candidate": str(candidate)}
 
 
 def _write_lines(output: Path | None, texts: list[str]) -> None:

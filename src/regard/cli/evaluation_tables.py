@@ -15,13 +15,14 @@ MAX_MATRIX_LABELS = 8  # a confusion matrix with more columns is not readable
 MAX_CONFUSIONS = 10
 LEFT_ALIGNED = ("predicted as", "signature", "description", "output", "flags")  # columns of text, not of numbers
 TableRows = list[tuple[str, ...]]
+LOWER_IS_BETTER = " (lower is better)"
 METRIC_NAMES = {
     "bleu": "BLEU",
     "chrf": "chrF",
-    "ter": "TER (lower is better)",
+    "ter": "TER" + LOWER_IS_BETTER,
     "exact_match": "exact match",
-    "wer": "word error rate (lower is better)",
-    "cer": "character error rate (lower is better)",
+    "wer": "word error rate" + LOWER_IS_BETTER,
+    "cer": "character error rate" + LOWER_IS_BETTER,
     "accuracy": "accuracy",
     "macro_f1": "macro F1",
     "matthews": "Matthews correlation",
@@ -46,7 +47,7 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
     if "bits_per_pixel" in evaluation:
         entry = evaluation["bits_per_pixel"]
         low, high = entry["interval"]
-        rows = [("bits per pixel (lower is better)", f"{entry['value']:.3f}", f"{low:.3f} to {high:.3f}")]
+        rows = [("bits per pixel" + LOWER_IS_BETTER, f"{entry['value']:.3f}", f"{low:.3f} to {high:.3f}")]
         _print_table("", ("likelihood", "value", "95 % interval"), rows)
         uniform = log2(entry["colours"])
         typer.echo(f"\nFor comparison, {entry['colours']} equally probable colours have {uniform:.2f} bits per pixel.")
@@ -70,8 +71,11 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
             "by word frequency", columns, [_format_frequency_row(entry) for entry in evaluation["by_frequency"]]
         )
     if "comparisons" in evaluation:
-        columns = ("paired bootstrap", "this", "other", "difference (95 % interval)", "p")
-        _print_table("", columns, [_format_comparison_row(entry) for entry in evaluation["comparisons"]])
+        comparisons, systems = evaluation["comparisons"], evaluation["systems"]
+        names = ("paired bootstrap", "this", "other", "p")
+        _print_table("", names, [_format_comparison_row(entry) for entry in comparisons])
+        typer.echo("\nIn brackets: 95 % intervals of the differences.")
+        typer.echo("\n".join(_describe_comparison(entry, systems) for entry in comparisons))
     if "probes" in evaluation:
         _print_repetition_probe(evaluation["probes"]["repetition"])
         _print_gender_probe(evaluation["probes"])
@@ -129,13 +133,29 @@ def _format_frequency_row(bucket: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _format_comparison_row(comparison: dict[str, Any]) -> tuple[str, ...]:
-    digits = 4 if comparison["metric"] == "matthews" else 2
-    difference, low, high = (f"{comparison[name]:+.{digits}f}" for name in ("difference", "low", "high"))
     return (
         METRIC_NAMES[comparison["metric"]],
         *(_format_value(comparison["metric"], comparison[name]) for name in ("baseline", "candidate")),
-        f"{difference} ({low} to {high})",
         f"{comparison['p']:.4f}",
+    )
+
+
+def _describe_comparison(comparison: dict[str, Any], systems: dict[str, str]) -> str:
+    """Say by how much this system is better or worse than the other one; the interval has the same direction."""
+    metric, difference = comparison["metric"], comparison["difference"]  # of the other one minus this one
+    name, baseline, candidate = (
+        METRIC_NAMES[metric].removesuffix(LOWER_IS_BETTER),
+        systems["baseline"],
+        systems["candidate"],
+    )
+    if difference == 0:
+        return f"{baseline} and {candidate} have the same {name}."
+    is_better = (difference > 0) == METRIC_NAMES[metric].endswith(LOWER_IS_BETTER)
+    bounds = sorted(comparison[bound] if difference > 0 else 0 - comparison[bound] for bound in ("low", "high"))
+    value, low, high = (_format_value(metric, value) for value in (abs(difference), *bounds))
+    doubt = "" if comparison["is_significant"] else ", not significant"
+    return (
+        f"{baseline} is {value} {name} {'better' if is_better else 'worse'} than {candidate} ({low} to {high}{doubt})."
     )
 
 
