@@ -1,6 +1,6 @@
 """The cost of looking into a model: recording, statistics, and a recorded beam search.
 
-    python -m bench.look             # the goals of docs/look.md; about three minutes
+    python -m bench.look             # the figures of docs/look.md; about three minutes
     python -m bench.look --quick     # fewer layers and tokens, half a minute: shows that it runs
 
 One thread, CPU time, contestants in turns. A GPT-2 shape has 12 layers of 12 heads, 768 wide, and reads 2,048 tokens;
