@@ -204,6 +204,17 @@ def test_a_kill_between_plan_and_checkpoint_leaves_the_old_plan(
     assert not any("plan" in line for line in read_metrics(tmp_path / "run"))
 
 
+@pytest.mark.parametrize(("updates", "validated"), [(22, [10, 22]), (28, [10, 20, 28])])
+def test_validation_shortly_before_the_last_one_is_skipped(
+    updates: int, validated: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainer, "TimeBudget", Scripted)
+    monkeypatch.setattr(Scripted, "script", {})
+    run = make_timed_run(tmp_path, {"train.updates": updates, "validation.every": 10, "train.average": 1})
+    fit(run, tmp_path / "run")
+    assert [line["update"] for line in read_metrics(tmp_path / "run") if "validation" in line] == validated
+
+
 def test_the_learning_rate_is_continuous_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer, "TimeBudget", Scripted)
     monkeypatch.setattr(Scripted, "script", {8: 60, 30: 36})

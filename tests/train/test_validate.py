@@ -12,7 +12,7 @@ from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.store.model_folder import read_model
-from regard.train.validate import Scores
+from regard.train.validate import Scores, _ratio_error
 from tests.train.factories import make_trainer
 from tests.train.runs import make_sentences, make_small_run, write_corpus
 
@@ -36,6 +36,34 @@ def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path)
     token_count = sum(int((batch.labels != IGNORE_INDEX).sum()) for batch in trainer.validator.loader.iter_epoch())
     scores = trainer.validator().values
     assert scores["bits_per_byte"] * size * math.log(2) == pytest.approx(scores["loss"] * token_count)
+
+
+@pytest.mark.parametrize(("task", "metric"), [("continue", "loss"), ("translate", "chrf")])
+def test_validation_of_a_sample_is_repeatable_and_near_the_whole(task: str, metric: str, tmp_path: Path) -> None:
+    changes = {"validation.metric": metric, "validation.sentences": 5, "data.held_out": 0.4}
+    whole = make_trainer(task, tmp_path / "whole", changes).validator
+    sampled = make_trainer(task, tmp_path / "sampled", changes | {"validation.max_tokens": 1}).validator
+    assert whole is not None
+    assert sampled is not None
+    assert len(list(sampled.iter_batches())) == 2 < len(list(whole.iter_batches()))
+    scores, all_scores = sampled(), whole()
+    assert scores.errors.keys() == {metric}
+    assert all_scores.errors.keys() == ({"chrf"} if metric == "chrf" else set())  # always a sample of the sentences
+    assert sampled() == scores
+    assert 0 <= scores.errors[metric] < 100
+    assert abs(scores.values["loss"] - all_scores.values["loss"]) < 0.2
+    assert scores.values["bits_per_byte"] == pytest.approx(all_scores.values["bits_per_byte"], rel=0.1)
+
+
+def test_loss_error_of_equal_batches_is_zero_and_of_two_batches_half_their_difference() -> None:
+    def error(*batches: tuple[float, float]) -> float:  # likelihood and labels of each
+        labels = sum(count for _, count in batches)
+        loss = sum(likelihood for likelihood, _ in batches) / labels
+        sums = (sum(x * x for x, _ in batches), sum(x * n for x, n in batches), sum(n * n for _, n in batches))
+        return _ratio_error(loss, labels, len(batches), *sums)
+
+    assert error((20.0, 10.0), (40.0, 20.0)) == pytest.approx(0.0)
+    assert error((20.0, 10.0), (30.0, 10.0)) == pytest.approx(0.5)  # losses 2 and 3
 
 
 def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:

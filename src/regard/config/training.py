@@ -234,6 +234,9 @@ class Validation(Frozen):
     validation texts whose nearest text on the other side is their partner."""
     patience: Count = 0
     """Stop after this many validations without improvement; 0 disables early stopping."""
+    max_tokens: Size | None = None
+    """Score about this many tokens of the validation corpus, always the same random batches; default: all of it.
+    `regard train --minutes` sets it when time is short, and the log gives the sampling error."""
     sentences: Count = 200
     """Number of validation sentences to translate for BLEU and chrF; 0 disables it."""
     beam: Size = 1

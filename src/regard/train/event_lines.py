@@ -88,7 +88,7 @@ class LineLogger:
             case Validated():
                 best = ", best so far" if event.is_best else ""
                 duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
-                yield f"validation at {event.update:,}: {format_scores(event.scores)}{best}{duration}"
+                yield f"validation at {event.update:,}: {format_scores(event.scores, event.errors)}{best}{duration}"
                 for sample in event.samples:
                     yield from format_sample(sample)
                 yield from self._format_signatures(event.signatures)
@@ -168,13 +168,17 @@ def format_finished(event: Finished) -> str:
     return f"{reasons[event.reason]}, at update {event.update:,}{best}"
 
 
-def format_scores(values: Mapping[str, float]) -> str:
-    """Format scores in one line.
+def format_scores(values: Mapping[str, float], errors: Mapping[str, float] | None = None) -> str:
+    """Format scores in one line, with the standard errors that are known.
 
     >>> format_scores({"loss": 3.20111, "chrf": 31.204, "accuracy": 0.51234})
     'loss 3.2011, chrf 31.20, accuracy 51.2 %'
+    >>> format_scores({"accuracy": 0.51234}, {"accuracy": 0.02})
+    'accuracy 51.2 % ± 2.0 %'
     """
-    return ", ".join(f"{name.replace('_', ' ')} {format_score(name, value)}" for name, value in values.items())
+    texts = {name: format_score(name, value) for name, value in values.items()}
+    texts |= {name: f"{texts[name]} ± {format_score(name, error)}" for name, error in (errors or {}).items()}
+    return ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items())
 
 
 SHORT_NAMES = {"perplexity": "ppl", "bits_per_byte": "bits/byte", "accuracy": "acc", "retrieval_at_1": "r@1"}

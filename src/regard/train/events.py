@@ -83,6 +83,7 @@ class Validated(CompactRepr):
     samples: tuple[SampleOutput, ...] = ()
     signatures: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = 0.0
+    errors: Mapping[str, float] = field(default_factory=dict, repr=False)  # standard errors of scores on a sample
 
 
 @dataclass(frozen=True, repr=False)

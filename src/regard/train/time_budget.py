@@ -22,7 +22,7 @@ PLANNING_INTERVAL = 0.08  # share of the time between plans; the run also plans 
 FIRST_INTERVAL = 0.02  # the same for the first plan
 MIN_MEASURED = 3  # updates that are measured before the first plan
 WINDOW_SHARE = 0.06  # the speed is the mean over this share of the time, so that a change of speed shows soon
-VALIDATION_SHARE = 0.3  # of the remaining time at most; more would leave too little for updates
+VALIDATION_SHARE = 0.15  # of the remaining time at most; more would leave too little for updates
 EXIT_SECONDS = 1.0  # from the last checkpoint to the end of the process
 TOLERANCE = 0.005  # a new plan that moves the end by less than this share of the time is not worth a checkpoint
 

@@ -384,8 +384,11 @@ class Trainer:
             self._write_model("best", self._published_weights, scores)
         if self.budget is not None:
             self.budget.record("validation")
-        seconds = time.perf_counter() - start
-        self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures, seconds))
+        self._report_scores(scores, is_best, time.perf_counter() - start)
+
+    def _report_scores(self, scores: Scores, is_best: bool, seconds: float = 0.0) -> None:
+        update, samples, signatures = self.progress.update, scores.samples, scores.signatures
+        self.emit(Validated(update, scores.values, is_best, samples, signatures, seconds, scores.errors))
 
     def _score(self) -> Scores:
         assert self.validator is not None  # noqa: S101 - the caller checked
@@ -446,7 +449,7 @@ class Trainer:
         if is_best:
             progress.best, progress.best_scores = scores.values.get(metric), scores.values
             self._write_model("best", weights, scores, steps)
-        self.emit(Validated(progress.update, scores.values, is_best, scores.samples, scores.signatures))
+        self._report_scores(scores, is_best)
         first, last = steps[0], steps[-1]
         verdict = "better than each of them: it is the best model" if is_best else "not better than the best model"
         self.emit(Message(f"The mean of the {len(steps)} checkpoints from update {first} to {last} is {verdict}."))
@@ -502,7 +505,10 @@ class Trainer:
         """Whether work that the settings repeat `every` updates is due after this update, which may be the last."""
         plans = [UpdatePlan(self.run.train.updates), *self.progress.plans]
         plan = next(plan for plan in reversed(plans) if plan.since < update or plan is plans[0])
-        return update == self.plan.updates or plan.is_due(update, every, self.run.train.updates)
+        total = self.run.train.updates
+        left = total - plan.schedule_position(update, total)
+        is_near_end = self.run.train.minutes is not None and left < every * plan.stride / 2  # the last one is enough
+        return update == self.plan.updates or (plan.is_due(update, every, total) and not is_near_end)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         load_into(self.model, checkpoint.weights, where="the checkpoint")

@@ -2,7 +2,7 @@
 
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -14,6 +14,7 @@ from regard.config import model as settings_of
 from regard.config.run import LABEL_TASKS
 from regard.config.training import Metric, Validation
 from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader
 from regard.lora import find_scale, merge_weights
 from regard.measure.bleu_chrf import bleu, chrf
@@ -21,6 +22,7 @@ from regard.measure.classification import make_confusion_matrix
 from regard.measure.entities import count_entities, has_entities
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.retrieval import retrieval_at_1
+from regard.measure.sentence_chrf import sentence_chrf
 from regard.models.build import AnyModel, build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -47,6 +49,7 @@ class Scores:
 
     values: dict[str, float] = field(default_factory=dict)
     samples: tuple[SampleOutput, ...] = ()
+    errors: dict[str, float] = field(default_factory=dict)  # standard errors of values from a part of the corpus
     signatures: dict[str, str] = field(default_factory=dict)
 
 
@@ -61,8 +64,23 @@ def is_better(metric: Metric, new: float, old: float | None) -> bool:
     return old is None or (new > old if metric in HIGHER_IS_BETTER else new < old)
 
 
+def proportion_error(share: float, count: int) -> float:
+    """Return the standard error of a share among `count` samples.
+
+    >>> proportion_error(0.5, 100)
+    0.05
+    """
+    return math.sqrt(max(share * (1 - share), 0.0) / max(count, 1))
+
+
+def _ratio_error(loss: float, labels: float, batches: float, squares: float, products: float, labels2: float) -> float:
+    """Return the standard error of a loss per label from a random sample of batches (Cochran 1977, section 2.11)."""
+    residuals = squares - 2 * loss * products + loss**2 * labels2  # sum of (likelihood - loss x labels)^2
+    return math.sqrt(max(residuals, 0.0) * batches / max(batches - 1, 1)) / max(labels, 1)
+
+
 class Validator:
-    """Scores a model on the validation corpus; every call uses the same examples."""
+    """Scores a model on the validation corpus, or on a fixed random part of it; every call uses the same examples."""
 
     def __init__(
         self,
@@ -83,6 +101,11 @@ class Validator:
         self._model_settings, self._settings, self._precision, self._seed = model_settings, settings, precision, seed
         self._target_bytes: int | None = None
         self._pairs: list[ValidationExample] | None = None  # the examples that are translated
+        self._max_batches = None  # that are scored; two at least, so that their error can be estimated
+        if settings.max_tokens is not None:
+            self._max_batches = max(2, -(-settings.max_tokens // loader.order.settings.max_tokens))
+        self._all_labels: float | None = None  # in the whole corpus
+        self._errors: dict[str, float] = {}  # of the last validation
 
     @property
     def _tokenizers(self) -> TokenizerPair:
@@ -94,6 +117,7 @@ class Validator:
         objective = self._objective
         was_training = objective.training
         objective.eval()
+        self._errors = {}
         try:
             with torch.inference_mode():
                 values = self._score()
@@ -102,7 +126,13 @@ class Validator:
             objective.train(was_training)
             self._processes.end_evaluation()
         values = self._processes.decide_patiently({**values, **outputs.values})  # equal decisions need equal bits
-        return Scores(values, outputs.samples, outputs.signatures)
+        metric: str = self._settings.metric
+        errors = {metric: self._errors[metric]} if metric in self._errors else {}
+        return Scores(values, outputs.samples, errors, outputs.signatures)
+
+    def iter_batches(self) -> Iterator[Batch]:
+        """Yield this rank's share of the batches that are scored."""
+        return self.loader.iter_epoch(0, self._max_batches)
 
     def estimate_updates(self, update_tokens: int) -> float:
         """Estimate the cost of a validation, in training updates.
@@ -113,7 +143,7 @@ class Validator:
         rows = (task.row_lengths(shard.lengths[: len(task.needs)]) for shard in self.loader.shards.shards)
         tokens = sum(int(lengths.sum(dtype=np.int64)) for lengths in rows)
         generated = self._settings.sentences * tokens / max(len(self.loader.shards), 1)
-        return (tokens / 3 + generated) / update_tokens
+        return (min(tokens, self._settings.max_tokens or tokens) / 3 + generated) / update_tokens
 
     def _score(self) -> dict[str, float]:
         task = self._model_settings.task
@@ -148,14 +178,21 @@ class Validator:
 
     def _score_loss(self) -> dict[str, float]:
         negative_log_likelihood, correct, count = 0.0, 0.0, 0.0
-        for batch in self.loader.iter_epoch(0):
+        moments = np.zeros(4)  # number of batches, and sums of likelihood^2, likelihood x labels, labels^2
+        for batch in self.iter_batches():
             with autocast(next(self._objective.model.parameters()).device.type, self._precision):
                 loss_sums = self._objective(batch)
             negative_log_likelihood += float(loss_sums.negative_log_likelihood)
             correct += int(loss_sums.correct)
             count += batch.label_count
-        negative_log_likelihood, correct, count = self._processes.sum([negative_log_likelihood, correct, count])
+            likelihood, labels = float(loss_sums.negative_log_likelihood), float(batch.label_count)
+            moments += (labels > 0, likelihood**2, likelihood * labels, labels**2)
+        negative_log_likelihood, correct, count, *sums = self._processes.sum(
+            [negative_log_likelihood, correct, count, *moments.tolist()]
+        )
         loss = negative_log_likelihood / max(count, 1)
+        if self._max_batches is not None:
+            self._errors = {"loss": _ratio_error(loss, count, *sums)}
         if self._model_settings.head.kind == "pixels":
             return {"loss": loss}  # a squared error is no likelihood
         values = {
@@ -166,10 +203,19 @@ class Validator:
         raster = getattr(self._model_settings, "raster", None)
         if raster is not None:
             pixels = raster.pixels * len(self.loader.shards)  # the end of an image, which is always certain, counts too
-            values["bits_per_pixel"] = bits_per_byte(negative_log_likelihood, pixels)
+            values["bits_per_pixel"] = bits_per_byte(negative_log_likelihood, round(pixels * self._scored_share(count)))
         elif self._model_settings.task in ("translate", "continue"):
-            values["bits_per_byte"] = bits_per_byte(negative_log_likelihood, self._count_target_bytes())
+            size = round(self._count_target_bytes() * self._scored_share(count))
+            values["bits_per_byte"] = bits_per_byte(negative_log_likelihood, size)
         return values
+
+    def _scored_share(self, labels: float) -> float:
+        """Return the share of the corpus that this many labels are."""
+        if self._max_batches is None:
+            return 1.0
+        if self._all_labels is None:
+            (self._all_labels,) = self._processes.sum([sum(batch.label_count for batch in self.loader.iter_epoch(0))])
+        return labels / max(self._all_labels, 1)
 
     def _score_labels(self) -> dict[str, float]:
         """Compute loss, accuracy and F1 of a classifier or tagger."""
@@ -177,7 +223,7 @@ class Validator:
         predicted: list[list[str]] = []  # the labels of each text
         expected: list[list[str]] = []
         names = np.array(self._model_settings.head.labels)  # type: ignore[union-attr]
-        for batch in self.loader.iter_epoch(0):
+        for batch in self.iter_batches():
             with autocast(next(self._objective.model.parameters()).device.type, self._precision):
                 loss_sums = self._objective(batch)
             negative_log_likelihood += float(loss_sums.negative_log_likelihood)
@@ -194,7 +240,10 @@ class Validator:
             )
         matrix = make_confusion_matrix(list(chain.from_iterable(predicted)), list(chain.from_iterable(expected)))
         f1 = count_entities(predicted, expected).f1 if has_entities(names.tolist()) else matrix.macro_f1
-        return {"loss": negative_log_likelihood / matrix.total, "accuracy": matrix.accuracy, "f1": f1}
+        values = {"loss": negative_log_likelihood / matrix.total, "accuracy": matrix.accuracy, "f1": f1}
+        if self._max_batches is not None:
+            self._errors = {name: proportion_error(values[name], matrix.total) for name in ("accuracy", "f1")}
+        return values
 
     def _gather_labels(
         self, predicted: list[list[str]], expected: list[list[str]], negative_log_likelihood: float
@@ -281,7 +330,10 @@ class Validator:
             return Scores({}, samples)
         scores = {"bleu": bleu(outputs, references), "chrf": chrf(outputs, references)}
         values = {name: score.value for name, score in scores.items()}
-        return Scores(values, samples, {name: score.signature for name, score in scores.items()})
+        if len(pairs) < len(self.loader.shards):
+            chrfs = [sentence_chrf(output, reference) for output, reference in zip(outputs, references, strict=True)]
+            self._errors["chrf"] = float(np.std(chrfs)) / math.sqrt(len(chrfs))
+        return Scores(values, samples, signatures={name: score.signature for name, score in scores.items()})
 
     def _fits_batch(self, pair: ValidationExample) -> bool:
         """Whether a pair is short enough for a training batch; longer pairs are not translated."""

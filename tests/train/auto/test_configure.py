@@ -411,7 +411,7 @@ def test_updates_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callab
     corpus = pairs(600)
     assert configure(corpus, minutes=1, timer=make_timer(5.0)).run.train.update_tokens < 2048 * 2
     auto_run = configure(corpus, minutes=4, timer=make_timer(5.0), changes={"train.update_tokens": 8192})
-    assert (auto_run.run.train.update_tokens, auto_run.run.train.updates) == (8192, 9)  # 190 of 240 seconds, 20 each
+    assert (auto_run.run.train.update_tokens, auto_run.run.train.updates) == (8192, 10)  # 216 of 240 seconds, 20 each
 
 
 def test_a_small_translator_with_little_time_is_trained_by_muon(pairs: Callable[[int], Lines]) -> None:
@@ -441,15 +441,16 @@ def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
     assert full_run.run.train == full_train.model_copy(update={"minutes": 1000.0, "max_updates": full_train.updates})
     assert "they fit into 1000 minutes" in find_reason(full_run, "Updates:")
     short_run = configure(corpus, minutes=1, timer=make_timer(0.5))
-    assert short_run.run.train.updates == 112  # 56 of 60 seconds, half a second each
+    assert short_run.run.train.updates == 118  # 59 of 60 seconds, half a second each
     assert short_run.run.train.minutes == 1
     assert short_run.run.train.max_updates == full_train.updates * full_train.update_tokens // 2048
-    assert short_run.run.validation.sentences == 50
+    assert short_run.run.validation.sentences == 48  # two seconds per validation, half of them
     assert isinstance(short_run.run.train.schedule, Linear)
     assert short_run.run.train.schedule.warmup == 11
     assert short_run.run.train.average == 1
     assert short_run.run.validation.patience == 0
-    assert short_run.run.validation.every == 9
+    assert short_run.run.validation.every == 40  # three in all
+    assert short_run.run.validation.max_tokens is None  # there are few pairs
     assert translation_model(short_run).encoder.dropout.sublayer == 0.3  # at least 20 epochs
     assert "as many as fit into 1 minute here" in find_reason(short_run, "Updates:")
 
@@ -472,16 +473,19 @@ def test_validation_on_much_text_takes_time(tmp_path: Path) -> None:
     for name, lines in (("book", 20_000), ("small", 20), ("large", 20_000)):
         (tmp_path / f"{name}.txt").write_text(line * lines, encoding="utf-8")
     book, small, large = (Documents(path=str(tmp_path / f"{name}.txt")) for name in ("book", "small", "large"))
-    most_updates, fewer_updates = (
-        configure(book, validation=[source], minutes=20, timer=make_timer(0.5)).run.train for source in (small, large)
-    )
+    runs = [configure(book, validation=[source], minutes=20, timer=make_timer(0.5)) for source in (small, large)]
+    most_updates, fewer_updates = (auto_run.run.train for auto_run in runs)
+    assert runs[0].run.validation.max_tokens is None
+    assert runs[1].run.validation.max_tokens == pytest.approx(3 * 120 / 12 * 2048 * 2, rel=0.05)  # of 1,080,000
+    assert "on a fixed random sample, with its sampling error" in find_reason(runs[1], "Validation:")
     assert most_updates.updates * most_updates.update_tokens / 2048 / 2 == pytest.approx(1200, rel=0.01)
     validation_seconds = (
         12 * len(line) * 20_000 / 3 / 2048 / 2
     )  # seconds: twelve validations, each a third of the cost of training on the same tokens
+    assert validation_seconds > 0.5 * 1200
     assert (most_updates.updates - fewer_updates.updates) * most_updates.update_tokens / 2048 / 2 == pytest.approx(
-        min(validation_seconds, 600), rel=0.02
-    )
+        0.1 * 1200, rel=0.02
+    )  # so they score a sample
 
 
 @pytest.mark.parametrize("text", ["line", "document"])
@@ -683,7 +687,7 @@ def test_time_that_has_passed_is_not_available(pairs: Callable[[int], Lines]) ->
 def test_less_than_an_epoch_is_warned_of_with_a_smaller_model(pairs: Callable[[int], Lines]) -> None:
     corpus = pairs(12_000)
     assert not any("Warning" in reason for reason in configure(corpus, minutes=20, timer=make_timer(0.5)).reasons)
-    warning = configure(corpus, minutes=20, timer=make_timer(10.0), preset="tiny").reasons[-1]
+    warning = configure(corpus, minutes=20, timer=make_timer(14.0), preset="tiny").reasons[-1]
     assert re.search(r"sees about \d+% of the corpus; --preset mini would make about [\d.]+ epochs", warning)
     hopeless = configure(corpus, minutes=1, timer=make_timer(30.0), preset="mini").reasons[-1]
     assert re.search(r"no smaller preset would see all of it; one epoch takes about [\d,]+ minutes", hopeless)

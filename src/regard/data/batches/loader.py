@@ -117,13 +117,14 @@ class Loader:
                 raise self._no_batch_error()
             position = DataPosition(position.epoch + 1, 0, position.fingerprint)
 
-    def iter_epoch(self, number: int = 0) -> Iterator[Batch]:
+    def iter_epoch(self, number: int = 0, max_batches: int | None = None) -> Iterator[Batch]:
         """Yield this rank's share of the batches of an epoch, for validation: batch b goes to rank b mod world_size.
 
-        All ranks get equally many batches; the last may be empty.
+        All ranks get equally many batches; the last may be empty. The first `max_batches` of all ranks together are a
+        random sample of the epoch, always the same.
         """
         index = None
-        for index, window, batch_samples in self.order.batches(number):
+        for index, window, batch_samples in islice(self.order.batches(number), max_batches):
             if index % self.world_size == self.rank:
                 yield self._make_batch(index, window, batch_samples)
         if index is None:

@@ -27,7 +27,7 @@ from regard.config.training import (
 from regard.measure.entities import has_entities
 from regard.train.auto.recipes import Recipe, TaskKind
 
-VALIDATIONS, FEW_VALIDATIONS = 32, 12  # approximate validations per run; FEW_VALIDATIONS if time is short
+VALIDATIONS, FEW_VALIDATIONS = 32, 12  # approximate validations per run; at most FEW_VALIDATIONS if time is short
 DOMINANT_SHARE = 0.6  # of all labels; one that is more frequent makes accuracy a poor metric
 MAX_SENTENCES = 500  # validation sentences to translate; 50 per minute if the time is given
 PATIENCE = 10  # validations without a better score that end a run
@@ -60,6 +60,9 @@ class Budget:
     is_tuning: bool = False  # the run starts from a trained model
     minutes: float | None = None
     max_updates: int | None = None  # with `minutes`: as many as suit the corpus
+    validations: int = VALIDATIONS
+    validation_sentences: int | None = None  # to translate at most, if time is short
+    validation_max_tokens: int | None = None  # to score, if time is too short for all
 
     @property
     def is_short(self) -> bool:
@@ -172,13 +175,17 @@ def validation_settings(
     # Where the learning rate decays to 0 at the last update, the best scores come late: the run must get there.
     patience = 0 if budget.decays_to_zero or task in (*LABEL_TASKS, "embed") else PATIENCE
     every = _choose_interval(budget)
-    max_sentences = MAX_SENTENCES if budget.minutes is None else min(MAX_SENTENCES, round(50 * max(1, budget.minutes)))
+    max_sentences = budget.validation_sentences or MAX_SENTENCES
+    max_tokens = None if task == "embed" else budget.validation_max_tokens  # retrieval is easier among fewer texts
     sentences = max(1, min(max_sentences, validation_pairs)) if task == "translate" else 0
     interval_text = f"every {pluralize(every, 'update')} (about {round_digits(budget.updates / every)} in all)"
     metric_text = f"chrF of {pluralize(sentences, 'translation')}" if sentences else metric
     patience_text = f", and {patience} validations without improvement end the run" if patience else ""
-    reasons.append(f"Validation: {interval_text}; {metric_text} selects the best model{metric_reason}{patience_text}.")
-    return Validation(every=every, metric=metric, patience=patience, sentences=sentences)
+    sample_text = "; because time is short, on a fixed random sample, with its sampling error (±)" if max_tokens else ""
+    reasons.append(
+        f"Validation: {interval_text}; {metric_text} selects the best model{metric_reason}{patience_text}{sample_text}."
+    )
+    return Validation(every=every, metric=metric, patience=patience, sentences=sentences, max_tokens=max_tokens)
 
 
 def choose_label_metric(labels: Mapping[str, int]) -> tuple[Metric, str]:
@@ -210,10 +217,9 @@ def _percent(share: float) -> str:
 
 
 def _choose_interval(budget: Budget) -> int:
-    validations = FEW_VALIDATIONS if budget.is_time_limited else VALIDATIONS
-    if budget.updates < 2 * validations:
+    if budget.updates < 2 * budget.validations:
         return max(1, budget.updates // 2)
-    return max(1, round_digits(budget.updates / validations, 1))
+    return max(1, round_digits(budget.updates / budget.validations, 1))
 
 
 def mark_overridden(reasons: Sequence[str], settings: Collection[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from regard.config.run import (
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan, describe_minutes
 from regard.train.auto.hyperparameters import (
     FEW_VALIDATIONS,
+    MAX_SENTENCES,
     Budget,
     round_digits,
 )
@@ -21,6 +22,9 @@ MIN_EPOCHS = 3  # if fewer fit into the available time, a smaller model is chose
 # unless it sees as many tokens as this for each parameter: measured in docs/decisions/0003-training.md
 MIN_TOKENS_PER_PARAMETER = 2
 FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted; labels are, so half of theirs count
+MIN_VALIDATIONS, MIN_SENTENCES = 3, 20  # per run, and per validation to translate
+MIN_VALIDATION_SHARE, MAX_VALIDATION_SHARE = 0.03, 0.1  # of the minutes for all validations,
+MAX_OTHER_SHARE = 0.25  # and for them and the preparation together: at least 70 % are for updates
 UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
 
 
@@ -33,13 +37,16 @@ def configure_for_minutes(
         full_run = corpus_plan.make_run(recipe)
         is_size_fixed = not {"train.update_tokens", "data.batch_tokens"}.isdisjoint(corpus_plan.changes)
         seconds = timer(full_run.run, min(full_run.typical_length, full_run.run.data.max_length))
-        validation_seconds = (
-            FEW_VALIDATIONS
-            * seconds
-            * corpus_plan.validation_tokens(recipe, full_run)
-            / full_run.run.train.update_tokens
+        available_seconds = count_seconds()
+        budget = _fit_budget(
+            full_run.run,
+            minutes,
+            available_seconds,
+            seconds,
+            corpus_plan.validation_tokens(recipe, full_run),
+            full_run.typical_length,
+            is_size_fixed,
         )
-        budget = _fit_budget(full_run.run, minutes, count_seconds(), seconds, validation_seconds, is_size_fixed)
         if not budget.is_time_limited:
             return corpus_plan.make_run(recipe, budget)
         epochs = budget.updates * budget.update_tokens / corpus_plan.epoch_tokens(recipe)
@@ -85,19 +92,44 @@ def _fit_budget(
     minutes: float,
     available_seconds: float,
     seconds_per_update: float,
-    validation_seconds: float,
+    validation_tokens: float,
+    typical_length: int,
     is_size_fixed: bool,
 ) -> Budget:
-    """Fit the updates into the time beside validation; at most as many as suit the corpus.
+    """Fit updates and validations into the time; at most as many updates as suit the corpus.
 
-    If few updates fit, each gets fewer tokens, unless the user fixed this size: more updates train better.
+    Validations get a share of the time, and score a sample if that is too little. If few updates fit, each gets fewer
+    tokens, unless the user fixed this size: more updates train better.
     """
     full_updates, update_tokens = run.train.updates, run.train.update_tokens
-    affordable_updates = max(available_seconds - validation_seconds, available_seconds / 2) / seconds_per_update
+    total_seconds, token_seconds = 60 * minutes, seconds_per_update / update_tokens
+    validations = int(min(FEW_VALIDATIONS, max(MIN_VALIDATIONS, 2 * minutes)))
+    share = min(MAX_VALIDATION_SHARE, MAX_OTHER_SHARE - (total_seconds - available_seconds) / total_seconds)
+    validation_seconds = max(MIN_VALIDATION_SHARE, share) * total_seconds
+    tokens = validation_seconds / validations / token_seconds  # training tokens that take as long as one validation
+    scored_tokens = 3 * (validation_tokens - run.validation.sentences * typical_length)
+    max_sentences = min(MAX_SENTENCES, round(50 * max(1, minutes)))
+    if run.validation.sentences:  # half of the tokens; an untrained model stops late: twice the length and some more
+        tokens /= 2
+        max_sentences = min(max_sentences, max(MIN_SENTENCES, int(tokens / (2 * typical_length + 50))))
+    max_tokens = round_digits(3 * tokens) if 3 * tokens < scored_tokens else None
+    validation_seconds = min(validation_seconds, validations * token_seconds * validation_tokens)
+    affordable_updates = (available_seconds - validation_seconds) / seconds_per_update
     if affordable_updates >= full_updates:
-        return Budget(full_updates, update_tokens, minutes=minutes, max_updates=full_updates)
+        return Budget(
+            full_updates, update_tokens, minutes=minutes, max_updates=full_updates, validation_sentences=max_sentences
+        )
     max_updates = full_updates
     while not is_size_fixed and update_tokens >= 4096 and affordable_updates < full_updates / 2:
         update_tokens, affordable_updates, max_updates = update_tokens // 2, affordable_updates * 2, max_updates * 2
     updates = max(1, int(affordable_updates))
-    return Budget(updates, update_tokens, is_time_limited=True, minutes=minutes, max_updates=max_updates)
+    return Budget(
+        updates,
+        update_tokens,
+        is_time_limited=True,
+        minutes=minutes,
+        max_updates=max_updates,
+        validations=validations,
+        validation_sentences=max_sentences,
+        validation_max_tokens=max_tokens,
+    )
