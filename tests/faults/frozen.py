@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from mmap import mmap
@@ -70,6 +70,11 @@ class Frozen:
         if result is not None and result[0].code != DONE:
             raise AssertionError(f"The undisturbed child ended with {result[0].code}: {result[1]}")
         return None if result is None else result[0].calls
+
+    def discard(self) -> None:
+        """Restore the folder, so that the run can continue."""
+        self._undo()
+        shutil.rmtree(self._before)
 
     def _undo(self) -> None:
         write_message(self._shared_message, "")
@@ -135,21 +140,26 @@ def make_smallest_run(folder: Path, **changes: Any) -> Run:
     return make_small_run("translate", write_corpus(folder / "corpus"), short | changes)
 
 
-def freeze_run(folder: Path, window: Window, experiment: Callable[[Frozen], None]) -> None:
-    """Run until the window starts, run the experiment there, and discard the run."""
+def freeze_run(folder: Path, windows: Sequence[Window], experiment: Callable[[Frozen, Window], None]) -> None:
+    """Run until each window starts, run the experiment there, and discard the run after the last one."""
     run = make_smallest_run(folder)
     fit(run, folder / "undisturbed")
     expected = compute_fingerprints(folder / "undisturbed")
     zygote, run_folder, message = os.getpid(), folder / "run", mmap(-1, MESSAGE)
+    remaining = list(windows)
 
     def on_event(event: Event) -> None:
         if os.getpid() != zygote:
-            if isinstance(event, window.until):
+            if isinstance(event, remaining[0].until):
                 os._exit(DONE)
-        elif isinstance(event, Updated) and event.update == window.update:
-            experiment(Frozen(run_folder, expected, message))
+        elif isinstance(event, Updated) and event.update == remaining[0].update:
+            frozen = Frozen(run_folder, expected, message)
+            experiment(frozen, remaining[0])
             if os.getpid() == zygote:
-                raise _ExperimentOver
+                frozen.discard()
+                del remaining[0]
+                if not remaining:
+                    raise _ExperimentOver
 
     try:
         fit(run, run_folder, listeners=[on_event])

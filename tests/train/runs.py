@@ -13,6 +13,7 @@ import numpy as np
 
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
+from regard.store.run_folder import parse_step
 
 TASKS = ("translate", "continue", "fill")
 RECURRENT = "recurrent"  # translation by recurrent stacks
@@ -200,13 +201,16 @@ EARLY_STOP = 16  # the update at which it stops: one validation that is best, an
 
 def compute_fingerprints(folder: Path) -> dict[str, str]:
     """Return the sha256 of every file that must be the same after a resumed and an uninterrupted run."""
-    newest = max((folder / "checkpoints").iterdir())
+    entries = sorted(path for path in (folder / "checkpoints").iterdir() if path.suffix != ".damaged")
+    newest = max(path for path in entries if parse_step(path.name) is not None)
     named: Sequence[tuple[str, Path]] = [
         ("metrics", folder / "metrics.jsonl"),
+        *(("finished", path) for path in folder.glob("finished.json")),
         *((f"checkpoint/{path.name}", path) for path in newest.iterdir()),
         *((f"{name}/{path.name}", path) for name in PUBLISHED for path in (folder / name).glob("*")),
     ]
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named} | {"newest": newest.name}
+    hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named}
+    return hashes | {"checkpoints": " ".join(path.name for path in entries)}
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

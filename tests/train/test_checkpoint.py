@@ -115,18 +115,18 @@ def test_rotation_keeps_what_is_asked_for_and_always_the_newest(checkpoints: Che
     assert checkpoints.steps() == [4]
 
 
-def test_what_kills_left_half_done_is_mended(checkpoints: Checkpoints) -> None:
+def test_run_folder_lock_removes_what_kills_left(checkpoints: Checkpoints) -> None:
+    run_folder = RunFolder(checkpoints.folder.parent)
     first = checkpoints.save(1, make_checkpoint(1))
     checkpoints.save(2, make_checkpoint(2)).rename(checkpoints.folder / "step-00000002.gone")  # killed while removing
-    for step in (3, 9):
-        (checkpoints.folder / f"step-0000000{step}.tmp").mkdir()  # killed while writing; 9 is not written again
+    for path in (checkpoints.folder / "step-00000003", run_folder.best, run_folder.tokenizer):
+        path.with_name(f"{path.name}.tmp").mkdir()  # killed while writing
     first.rename(checkpoints.folder / "step-00000001.old")  # killed while replacing
     assert checkpoints.steps() == []
-    with RunFolder(checkpoints.folder.parent).lock():
+    with run_folder.lock():
         assert checkpoints.steps() == [1]
-        checkpoints.save(3, make_checkpoint(3))
-        checkpoints.rotate({1})
-    assert sorted(path.name for path in checkpoints.folder.iterdir()) == ["step-00000001", "step-00000003"]
+    names = sorted(str(path.relative_to(run_folder.path)) for path in run_folder.path.rglob("*") if path.is_dir())
+    assert names == ["checkpoints", "checkpoints/step-00000001"]
 
 
 def test_a_checkpoint_of_the_same_step_is_replaced(checkpoints: Checkpoints) -> None:

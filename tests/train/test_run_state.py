@@ -15,9 +15,10 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.files import seal
 from regard.train.checkpoint import Checkpoints
 from regard.train.fit import fit, is_finished, resume
+from regard.train.options import FinishedError
 from regard.train.progress import Progress
 from tests.faults.frozen import hash_folder, make_scratch_folder
-from tests.train.runs import make_small_run, write_corpus
+from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
 
 SHORT_RUN: dict[str, Any] = {
     "train.updates": 4, "train.save_every": 2, "train.average": 1, "validation.every": 2,
@@ -54,6 +55,24 @@ def test_asking_whether_a_run_is_finished_changes_nothing(folder: Path) -> None:
     shutil.rmtree(folder / "checkpoints")
     assert not is_finished(folder)
     assert not (folder / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("patience", [0, 1])
+def test_run_killed_after_its_last_checkpoint_ends_when_resumed(patience: int, folder: Path) -> None:
+    changes = {"train.updates": 9, "validation.patience": 1, "validation.metric": "accuracy"} if patience else {}
+    end = resume(folder, changes=changes, accept={"config"})
+    assert end.reason == ("no improvement" if patience else "finished")
+    expected = compute_fingerprints(folder)
+    newest = folder / "checkpoints" / max(path.name for path in (folder / "checkpoints").iterdir())
+    (folder / "finished.json").unlink()
+    for leftover in (f"{newest.name}.old", "step-00000002.gone", "step-00000001"):  # replaced, removed, to be removed
+        shutil.copytree(newest, newest.with_name(leftover))
+    assert not is_finished(folder)
+    assert resume(folder) == end
+    assert is_finished(folder)
+    assert compute_fingerprints(folder) == expected
+    with pytest.raises(FinishedError):
+        resume(folder)
 
 
 def test_a_run_may_be_asked_while_it_saves(folder: Path) -> None:

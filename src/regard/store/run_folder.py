@@ -14,6 +14,7 @@ best/             the best model so far; `regard translate` opens it
 average/          the mean of the last checkpoints
 adapter/          what LoRA trained, of the best model (only with LoRA)
 log.txt           the output of `regard train`
+finished.json     written last: the run has ended and cleaned up
 parts.json        parts per batch, after memory ran out on one of several ranks
 trackers.json     ids of the run in experiment trackers, which write to tensorboard/, wandb/ and mlflow.db
 """
@@ -21,6 +22,7 @@ trackers.json     ids of the run in experiment trackers, which write to tensorbo
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +54,7 @@ class RunFolder:
         self.metrics = path / "metrics.jsonl"
         self.timing = path / "timing.jsonl"
         self.log = path / "log.txt"
+        self.finished = path / "finished.json"
         self.parts = path / "parts.json"
         self.checkpoints = path / "checkpoints"
         self.trackers = path / "trackers.json"
@@ -64,7 +67,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder against other processes, and clean up unfinished files of a killed run."""
+        """Lock the folder against other processes, and clean up after a killed run."""
         self.path.mkdir(parents=True, exist_ok=True)
         with lock_folder(self.path), explain_full_disk(self.path):
             try:
@@ -73,22 +76,33 @@ class RunFolder:
             except PermissionError as error:
                 fix = "Give yourself permission to read and write everything in the run folder."
                 raise RegardError(f"{error.strerror}.", where=str(error.filename), fix=fix) from error
-            replaced = (path.with_suffix("") for path in self.checkpoints.glob("step-*.old"))
-            for path in (self.best, self.average, self.adapter, *replaced):
-                recover(path)
-            for leftover in self.path.glob(".*.tmp"):
-                leftover.unlink()
+            self._clean_up()
             yield
+
+    def _clean_up(self) -> None:
+        """Undo or complete every write and removal that a kill interrupted."""
+        models = (self.best, self.average, self.adapter)
+        replaced = (path.with_suffix("") for path in self.checkpoints.glob("step-*.old"))
+        for path in (*models, *replaced):
+            recover(path)
+        folders = (path.with_name(f"{path.name}.tmp") for path in (*models, self.tokenizer, self.distilled))
+        removed = (path for suffix in ("tmp", "gone") for path in self.checkpoints.glob(f"step-*.{suffix}"))
+        for path in (*filter(Path.exists, folders), *removed):
+            shutil.rmtree(path)
+        for leftover in self.path.glob(".*.tmp"):
+            leftover.unlink()
 
     def _check_no_links(self) -> None:
         """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
         databases = [self.path / f"{self.mlflow.name}{suffix}" for suffix in ("", "-journal", "-wal", "-shm")]
         journals = (self.metrics, self.timing, self.log)
         files = (
-            self.run, self.accepted, self.corpus, self.examples, self.trackers, self.parts, *journals, *databases
+            self.run, self.accepted, self.corpus, self.examples, self.trackers, self.finished, self.parts,
+            *journals, *databases,
         )  # fmt: skip
-        models = (folder for path in (self.best, self.average) for folder in (path, path.with_name(f"{path.name}.old")))
-        folders = (self.distilled, self.distilled_chunks, self.tokenizer, self.shards, self.checkpoints, *models)
+        atomic = (self.best, self.average, self.adapter, self.tokenizer, self.distilled)
+        leftovers = (path.with_name(f"{path.name}.{suffix}") for path in atomic for suffix in ("tmp", "old"))
+        folders = (*atomic, *leftovers, self.distilled_chunks, self.shards, self.checkpoints)
         tracked = list(_iter_tree(self.tensorboard, self.wandb))
         for path in (*files, *tracked, *_iter_tree(*folders)):
             if path.is_symlink() and _is_inside(path, self.wandb):

@@ -268,10 +268,7 @@ class Checkpoints:
         shutil.rmtree(removed_path)
 
     def rotate(self, keep: set[int]) -> None:
-        """Remove all checkpoints except `keep` and the newest, and leftovers of killed writes and removals."""
-        if self._processes.is_main:
-            for leftover in (*self.folder.glob("step-*.gone"), *self.folder.glob("step-*.tmp")):
-                shutil.rmtree(leftover)
+        """Remove all checkpoints except `keep` and the newest."""
         for step in self.steps()[:-1]:
             if step not in keep:
                 self.remove(step)

@@ -193,8 +193,9 @@ def add_updates(folder: Path, more: int) -> int:
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder has finished. Only reads: another process may be training there."""
-    checkpoints = Checkpoints(RunFolder(folder).checkpoints, lambda _: None)
+    """Whether the run in a folder has finished and cleaned up. Only reads: another process may be training there."""
+    run_folder = RunFolder(folder)
+    checkpoints = Checkpoints(run_folder.checkpoints, lambda _: None)
     while True:
         change = checkpoints.last_change
         try:
@@ -203,7 +204,8 @@ def is_finished(folder: Path) -> bool:
             if checkpoints.last_change == change:
                 raise
             continue  # the checkpoint was replaced while it was read: read it again
-        return state is not None and Progress.from_state(state, where=str(checkpoints.folder)).finished
+        has_ended = state is not None and Progress.from_state(state, where=str(checkpoints.folder)).finished
+        return has_ended and run_folder.finished.is_file()
 
 
 def _run(
@@ -370,7 +372,8 @@ def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
     changed = {path for path, _, _ in differences(state["run"], to_dict(run))}
     is_extended = "train.updates" in changed or ("train.minutes" in changed and run.train.minutes is None)
     is_patience_changed = done < total and "validation.patience" in changed
-    if progress["finished"] and not is_extended and not is_patience_changed:
+    is_complete = progress["finished"] and folder.finished.is_file()  # else: killed before it had cleaned up
+    if is_complete and not is_extended and not is_patience_changed:
         fix = "Use its model, or continue with --more N" + (" or another validation.patience." if done < total else ".")
         raise FinishedError(
             f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix

@@ -219,8 +219,10 @@ class Trainer:
 
     def _start(self) -> None:
         progress = self.progress
-        if progress.finished and progress.update < self.plan.updates:
+        if progress.finished and progress.update < self.plan.updates and self.has_new_settings:
             progress.finished, progress.since_best = False, 0  # a finished run was extended
+        if self.processes.is_main:
+            self.folder.finished.unlink(missing_ok=True)
         self.journal.truncate(progress.journal)
         self._report_start()
         if self._newest_checkpoint is not None:
@@ -423,6 +425,11 @@ class Trainer:
                 self._write_model("best", self._published_weights, Scores())
             progress.finished = True
             self._save()
+        else:  # killed after the last checkpoint
+            self.checkpoints.rotate(self._steps_to_keep())
+        if self.processes.is_main:  # last: until here a resumed run has something to do
+            content = {"update": progress.update, "reason": reason}
+            write_atomic(self.folder.finished, json.dumps(content).encode() + b"\n")
         finished = Finished(progress.update, reason, self.folder.path, progress.best_scores)
         self.emit(finished)
         return finished
