@@ -11,8 +11,7 @@ from unittest import mock
 
 import typer.main  # noqa: TID251
 
-from regard.cli import main
-from regard.cli.app import app
+from regard.cli.app import app, run
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ def run_command(*arguments: str, columns: int = 100) -> CommandResult:
         redirect_stderr(errors),
     ):
         try:
-            main()
+            code = run()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
     return CommandResult(code, output.getvalue(), errors.getvalue())

@@ -3,12 +3,15 @@
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from regard.cli import main
 from tests.cli.mistakes import MISTAKES, make_folder
 from tests.commands import run_command
 
@@ -54,3 +57,20 @@ def test_a_real_process_prints_no_traceback(tmp_path: Path, arguments: str) -> N
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "\n  fix:   " in done.stderr
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_ctrl_c_before_or_after_a_command_exits_without_traceback(is_late: bool) -> None:
+    def interrupt(**_: object) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return 0
+
+    previous = signal.getsignal(signal.SIGINT)
+    try:
+        command = mock.patch("regard.cli.app.app", return_value=75, side_effect=None if is_late else interrupt)
+        with command, pytest.raises(SystemExit) as caught:
+            main()
+        signal.raise_signal(signal.SIGINT)  # while the interpreter exits
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert caught.value.code == (75 if is_late else 130)

@@ -76,12 +76,9 @@ def run_command(run: Run, place: Path) -> int:
         RUN_FILES.save(run, file)
     arguments = ["--resume", str(place)] if (place / "run.toml").is_file() else [str(file), "--out", str(place)]
     sys.argv = ["regard", "train", *arguments]
-    with Path(os.devnull).open("w") as nowhere:
-        sys.stdout = sys.stderr = nowhere
-        try:
-            main()
-        except SystemExit as end:
-            return end.code if isinstance(end.code, int) else int(end.code is not None)
-        finally:
-            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-    return 0
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - this process ends here
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    raise AssertionError("the command did not exit")

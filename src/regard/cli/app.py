@@ -1,6 +1,5 @@
 """The `regard` command: its subcommands, --version, and error messages without tracebacks."""
 
-import sys
 from typing import Annotated, Any
 
 import typer  # noqa: TID251
@@ -83,8 +82,8 @@ _add("Exchange", export, export.export)
 _add("Exchange", import_model, import_model.import_model, "import")
 
 
-def main() -> None:
-    """Run the command; errors are printed without a traceback.
+def run() -> int:
+    """Run the command and return its exit code; errors are printed without a traceback.
 
     Exit codes: 1 for a RegardError, 2 for a command line that cannot be parsed.
     """
@@ -92,18 +91,18 @@ def main() -> None:
         code = app(prog_name="regard", standalone_mode=False)
     except RegardError as error:
         _print_error(error)
-        sys.exit(1)
+        return 1
     except OSError as error:  # a file that cannot be read or written: no fault of Regard
         fix = "Check the path, its permissions and the free space."
         _print_error(RegardError(f"{error.strerror or error}.", where=error.filename and str(error.filename), fix=fix))
-        sys.exit(1)
+        return 1
     except UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help
             typer.echo(error)
         else:
             _print_error(explain_usage(error))
-        sys.exit(2)
-    sys.exit(code if isinstance(code, int) else 0)
+        return 2
+    return code if isinstance(code, int) else 0
 
 
 def _print_error(error: RegardError) -> None:
