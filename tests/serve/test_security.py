@@ -172,7 +172,7 @@ def test_slow_headers_and_slow_bodies_are_closed(start: Start) -> None:
         assert client.get("/health").status_code == 200
 
 
-def test_rates_are_limited_by_key(start: Start, keys_file: Path) -> None:
+def test_rate_limit_refuses_with_retry_after(start: Start, keys_file: Path) -> None:
     server = start(keys_file=keys_file, requests_per_minute=3)
     with server.client(headers={"Authorization": f"Bearer {KEY}"}) as client:
         codes = [client.get("/health").status_code for _ in range(5)]
