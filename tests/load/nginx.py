@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from tests.faults.verdict import Verdict
 from tests.load.client import Connection, post
-from tests.load.server import Server, run_server, start_server, stop_server, wait_until_ready
+from tests.load.server import START_SECONDS, Server, run_server, start_server, stop_server, wait_until_ready
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 CLIENTS = 32
@@ -38,10 +38,11 @@ def run_nginx(ports: list[int], port: int) -> Iterator[None]:
     assert PROGRAM is not None, "install nginx"
     with TemporaryDirectory() as name:
         folder = Path(name)
+        folder.chmod(0o755)  # as root, nginx's workers are another user, which writes large bodies to this folder
         text = CONFIG.read_text()
         for old, new in zip(
-            ("127.0.0.1:8001", "127.0.0.1:8002", "listen 8080"),
-            (f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}", f"listen 127.0.0.1:{port}"),
+            ("server 127.0.0.1:8001", "server 127.0.0.1:8002", "listen 127.0.0.1:8080"),
+            (f"server 127.0.0.1:{ports[0]}", f"server 127.0.0.1:{ports[1]}", f"listen 127.0.0.1:{port}"),
             strict=True,
         ):
             assert old in text
@@ -51,6 +52,7 @@ def run_nginx(ports: list[int], port: int) -> Iterator[None]:
         (folder / "nginx.conf").write_text(f"pid {folder}/pid;\nerror_log {folder}/error.log;\ndaemon off;\n" + text)
         process = subprocess.Popen([PROGRAM, "-p", name, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)  # noqa: S603
         try:
+            _wait_until_listening(process, port)
             yield
         finally:
             process.send_signal(signal.SIGQUIT)
@@ -59,6 +61,17 @@ def run_nginx(ports: list[int], port: int) -> Iterator[None]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+    end = time.monotonic() + START_SECONDS
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None, "nginx refuses its configuration"
+        assert time.monotonic() < end, "nginx does not listen"
+        time.sleep(0.01)
 
 
 async def prove(quick: bool) -> Verdict:
