@@ -1,7 +1,14 @@
 """The manifests in deploy/ name routes, settings and metrics that the server has."""
 
+import json
+import re
 import shlex
+import subprocess
+import sys
+import threading
 import tomllib
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +16,7 @@ import yaml
 
 from regard.config.toml_file import SettingsFile
 from regard.serve.metrics import Metrics
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeSettings, add_key
 from tests.serve.conftest import RunningServer
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -39,6 +46,53 @@ def test_probes_ask_open_routes_of_the_server(server: RunningServer) -> None:
             path = probe["httpGet"]["path"]
             assert path in settings.open_routes
             assert client.get(path).status_code == 200
+
+
+def test_monitor_reads_metrics_with_its_key(start: Callable[..., RunningServer], tmp_path: Path) -> None:
+    manifests, settings = read_manifests(), read_serve_settings()
+    (endpoint,) = manifests["PodMonitor"]["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] == read_container()["ports"][0]["name"]
+    assert endpoint["authorization"]["credentials"]["name"] == "regard-metrics"
+    labels = manifests["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert manifests["PodMonitor"]["spec"]["selector"]["matchLabels"] == labels
+    key = add_key(tmp_path / "keys.txt", "prometheus")
+    with start(keys_file=tmp_path / "keys.txt", open_routes=settings.open_routes).client() as client:
+        assert client.get(endpoint["path"]).status_code == 401
+        assert "regard:" in client.get(endpoint["path"], headers={"Authorization": f"Bearer {key}"}).text
+
+
+def read_health_command(port: int) -> list[str]:
+    """Return the command of the Dockerfile's health check, for another port."""
+    (command,) = re.findall(r"^HEALTHCHECK .*\\\n +CMD (\[.*\])$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    program, *arguments = json.loads(command)
+    assert program == "python"
+    return [sys.executable, *(argument.replace("8000", str(port)) for argument in arguments)]
+
+
+def test_health_check_with_keys_passes(start: Callable[..., RunningServer], tmp_path: Path) -> None:
+    add_key(tmp_path / "keys.txt", "alice")
+    server = start(keys_file=tmp_path / "keys.txt")
+    with server.client() as client:
+        assert client.get("/health").status_code == 401
+    assert subprocess.run(read_health_command(server.port), check=False).returncode == 0  # noqa: S603
+
+
+def test_health_check_without_server_or_with_server_error_fails() -> None:
+    class Failing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(503)
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Failing) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        assert subprocess.run(read_health_command(server.server_port), check=False).returncode == 1  # noqa: S603
+        thread.join()
+        port = server.server_port
+    result = subprocess.run(read_health_command(port), check=False, capture_output=True)  # noqa: S603
+    assert result.returncode == 1
 
 
 def test_a_pod_outlives_its_drain() -> None:
