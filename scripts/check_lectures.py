@@ -217,10 +217,13 @@ def _check_arguments(arguments: list[str]) -> Iterator[str]:
     names = []
     while isinstance(command, typer.core.TyperGroup):
         names.append(rest.pop(0) if rest else "")
-        if names[-1] not in command.commands:
+        subcommand = command.get_command(typer.Context(command), names[-1])
+        if subcommand is None:
             yield f"there is no command `regard {' '.join(names)}`"
             return
-        command = command.commands[names[-1]]
+        command = subcommand
+    for parameter in command.params:
+        parameter.callback = None  # the files and models of a lecture need not exist here
     try:
         context = command.make_context(names[-1], rest)
         _check_settings(names[0], context.params)

@@ -48,7 +48,10 @@ def run_command_line(text: str, columns: int = 100) -> CommandResult:
 
 
 def parse_command_line(text: str) -> None:
-    """Parse a command line with the real options, without running it; a mistake raises an error."""
+    """Parse a command line with the real options, without running it; a mistake raises an error.
+
+    Files and models need not exist.
+    """
     name, *arguments = shlex.split(text, comments=True)
     assert name == "regard", f"not a `regard` command: {text}"
     command: Any = typer.main.get_command(app)
@@ -56,4 +59,6 @@ def parse_command_line(text: str) -> None:
     while hasattr(command, "resolve_command"):  # a group
         remaining = [*getattr(context, "_protected_args", ()), *context.args]
         name, command, arguments = command.resolve_command(context, remaining)
+        for parameter in command.params:
+            parameter.callback = None
         context = command.make_context(name, arguments, parent=context)

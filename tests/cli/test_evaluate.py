@@ -254,8 +254,8 @@ def test_errors_name_the_fix(folder: Path) -> None:
             ("evaluate", "one", *both, "--other", "other", "--other-output", "source"),
             "--other and --other-output were both given",
         ),
-        (("evaluate", "nowhere", *both, "--window", "9"), "--window needs --text"),  # before any work
-        (("evaluate", "nowhere", "--text", "source", "--into", "de"), "--into is for translation models"),
+        (("evaluate", "one", *both, "--window", "9"), "--window needs --text"),
+        (("evaluate", "one", "--text", "source", "--into", "de"), "--into is for translation models"),
         (("evaluate", "one", *both, "--unconstrained"), "--unconstrained is not for translations"),
         (("evaluate", "generator", "--text", "source", "--beam", "2"), "--beam is not for texts"),
         (("evaluate", "generator", "--text", "source", "--train", "source"), "--train is not for texts"),

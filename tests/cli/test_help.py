@@ -15,8 +15,10 @@ MAX_UNGROUPED = 6  # options without a heading in the help of one command
 
 def iter_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, command
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from iter_commands(inner, (*path, name))
+    if hasattr(command, "list_commands"):  # a group
+        context = typer.Context(command)
+        for name in command.list_commands(context):
+            yield from iter_commands(command.get_command(context, name), (*path, name))
 
 
 COMMANDS = dict(iter_commands(typer.main.get_command(app)))

@@ -1,38 +1,14 @@
 """The `regard` command: its subcommands, --version, and error messages without tracebacks."""
 
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer  # noqa: TID251
+import typer.main  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 
 import regard
 from regard.base.errors import ConfigError, RegardError
-from regard.cli import (
-    caption,
-    check,
-    demo,
-    embed,
-    evaluate,
-    export,
-    fill,
-    generate,
-    import_model,
-    info,
-    label,
-    look,
-    model,
-    neighbors,
-    plan,
-    prepare,
-    score,
-    serve,
-    settings,
-    tokenizer,
-    train,
-    transcribe,
-    translate,
-    tune,
-)
 from regard.cli.help import HelpCommand, HelpGroup, UsageError, explain_usage
 from regard.cli.options import option
 
@@ -41,45 +17,55 @@ regard demo
 regard train --source train.en --target train.de --out my-model
 regard translate my-model "Where is Tom?"
 """
+COMMANDS = {  # by heading in the help; a module has the name of its command, except for the keyword `import`
+    "Start": ("demo", "info"),
+    "Data": ("check", "tokenizer", "prepare"),
+    "Train": ("train", "tune", "plan", "settings", "model"),
+    "Use": ("translate", "transcribe", "caption", "generate", "fill", "label", "embed", "neighbors"),
+    "Serve": ("serve",),
+    "Inspect": ("look",),
+    "Measure": ("evaluate", "score"),
+    "Exchange": ("export", "import"),
+}
+
+
+class CommandGroup(HelpGroup):
+    """The commands; the module of each is imported when it is called, because some imports are slow."""
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [name for names in COMMANDS.values() for name in names]
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        """Return the command of this name, or None."""
+        if name in self.list_commands(ctx) and name not in self.commands:
+            self.commands[name] = _load_command(name)
+        return super().get_command(ctx, name)
+
+
+def _load_command(name: str) -> Any:
+    module_name = "import_model" if name == "import" else name
+    module = import_module(f"regard.cli.{module_name}")
+    panel = next(panel for panel, names in COMMANDS.items() if name in names)
+    parent = typer.Typer(callback=lambda: None)  # with a callback, a single command stays a subcommand
+    if isinstance(group := getattr(module, "app", None), typer.Typer):
+        parent.add_typer(group, name=name, rich_help_panel=panel)
+    else:
+        epilog = getattr(module, "EXAMPLES", None)
+        parent.command(name, cls=HelpCommand, epilog=epilog, rich_help_panel=panel)(getattr(module, module_name))
+    group_command: Any = typer.main.get_command(parent)
+    return group_command.commands[name]
+
+
 app = typer.Typer(
     name="regard",
-    cls=HelpGroup,
+    cls=CommandGroup,
     help="Train, evaluate, inspect and run Transformers on your own text.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-
-def _add(panel: str, module: Any, function: Any, name: str | None = None) -> None:
-    app.command(name, cls=HelpCommand, epilog=getattr(module, "EXAMPLES", None), rich_help_panel=panel)(function)
-
-
-_add("Start", demo, demo.demo)
-_add("Start", info, info.info)
-_add("Data", check, check.check)
-app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel="Data")
-_add("Data", prepare, prepare.prepare)
-_add("Train", train, train.train)
-_add("Train", tune, tune.tune)
-_add("Train", plan, plan.plan)
-_add("Train", settings, settings.settings)
-app.add_typer(model.app, name="model", rich_help_panel="Train")
-_add("Use", translate, translate.translate)
-_add("Use", transcribe, transcribe.transcribe)
-_add("Use", caption, caption.caption)
-_add("Use", generate, generate.generate)
-_add("Use", fill, fill.fill)
-_add("Use", label, label.label)
-_add("Use", embed, embed.embed)
-_add("Use", neighbors, neighbors.neighbors)
-_add("Serve", serve, serve.serve)
-_add("Inspect", look, look.look)
-_add("Measure", evaluate, evaluate.evaluate)
-_add("Measure", score, score.score)
-_add("Exchange", export, export.export)
-_add("Exchange", import_model, import_model.import_model, "import")
 
 
 def run() -> int:

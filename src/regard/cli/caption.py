@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, LengthExponent, ModelArgument, PathsFile, option
+from regard.cli.options import (
+    OUTPUT_PANEL,
+    SEARCH_PANEL,
+    LengthExponent,
+    ModelArgument,
+    PathsFile,
+    check_existence,
+    option,
+)
 from regard.cli.text_input import check_paths, load_as, read_lines, write_texts
 
 EXAMPLES = """
@@ -15,7 +23,9 @@ regard caption my-captions *.png --json
 
 def caption(
     folder: ModelArgument,
-    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="Image files.")] = None,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE", help="Image files.", callback=check_existence)
+    ] = None,
     input_file: PathsFile = None,
     beam: Annotated[int, option("Beam size; 1 is greedy.", min=1, panel=SEARCH_PANEL)] = 5,
     length_penalty: LengthExponent = 1.0,
@@ -34,11 +44,11 @@ def caption(
 
     Line n of the output is the caption of image n.
     """
+    check_paths(files, input_file)
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.image_captioner import ImageCaptioner
     from regard.pipeline.search import Beam
 
-    check_paths(files, input_file, None)
     captioner = load_as(folder, ImageCaptioner)
     lines, _, chunk_size = read_lines(files, input_file)
     for chunk in chunks(lines, chunk_size):

@@ -17,7 +17,7 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
-from regard.cli.options import COLUMNS_HELP, file_option, option
+from regard.cli.options import COLUMNS_HELP, file_option, option, output_file_option
 from regard.config.run import AnySource, Images, Sounds
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
@@ -90,7 +90,7 @@ def check(
     test_target: Annotated[
         str | None, file_option("Target side of the test data.", panel="Held-out data, to find leakage")
     ] = None,
-    report: Annotated[Path | None, file_option("Write an HTML report to this file.", panel="Output")] = None,
+    report: Annotated[Path | None, output_file_option("Write an HTML report to this file.")] = None,
     output_folder: Annotated[
         Path | None,
         option(

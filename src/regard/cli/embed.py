@@ -8,7 +8,15 @@ from typing import Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, BatchTokens, InputFile, ModelArgument, file_option, option
+from regard.cli.options import (
+    OUTPUT_PANEL,
+    BatchTokens,
+    InputFile,
+    ModelArgument,
+    input_file_option,
+    option,
+    output_file_option,
+)
 from regard.cli.text_input import check_paths, read_lines
 
 EXAMPLES = """
@@ -26,11 +34,9 @@ def embed(
     input_file: InputFile = None,
     search: Annotated[
         Path | None,
-        file_option("Search the lines of this file for those most similar to each text.", panel=INPUT_PANEL),
+        input_file_option("Search the lines of this file for those most similar to each text."),
     ] = None,
-    output: Annotated[
-        Path | None, file_option("Write the vectors to a .npy file of NumPy.", "--output", panel=OUTPUT_PANEL)
-    ] = None,
+    output: Annotated[Path | None, output_file_option("Write the vectors to a .npy file of NumPy.", "--output")] = None,
     n_best: Annotated[int, option("With --search: number of lines per text.", min=1, panel=OUTPUT_PANEL)] = 5,
     as_json: Annotated[bool, option("Print one JSON object per text.", "--json", panel=OUTPUT_PANEL)] = False,
     batch_tokens: BatchTokens = 4096,
@@ -40,18 +46,17 @@ def embed(
     Prints the vector of each text as numbers between spaces; with --search the similarity, line number and text of
     the most similar lines.
     """
+    for option_name, is_wrong in (("--search", search is not None), ("--json", as_json)):
+        if output is not None and is_wrong:
+            what = f"--output writes vectors to a file; {option_name} has no effect on it."
+            raise RegardError(what, fix=f"Leave out --output or {option_name}.")
+    check_paths(texts, input_file, output)
     import numpy as np
 
     from regard.pipeline.embedder import compute_similarities
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.load import load_embedder
 
-    for option_name, is_wrong in (("--search", search is not None), ("--json", as_json)):
-        if output is not None and is_wrong:
-            what = f"--output writes vectors to a file; {option_name} has no effect on it."
-            raise RegardError(what, fix=f"Leave out --output or {option_name}.")
-    check_paths(texts, input_file, output)
-    check_paths(None, search, None)
     embedder = load_embedder(folder)
     corpus = [] if search is None else list(read_lines(None, search)[0])
     corpus_vectors = embedder.embed(corpus, batch_tokens) if corpus else None

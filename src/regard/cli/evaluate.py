@@ -15,7 +15,7 @@ from regard.cli.evaluation_data import EvaluationData, Labels, read_data, split_
 from regard.cli.evaluation_tables import print_evaluation
 from regard.cli.options import takes_options
 from regard.cli.text_input import check_unconstrained, join_lines, load_as, show_progress
-from regard.config import codec
+from regard.store.model_path import find_model
 
 if TYPE_CHECKING:
     from regard.config.model import AnyModel
@@ -73,7 +73,7 @@ def evaluate(options: EvaluateOptions) -> None:
 
 
 def _read_settings(folder: Path) -> "AnyModel":
-    from regard.store.model_folder import find_model  # imports torch: only when needed
+    from regard.config import codec  # pydantic: only when needed
 
     return codec.MODEL_FILES.load(find_model(folder) / "model.toml")
 
@@ -271,7 +271,6 @@ def _add_pair_likelihood(
 ) -> None:
     from regard.pipeline.scorer import Scorer
     from regard.store.calibration import read_temperature
-    from regard.store.model_folder import find_model
 
     assert options.folder is not None  # noqa: S101 - there is a translator
     scorer = Scorer.from_pipeline(translator, read_temperature(find_model(options.folder)))

@@ -16,8 +16,12 @@ from regard.cli.options import (
     TargetLanguage,
     Unconstrained,
     Window,
+    check_input_file,
+    check_model,
+    check_output_folder,
     file_option,
     option,
+    output_file_option,
 )
 from regard.cli.text_input import check_paths
 
@@ -51,7 +55,9 @@ KINDS_BY_OPTION: dict[str, tuple[Kind, ...]] = {  # the evaluations that each op
 class EvaluateOptions:
     """The options of `regard evaluate`; None means not given."""
 
-    folder: Annotated[Path | None, typer.Argument(metavar="MODEL", help="Model folder or run folder.")] = None
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="Model folder or run folder.", callback=check_model)
+    ] = None
     data: Annotated[
         Path | None,
         file_option(
@@ -102,7 +108,8 @@ class EvaluateOptions:
     ] = None
     into: TargetLanguage = None
     other_model: Annotated[
-        Path | None, option("Compare with another model.", "--other", metavar="MODEL", panel=COMPARISON_PANEL)
+        Path | None,
+        option("Compare with another model.", "--other", metavar="MODEL", panel=COMPARISON_PANEL, callback=check_model),
     ] = None
     other_output: Annotated[
         Path | None,
@@ -122,17 +129,20 @@ class EvaluateOptions:
     ] = False
     fit_temperature: Annotated[
         Path | None,
-        option("Fit a calibration temperature and write the model with it to a new folder.", metavar="FOLDER"),
+        option(
+            "Fit a calibration temperature and write the model with it to a new folder.",
+            metavar="FOLDER",
+            callback=check_output_folder,
+        ),
     ] = None
-    output: Annotated[
-        Path | None, file_option("Write the translations, labels or tags to this file.", panel=OUTPUT_PANEL)
-    ] = None
+    output: Annotated[Path | None, output_file_option("Write the translations, labels or tags to this file.")] = None
     as_json: Annotated[bool, option("Print one JSON object with all results.", "--json", panel=OUTPUT_PANEL)] = False
 
     def check(self) -> None:
         """Raise an error for unreadable files and options that exclude each other, before any work."""
         files = (self.data, self.source, self.hypotheses, self.other_output, self.text, self.train)
         for file in (*files, *(self.reference or ())):
+            check_input_file(file)
             check_paths(None, file, self.output)
         for is_wrong, what, fix in (*self._input_faults(), *self._other_faults()):
             if is_wrong:

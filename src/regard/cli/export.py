@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.options import OUTPUT_PANEL, ModelArgument, option
+from regard.cli.options import OUTPUT_PANEL, ModelArgument, check_output_folder, option
 from regard.exchange.export import TARGETS, ExportOptions, export_model
 
 EXAMPLES = """
@@ -22,7 +22,13 @@ def export(
         option(f"Engine or format: {', '.join(TARGETS)}.", metavar="TARGET", panel=OUTPUT_PANEL),
     ],
     out: Annotated[
-        Path | None, option("New folder. Default: MODEL-TARGET beside MODEL.", metavar="FOLDER", panel=OUTPUT_PANEL)
+        Path | None,
+        option(
+            "New folder. Default: MODEL-TARGET beside MODEL.",
+            metavar="FOLDER",
+            panel=OUTPUT_PANEL,
+            callback=check_output_folder,
+        ),
     ] = None,
     replace: Annotated[bool, option("Replace an older export.", "--replace", panel=OUTPUT_PANEL)] = False,
     dtype: Annotated[

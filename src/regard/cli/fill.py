@@ -31,10 +31,10 @@ def fill(
     Prints the filled text, then one line per gap with its candidates and their probabilities. A line break that the
     model predicts is shown as ⏎; --json keeps it.
     """
+    check_paths(texts, input_file)
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.fill_mask import FillMask
 
-    check_paths(texts, input_file, None)
     fill_mask = load_as(folder, FillMask)
     lines, _, chunk_size = read_lines(texts, input_file)
     for chunk in chunks(lines, chunk_size):

@@ -11,7 +11,7 @@ import typer  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.cli import search_options
 from regard.cli.generate_images import ImageRequest, check_kind, generate_images, generates_images
-from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, ModelArgument, option
+from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, ModelArgument, check_model, check_output_folder, option
 from regard.cli.search_options import SearchKind
 from regard.cli.text_input import load_as
 
@@ -55,6 +55,7 @@ def generate(
             "Smaller model for speculative decoding: the same distribution, in less time.",
             metavar="MODEL",
             panel=SEARCH_PANEL,
+            callback=check_model,
         ),
     ] = None,
     as_json: Annotated[
@@ -67,7 +68,8 @@ def generate(
     ] = None,
     rows: Annotated[int | None, option("With --complete: rows to keep.", min=1, panel=IMAGE_PANEL)] = None,
     out: Annotated[
-        Path | None, option("Folder for the images, PNG files.", metavar="FOLDER", panel=IMAGE_PANEL)
+        Path | None,
+        option("Folder for the images, PNG files.", metavar="FOLDER", panel=IMAGE_PANEL, callback=check_output_folder),
     ] = None,
 ) -> None:
     """Continue a prompt; the text is streamed as it is generated. A model of pixels samples images."""

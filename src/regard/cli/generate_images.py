@@ -10,7 +10,6 @@ import typer  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.cli.text_input import load_as, show_progress
-from regard.config import codec
 
 if TYPE_CHECKING:
     from regard.decode.filters import Filters
@@ -43,7 +42,8 @@ class ImageRequest:
 
 def generates_images(folder: Path) -> bool:
     """Whether the tokens of the model are pixels."""
-    from regard.store.model_folder import find_model  # imports torch: only when needed
+    from regard.config import codec  # pydantic: only when needed
+    from regard.store.model_path import find_model
 
     settings = codec.MODEL_FILES.load(find_model(folder) / "model.toml")
     return settings.family == "decoder_only" and settings.raster is not None

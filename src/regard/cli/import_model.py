@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.options import OUTPUT_PANEL, option
+from regard.base.errors import RegardError
+from regard.cli.options import OUTPUT_PANEL, check_output_folder, option
 
 EXAMPLES = """
 regard import all-MiniLM-L6-v2 --out minilm
@@ -17,7 +18,9 @@ def import_model(
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="Hugging Face folder (safetensors), or a GGUF file (Llama).")
     ],
-    out: Annotated[Path, option("New model folder.", metavar="FOLDER", panel=OUTPUT_PANEL)],
+    out: Annotated[
+        Path, option("New model folder.", metavar="FOLDER", panel=OUTPUT_PANEL, callback=check_output_folder)
+    ],
     replace: Annotated[bool, option("Replace an older folder.", "--replace", panel=OUTPUT_PANEL)] = False,
 ) -> None:
     """Import a model that another program wrote.
@@ -25,6 +28,9 @@ def import_model(
     Reads safetensors and GGUF only: files that could execute code are refused. A model with a part that Regard does
     not have is refused as well.
     """
+    if not source.exists():
+        fix = "Give a Hugging Face folder or a GGUF file."
+        raise RegardError("There is no such file or folder.", where=str(source), fix=fix)
     from regard.exchange.imported import import_model as read_and_write  # imports torch: only when needed
 
     model = read_and_write(source, out, replace=replace)

@@ -11,7 +11,15 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, InputFile, ModelArgument, Unconstrained, file_option, option
+from regard.cli.options import (
+    INPUT_PANEL,
+    OUTPUT_PANEL,
+    InputFile,
+    ModelArgument,
+    Unconstrained,
+    input_file_option,
+    option,
+)
 from regard.cli.text_input import check_paths, check_unconstrained, load_as, read_lines, zip_file
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ def label(
     ] = None,
     input_file: InputFile = None,
     pair: Annotated[
-        Path | None, file_option("Second texts for a sentence-pair model: line n belongs to text n.", panel=INPUT_PANEL)
+        Path | None, input_file_option("Second texts for a sentence-pair model: line n belongs to text n.")
     ] = None,
     pair_text: Annotated[
         str | None,
@@ -47,7 +55,7 @@ def label(
     unconstrained: Unconstrained = False,
     examples: Annotated[
         Path | None,
-        file_option("Texts with labels for the prompt: a table (text, label) or .jsonl.", panel=PROMPT_PANEL),
+        input_file_option("Texts with labels for the prompt: a table (text, label) or .jsonl.", panel=PROMPT_PANEL),
     ] = None,
     labels: Annotated[
         str | None,
@@ -74,14 +82,12 @@ def label(
     A classifier prints label, probability and text, or file; a tagger prints word/tag for every word. A
     language model classifies with a prompt: give it --examples, --labels or both.
     """
+    check_paths(texts, input_file)
+    if pair is not None and pair_text is not None:
+        raise RegardError("--pair and --pair-text were both given.", fix="Give one of them.")
     from regard.pipeline.classifier import Classification
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
 
-    check_paths(texts, input_file, None)
-    check_paths(None, pair, None)
-    check_paths(None, examples, None)
-    if pair is not None and pair_text is not None:
-        raise RegardError("--pair and --pair-text were both given.", fix="Give one of them.")
     options = LabelOptions(pair is not None or pair_text is not None, unconstrained)
     if examples is not None or labels is not None:
         predict = _load_prompt(folder, options, examples, labels, template, mean_logprob)

@@ -7,7 +7,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
-from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, ModelArgument, TargetLanguage, file_option, option
+from regard.cli.options import SEARCH_PANEL, ModelArgument, TargetLanguage, option, output_file_option
 
 EXAMPLES = """
 regard look my-model "Two dogs play in the snow."
@@ -28,7 +28,7 @@ def look(
     ],
     save: Annotated[
         Path | None,
-        file_option("Write one HTML file instead of serving a page; it needs no network.", panel=OUTPUT_PANEL),
+        output_file_option("Write one HTML file instead of serving a page; it needs no network."),
     ] = None,
     port: Annotated[int, option("Port of the page on this machine; 0 takes a free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, option("Open the page in a browser.", "--browser/--no-browser")] = True,

@@ -2,12 +2,16 @@
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer  # noqa: TID251
+
+from regard.base.errors import RegardError
+from regard.store.model_path import find_model
 
 Options = TypeVar("Options")
 StringList = list[str] | None
@@ -40,13 +44,72 @@ def file_option(help_text: str, *names: str, **details: Any) -> Any:
     return option(help_text, *names, metavar="FILE", **details)
 
 
+def check_model(path: Path | None) -> Path | None:
+    """Refuse a path without a model before torch is imported, which takes seconds."""
+    if path is not None:
+        find_model(path)
+    return path
+
+
+def check_models(paths: list[Path] | None) -> list[Path] | None:
+    """Refuse paths without a model (see `check_model`)."""
+    for path in paths or ():
+        find_model(path)
+    return paths
+
+
+def check_input_file(path: Path | None) -> Path | None:
+    """Refuse a file that does not exist, before torch is imported."""
+    if path is not None and not path.is_file():
+        what = "This is a folder, not a file." if path.is_dir() else "There is no such file."
+        raise RegardError(what, where=str(path), fix="Check the path.")
+    return path
+
+
+def check_existence(paths: list[str] | None) -> list[str] | None:
+    """Refuse files or folders that do not exist, before torch is imported."""
+    for path in paths or ():
+        if not Path(path).exists():
+            raise RegardError("There is no such file.", where=path, fix="Check the path.")
+    return paths
+
+
+def check_output_file(path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, before the work starts."""
+    if path is not None and (
+        path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK)
+    ):
+        raise RegardError("This file cannot be written.", where=str(path), fix="Name a file in a folder that exists.")
+    return path
+
+
+def check_output_folder(path: Path | None) -> Path | None:
+    """Refuse a folder that cannot be created, before the work starts."""
+    if path is not None and not path.exists():
+        parent = next(parent for parent in path.absolute().parents if parent.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            what = "This folder cannot be created."
+            raise RegardError(what, where=str(path), fix=f"{parent} is not a folder that you can write to.")
+    return path
+
+
+def input_file_option(help_text: str, *names: str, panel: str = INPUT_PANEL) -> Any:
+    """Return a Typer option that takes the name of a file to read."""
+    return file_option(help_text, *names, panel=panel, callback=check_input_file)
+
+
+def output_file_option(help_text: str, *names: str, **details: Any) -> Any:
+    """Return a Typer option that takes the name of a file to write."""
+    return file_option(help_text, *names, panel=OUTPUT_PANEL, callback=check_output_file, **details)
+
+
 COLUMNS_HELP = "Columns of a table by number or name: 2,4 or 2,label=3. Default: chosen by content."
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder or run folder.")]
-InputFile = Annotated[
-    Path | None, file_option("Read the texts from a file, one per line.", "--input", panel=INPUT_PANEL)
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model folder or run folder.", callback=check_model)
 ]
+InputFile = Annotated[Path | None, input_file_option("Read the texts from a file, one per line.", "--input")]
 PathsFile = Annotated[
-    Path | None, file_option("Read the paths of the files from a file, one per line.", "--input", panel=INPUT_PANEL)
+    Path | None, input_file_option("Read the paths of the files from a file, one per line.", "--input")
 ]
 TargetLanguage = Annotated[
     str | None, option("Target language (multilingual models).", "--into", metavar="LANGUAGE", panel=INPUT_PANEL)

@@ -72,6 +72,7 @@ def plan(
     One update runs on tensors without data, so any number of ranks can be planned on any machine. Figures for a
     device that is not here are simulated; time and cost are ranges.
     """
+    run = _load_run(run_file, settings)
     from regard.plan.compare import make_plan  # these import torch: only when needed
     from regard.plan.devices import find_device
     from regard.plan.layouts import list_candidates, make_candidate
@@ -80,7 +81,6 @@ def plan(
 
     if mfu is not None and device is None:
         raise RegardError("--mfu needs --device: this machine is measured.", fix="Add --device, or leave out --mfu.")
-    run = _load_run(run_file, settings)
     spec = None if device is None else find_device(device)
     length = length or _default_length(run)
     per_host = ranks if spec is None else spec.per_host
@@ -112,10 +112,10 @@ def plan(
 
 
 def _load_run(path: Path, settings: Sequence[str] | None) -> "Run":
-    path = path / "run.toml" if path.is_dir() else path
-    from regard.train.vocabularies import expect_vocabularies  # only when needed
+    run = codec.RUN_FILES.load(path / "run.toml" if path.is_dir() else path, parse_settings(settings or []))
+    from regard.train.vocabularies import expect_vocabularies  # imports torch: only when needed
 
-    return expect_vocabularies(codec.RUN_FILES.load(path, parse_settings(settings or [])))
+    return expect_vocabularies(run)
 
 
 def _default_length(run: "Run") -> int:

@@ -18,7 +18,7 @@ from regard.cli.options import (
     ModelArgument,
     TargetLanguage,
     Window,
-    file_option,
+    input_file_option,
     option,
 )
 from regard.cli.text_input import check_paths, read_lines, show_progress, zip_file
@@ -41,7 +41,7 @@ def score(
     ] = None,
     input_file: InputFile = None,
     source: Annotated[
-        Path | None, file_option("Sources for a translation model: line n belongs to text n.", panel=INPUT_PANEL)
+        Path | None, input_file_option("Sources for a translation model: line n belongs to text n.")
     ] = None,
     source_text: Annotated[
         str | None,
@@ -61,8 +61,7 @@ def score(
 
     Prints one line per text: its log-probability in nats, a tab, and its number of tokens. Both include eos.
     """
-    check_paths(texts, input_file, None)
-    check_paths(None, source, None)
+    check_paths(texts, input_file)
     if source is not None and source_text is not None:
         raise RegardError("--source and --source-text were both given.", fix="Give one of them.")
     from regard.pipeline.encoding import chunks  # imports torch: only when needed

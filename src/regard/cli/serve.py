@@ -10,6 +10,7 @@ import typer  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.cli.options import StringList, file_option, option
+from regard.store.model_path import find_model
 
 EXAMPLES = """
 regard serve my-model
@@ -116,7 +117,7 @@ def serve(
         "engine": None if engine is None else engine.value,
         "threads": threads,
         "log_format": None if log_format is None else log_format.value,
-        "models": _parse_folders(models) if models else None,
+        "models": _parse_models(models) if models else None,
         "adapters": _parse_folders(adapter) if adapter else None,
         "chat_templates": dict(map(_split_name, chat_template)) if chat_template else None,
     }
@@ -125,6 +126,13 @@ def serve(
     from regard.serve.server import run_server
 
     run_server(settings)
+
+
+def _parse_models(texts: list[str]) -> dict[str, str]:
+    folders = _parse_folders(texts)
+    for folder in folders.values():
+        find_model(Path(folder))
+    return folders
 
 
 def _parse_folders(texts: list[str]) -> dict[str, str]:

@@ -65,20 +65,11 @@ def check_unconstrained(classifier: "Classifier", unconstrained: bool) -> None:
         raise RegardError(what, fix="Leave out --unconstrained.")
 
 
-def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None) -> None:
-    """Raise an error for files that cannot be read or written, before the model is loaded."""
+def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None = None) -> None:
+    """Refuse texts together with an input file, and an output file that is the input file."""
     if texts and input_file is not None:
         raise RegardError("Texts and --input were both given.", fix="Give one of them.")
-    if input_file is not None and not input_file.is_file():
-        what = "This is a folder, not a file." if input_file.is_dir() else "There is no such file."
-        raise RegardError(what, where=str(input_file), fix="Give a text file with one sentence per line.")
-    if output_file is None:
-        return
-    if output_file.is_dir() or not output_file.absolute().parent.is_dir():
-        raise RegardError(
-            "This file cannot be written.", where=str(output_file), fix="Name a file in a folder that exists."
-        )
-    if input_file is not None and output_file.exists() and output_file.samefile(input_file):
+    if input_file is not None and output_file is not None and output_file.exists() and output_file.samefile(input_file):
         raise RegardError("The output would overwrite the input.", where=str(output_file), fix="Choose another name.")
 
 

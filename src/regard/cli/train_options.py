@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import typer  # noqa: TID251
 
-from regard.cli.options import COLUMNS_HELP, StringList, file_option, option
+from regard.cli.options import COLUMNS_HELP, StringList, check_existence, file_option, option
 from regard.train.options import RUN_FILE, TrainOptions, UsageError
 
 
@@ -46,6 +46,10 @@ class TrainCommandOptions(TrainOptions):
         if self.is_distributed and self.dry_run:
             fix = f"Leave out {self.spell('ranks')}: the settings are the same for any number of ranks."
             raise UsageError(f"{self.spell('dry_run')} runs in one process.", fix=fix)
+        for paths in (self.source, self.target, self.text, self.data, self.images, self.sounds):
+            check_existence(paths)
+        for paths in (self.validation, self.validation_source, self.validation_target):
+            check_existence(paths)
 
     def place_files(self) -> Self:
         """Return the options with the files in the place of the options that they stand for.

@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
-from regard.cli.options import OUTPUT_PANEL, SEARCH_PANEL, LengthExponent, ModelArgument, PathsFile, option
+from regard.cli.options import (
+    OUTPUT_PANEL,
+    SEARCH_PANEL,
+    LengthExponent,
+    ModelArgument,
+    PathsFile,
+    check_existence,
+    option,
+)
 from regard.cli.text_input import check_paths, load_as, read_lines, write_texts
 
 EXAMPLES = """
@@ -15,7 +23,9 @@ regard transcribe my-speech *.wav --json
 
 def transcribe(
     folder: ModelArgument,
-    files: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="Sound files: .wav or .flac.")] = None,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE", help="Sound files: .wav or .flac.", callback=check_existence)
+    ] = None,
     input_file: PathsFile = None,
     beam: Annotated[
         int | None,
@@ -35,10 +45,10 @@ def transcribe(
 
     Line n of the output is the text of sound n.
     """
+    check_paths(files, input_file)
     from regard.pipeline.encoding import chunks  # imports torch: only when needed
     from regard.pipeline.transcriber import Transcriber
 
-    check_paths(files, input_file, None)
     transcriber = load_as(folder, Transcriber)
     lines, _, chunk_size = read_lines(files, input_file)
     for chunk in chunks(lines, chunk_size):

@@ -22,8 +22,9 @@ from regard.cli.options import (
     LengthExponent,
     ModelArgument,
     TargetLanguage,
-    file_option,
+    check_models,
     option,
+    output_file_option,
 )
 from regard.cli.search_options import LengthNormalization, SearchKind
 from regard.cli.text_input import check_paths, join_lines, load_as, read_lines, read_text, show_progress
@@ -47,7 +48,7 @@ def translate(
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to translate.")] = None,
     input_file: InputFile = None,
     output_file: Annotated[
-        Path | None, file_option("Write to a file instead of standard output.", "--output", panel=OUTPUT_PANEL)
+        Path | None, output_file_option("Write to a file instead of standard output.", "--output")
     ] = None,
     beam: Annotated[
         int | None,
@@ -74,7 +75,13 @@ def translate(
     ] = 1,
     ensemble: Annotated[
         list[Path] | None,
-        option("Ensemble with this model. Repeatable.", "--with", metavar="MODEL", panel=SEARCH_PANEL),
+        option(
+            "Ensemble with this model. Repeatable.",
+            "--with",
+            metavar="MODEL",
+            panel=SEARCH_PANEL,
+            callback=check_models,
+        ),
     ] = None,
     max_length: Annotated[
         int | None,

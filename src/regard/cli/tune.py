@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer  # noqa: TID251
 
-from regard.cli.options import file_option, option, takes_options
+from regard.cli.options import check_model, file_option, option, takes_options
 from regard.cli.train import run_training
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 
@@ -18,7 +18,9 @@ PANEL = "What is trained (default: all parameters)"
 # `regard train` has them; images have the size that MODEL reads.
 LEFT_OUT = ("preset", "teacher", "deploy", "resume", "more", "accept", "image_size")
 TUNE_PARAMETERS = {
-    "parent": typer.Argument(metavar="MODEL", help="The model to start from.", show_default=False),
+    "parent": typer.Argument(
+        metavar="MODEL", help="The model to start from.", show_default=False, callback=check_model
+    ),
     **{name: parameter for name, parameter in TRAIN_PARAMETERS.items() if name not in LEFT_OUT},
     "files": typer.Argument(
         metavar="FILE", help="The corpus: source and target, or one file of any format.", show_default=False

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from regard.base.errors import RegardError
 from regard.base.files import AnyPath, create_folder, explain_full_disk, hide_backup
-from regard.config import codec
-from regard.config.exportable import find_layer_obstacles
 from regard.store.export_folder import default_folder
+from regard.store.model_path import MODEL, find_model
 
 
 @dataclass(frozen=True)
@@ -107,12 +106,13 @@ def export_model(
     Raises:
         RegardError: The target cannot represent the model, or the folder exists.
     """
-    from regard.store.model_folder import MODEL, find_model  # imports torch: only when needed
+    path = find_model(Path(model))
+    from regard.config import codec  # pydantic, and torch in the exporters: only when needed
+    from regard.config.exportable import find_layer_obstacles
 
     options = options or ExportOptions()
     exporter = find_exporter(target, options)
     folder = default_folder(model, target) if out is None else Path(out)
-    path = find_model(Path(model))
     if folder.resolve() == path.resolve() or path.resolve() in folder.resolve().parents:
         raise RegardError(
             "The export would change the model folder.", where=str(folder), fix="Choose a folder elsewhere with --out."

@@ -22,12 +22,15 @@ from regard.config import codec
 from regard.config.model import AnyModel as Settings
 from regard.config.model import EncoderDecoder, EncoderOnly, Mel, Patches, Tokens
 from regard.models.build import AnyModel, build
+from regard.store.model_path import BEST as BEST
+from regard.store.model_path import MODEL as MODEL
+from regard.store.model_path import RUN as RUN
+from regard.store.model_path import find_model as find_model
 from regard.store.size_check import check_fits_memory, count_parameters
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
 from regard.text.tokenizer_pair import TokenizerPair
 
-MODEL, WEIGHTS, CARD = "model.toml", "model.safetensors", "README.md"
-RUN, BEST = "run.toml", "best"
+WEIGHTS, CARD = "model.safetensors", "README.md"
 _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 
@@ -129,21 +132,6 @@ def read_model(path: Path) -> StoredModel:
     model = build(settings, seed=0)
     load_into(model, load_tensors(path / WEIGHTS), where=str(path / WEIGHTS))
     return StoredModel(settings, tokenizers, model.eval(), path)
-
-
-def find_model(path: Path) -> Path:
-    """Return the model folder of a path: the folder itself, or `best/` in the folder of a run."""
-    if not path.is_dir():
-        what = "This is a file; a model is a folder." if path.exists() else "There is no such folder."
-        raise RegardError(what, where=str(path), fix="Train a model: `regard train --help`.")
-    if (path / MODEL).is_file() or (path / MANIFEST).is_file():
-        return path
-    if not (path / RUN).is_file():
-        raise RegardError("This is neither a model nor a run.", where=str(path), fix=f"A model folder has a {MODEL}.")
-    if not (path / BEST).is_dir():
-        fix = f"Continue with `regard train --resume {path}`: the first validation writes the model."
-        raise RegardError("This run has no model yet.", where=str(path), fix=fix)
-    return path / BEST
 
 
 def set_languages(path: Path, languages: Sequence[str]) -> Path:
