@@ -92,6 +92,19 @@ def test_a_tie_is_no_difference(stored: StoredModel) -> None:
 def test_time_is_limited(stored: StoredModel) -> None:
     result = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=50, seconds=0.0)
     assert result.texts == 1  # the first chunk
+    assert (result.planned_texts, result.describe()[1]) == (
+        50,
+        "The time limit ended the proof after 1 of 50 texts. "
+        "For a complete one, export again when the machine is less busy.",
+    )
+    complete = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=2)
+    assert not any("time limit" in note for note in complete.describe())
+
+
+def test_parity_description_names_the_faster_engine(stored: StoredModel) -> None:
+    result = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=2)
+    assert replace(result, speed_ratio=0.4).describe()[-1] == "speed: 2.5x slower than PyTorch in CPU time."
+    assert replace(result, speed_ratio=2.0).describe()[-1] == "speed: 2.0x faster than PyTorch in CPU time."
 
 
 def test_validation_texts_of_the_run_are_used(stored: StoredModel) -> None:

@@ -65,6 +65,8 @@ class Parity:
     speed_ratio: float | None = None
     """CPU seconds of beam search (without one: greedy search) in PyTorch, divided by those of the engine."""
     seconds: float = 0.0
+    planned_texts: int = 0
+    """Number of texts without the time limit."""
 
     def write(self, folder: Path) -> None:
         """Write `parity.json`."""
@@ -78,6 +80,11 @@ class Parity:
             f"parity: {verdict} in {self.engine} {self.version} ({self.dtype}), {self.texts} {self.texts_are}: "
             f"log-probabilities differ by at most {self.max_difference:.1e}, on average {self.mean_difference:.1e}."
         ]
+        if self.texts < self.planned_texts:
+            notes.append(
+                f"The time limit ended the proof after {self.texts} of {self.planned_texts} texts. "
+                "For a complete one, export again when the machine is less busy."
+            )
         for name, search in (("greedy", self.greedy), (f"beam {self.beam_size}", self.beam)):
             if search is not None:
                 ties = f", {len(search.ties)} of the others tie" if search.ties else ""
@@ -85,8 +92,20 @@ class Parity:
         if self.bleu is not None:
             notes.append(f"BLEU: {self.bleu['torch']:.2f} in PyTorch, {self.bleu['engine']:.2f} here.")
         if self.speed_ratio is not None:
-            notes.append(f"speed: {self.speed_ratio:.1f} times PyTorch by CPU time.")
+            notes.append(f"speed: {_describe_speed(self.speed_ratio)} in CPU time.")
         return tuple(notes)
+
+
+def _describe_speed(ratio: float) -> str:
+    """Compare an engine with PyTorch.
+
+    >>> _describe_speed(0.4), _describe_speed(1.0), _describe_speed(2.41)
+    ('2.5x slower than PyTorch', 'as fast as PyTorch', '2.4x faster than PyTorch')
+    """
+    factor = ratio if ratio >= 1 else 1 / max(ratio, 0.01)
+    if factor < 1.05:
+        return "as fast as PyTorch"
+    return f"{factor:.1f}x {'faster' if ratio > 1 else 'slower'} than PyTorch"
 
 
 def measure_parity(
@@ -123,7 +142,7 @@ def measure_parity(
         comparison.run(samples[start:stop])
         seconds_per_text = (time.monotonic() - before) / (stop - start)
     parity = comparison.conclude(texts_are, must_match)
-    parity = replace(parity, seconds=round(time.monotonic() - started, 1))
+    parity = replace(parity, seconds=round(time.monotonic() - started, 1), planned_texts=len(samples))
     if parity.passed is False:
         faults = parity.greedy.differences[:3] if parity.greedy is not None else ()
         raise RegardError(
