@@ -47,6 +47,15 @@ def submit(batcher: Batcher[str, str], item: str, tokens: int = 1, timeout: floa
     return asyncio.ensure_future(batcher.submit("k", item, tokens=tokens, timeout=timeout))
 
 
+async def wait_until_queued(batcher: Batcher[str, str], count: int) -> None:
+    """Give way to other tasks until this many items wait."""
+    for _ in range(1000):
+        if batcher.waiting == count:
+            return
+        await asyncio.sleep(0)
+    pytest.fail(f"{batcher.waiting} items wait, not {count}")
+
+
 def run_batches(sizes: dict[str, int], **changes: Any) -> list[list[str]]:
     """Queue items of these numbers of tokens while the worker is busy, and return the batches that they became."""
     model = GatedModel()
@@ -54,8 +63,7 @@ def run_batches(sizes: dict[str, int], **changes: Any) -> list[list[str]]:
     async def run() -> None:
         async with busy(model, **changes) as batcher:
             tasks = [submit(batcher, item, tokens) for item, tokens in sizes.items()]
-            while batcher.waiting < len(tasks):
-                await asyncio.sleep(0)
+            await wait_until_queued(batcher, len(tasks))
             model.gate.set()
             assert await asyncio.gather(*tasks) == [item.upper() for item in sizes]
 
@@ -81,8 +89,7 @@ def test_deadline_fails_waiting_requests_and_not_running_ones() -> None:
         loop.time = lambda: clock() + offset  # type: ignore[method-assign]
         async with busy(model) as batcher:  # "first" runs
             late = submit(batcher, "late")
-            while not batcher.waiting:
-                await asyncio.sleep(0)
+            await wait_until_queued(batcher, 1)
             offset = 2000.0  # later than both deadlines
             with pytest.raises(DeadlineError):
                 await late
@@ -97,9 +104,8 @@ def test_cancelled_request_frees_its_places_in_the_queue() -> None:
     async def run() -> None:
         async with busy(model, max_waiting=2) as batcher:
             left = asyncio.ensure_future(batcher.submit_all("k", ["a", "b"], tokens=[1, 1], timeout=1000))
-            while not batcher.waiting:
-                await asyncio.sleep(0)
-            assert (batcher.waiting, batcher.free) == (2, 0)
+            await wait_until_queued(batcher, 2)
+            assert batcher.free == 0
             left.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await left

@@ -90,13 +90,14 @@ def test_request_of_a_replaced_model_is_encoded_again(tmp_path: Path) -> None:
     async def use(model: ServedModel) -> None:
         write(TokenizerPair.joint(learn(TEXTS[:1], ByteBpe(vocabulary=280))))
         gate = threading.Event()
-        blocked = asyncio.ensure_future(model.call(None, lambda: gate.wait(30)))
+        blocked = asyncio.ensure_future(model.call(None, lambda: gate.wait(60)))
         reloaded = asyncio.ensure_future(model.reload())
-        while model.batcher.running < 2 and not reloaded.done():
-            await asyncio.sleep(0.01)  # until the new model waits for the worker, behind the gate
-        request = asyncio.ensure_future(model.run(OPTIONS, [TextRequest(SENTENCES[0])]))
-        while not model.batcher.waiting and not model.batcher.running > 2:
-            await asyncio.sleep(0)  # until it is encoded, by the old tokenizer
+        async with asyncio.timeout(60):
+            while model.batcher.running < 2:
+                await asyncio.sleep(0.01)  # until the new model waits for the worker, behind the gate
+            request = asyncio.ensure_future(model.run(OPTIONS, [TextRequest(SENTENCES[0])]))
+            while model.batcher.running + model.batcher.waiting < 3:
+                await asyncio.sleep(0)  # until it is encoded, by the old tokenizer
         gate.set()
         await blocked
         await reloaded
