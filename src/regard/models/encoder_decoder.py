@@ -6,9 +6,11 @@ from torch import Tensor, nn
 
 from regard.models.heads import LMHead
 from regard.models.inputs import Input, TokenInput
+from regard.nn.attention import CrossAttention
 from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.masks import Mask, no_mask, padding
 from regard.nn.record import Record
+from regard.nn.recurrent import RecurrentLayer
 from regard.nn.stack import Stack
 
 Memory = tuple[Tensor, Tensor | None]  # encoder output (B, S, D) and its padding mask (B, S), True for tokens
@@ -86,7 +88,9 @@ class EncoderDecoder(nn.Module):
         """Encode the source and return a decoding state for at most `capacity` target tokens per row."""
         memory, valid = self.encode(source, source_valid, record=record)
         state = DecodingState(KVCache(capacity), valid)
-        self.decoder.cache_memory(memory, state.kv_cache)
+        for module in self.decoder.modules():  # also those inside a module that wraps a layer or an attention
+            if isinstance(module, CrossAttention | RecurrentLayer):
+                module.cache_memory(memory, state.kv_cache)
         return state
 
     def step(self, tokens: Tensor, state: DecodingState, record: Record | None = None) -> Tensor:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from regard.nn.attend import ResolvedMask, eager_attention, sdpa
 from regard.nn.context import Context
+from regard.nn.kv_cache import KVCache
 from regard.nn.record import AttentionRecord, Record
 from regard.nn.scores import Score
 
@@ -112,6 +113,10 @@ class CrossAttention(Attention):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+    def cache_memory(self, memory: Tensor, kv_cache: KVCache) -> None:
+        """Store the keys and values of a memory (B, S, D), once for all steps."""
+        kv_cache.store_memory(self.name, *self.project_key_value(memory))
 
     def read_memory(self, context: Context) -> tuple[Tensor, Tensor]:
         """Return the keys (B, G, S, K) and values (B, G, S, V) of the context's memory, or those in the cache."""

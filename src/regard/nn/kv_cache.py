@@ -92,8 +92,11 @@ class KVCache:
             self._device_lengths = self._device_lengths + count
 
     def store_memory(self, name: str, keys: Tensor, values: Tensor) -> None:
-        """Store the keys and values of a memory for cross-attention; they never change."""
-        self._memory[name] = (keys.contiguous(), values.contiguous())
+        """Store a copy of the keys and values of a memory for cross-attention; `reorder` changes it in place."""
+        self._memory[name] = (
+            keys.clone(memory_format=torch.contiguous_format),
+            values.clone(memory_format=torch.contiguous_format),
+        )
 
     def memory(self, name: str) -> KeyValue:
         """Return the keys and values of the memory: one row per `rows_per_memory` rows of tokens."""

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from regard.base.errors import ShapeError
+from regard.base.errors import RegardError, ShapeError
 from regard.nn.attention import CrossAttention
 from regard.nn.context import Context
 from regard.nn.dropout import Dropout
@@ -87,10 +87,16 @@ class RecurrentLayer(nn.Module):
     if TYPE_CHECKING:
         __call__ = forward
 
+    def cache_memory(self, memory: Tensor, kv_cache: KVCache) -> None:
+        """Store a memory (B, S, D) once for all steps, if this layer reads it without an attention."""
+        if self.form == "fixed_vector":
+            kv_cache.store_memory(self.name, memory[:, None], memory[:, None, :, :0])
+
     def run(self, x: Tensor, context: Context, sequences: Sequences | None) -> Tensor:
         """Run the cell over all tokens: (B, T, in) -> states (B, T, D)."""
         if context.kv_cache is None:
             return self.cell(x)[0] if sequences is None else sequences.unpack(self.cell(sequences.pack(x))[0])
+        self._check_cell()
         state = self._read_state(context.kv_cache, x)
         if isinstance(self.cell, nn.LSTM):  # its kernel returns only the last cell state, and `crop` may need any
             hidden, memory = [], []
@@ -104,6 +110,7 @@ class RecurrentLayer(nn.Module):
 
     def _attend_in_loop(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor]:
         """Return contexts and states, (B, T, D) each: the state before a step asks, and the step reads the answer."""
+        self._check_cell()
         cross, record = self.cross, context.record
         assert cross is not None  # noqa: S101 - given for this form
         key, value = cross.read_memory(context)
@@ -123,6 +130,22 @@ class RecurrentLayer(nn.Module):
         if context.kv_cache is not None:
             self._store_states(context.kv_cache, states, torch.stack(memory, dim=1))
         return torch.stack(contexts, dim=1), states
+
+    def _check_cell(self) -> None:
+        """Refuse a changed cell: its weights are read without a call, and its outputs are the states of later steps.
+
+        Raises:
+            RegardError: The cell has a forward hook, or is not one of torch's own classes.
+        """
+        cell = self.cell
+        if type(cell) in CELLS.values() and not (
+            cell._forward_hooks or cell._forward_pre_hooks or "forward" in vars(cell)
+        ):
+            return
+        what = f"The recurrent cell of {self.name} was changed (a hook, subclass, wrapper or parametrization)."
+        raise RegardError(
+            f"{what} It cannot run token by token.", where=self.name, fix="Change the layer around it instead."
+        )
 
     def _step(self, x: Tensor, state: State) -> State:
         """Run the cell over one token (B, in)."""
@@ -218,12 +241,3 @@ class Recurrent(Stack):
 
     if TYPE_CHECKING:
         __call__ = forward
-
-    def cache_memory(self, memory: Tensor, kv_cache: KVCache) -> None:
-        """Store a memory (B, S, D) once for all steps."""
-        for layer in self.layers:
-            if layer.cross is not None:
-                key, value = layer.cross.project_key_value(memory)  # one tensor: `reorder` changes each in place
-                kv_cache.store_memory(layer.cross.name, key.clone(), value.clone())
-            elif layer.form == "fixed_vector":
-                kv_cache.store_memory(layer.name, memory[:, None].clone(), memory[:, None, :, :0])

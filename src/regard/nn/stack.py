@@ -57,7 +57,7 @@ class Stack(nn.Module):
             x: Embeddings.
             mask: Mask of self-attention.
             positions: Positions (1 or B, T), for packed texts. Default: from 0, or from the end of the cache.
-            memory: Encoder output (B, S, D) for cross-attention. With a cache, call `cache_memory` instead.
+            memory: Encoder output (B, S, D) for cross-attention. With a cache, `EncoderDecoder.start` stores it.
             memory_mask: Mask of cross-attention.
             kv_cache: Cache of earlier tokens, to which the new ones are appended.
             record: Where to record attentions and residuals.
@@ -100,12 +100,6 @@ class Stack(nn.Module):
 
     if TYPE_CHECKING:
         __call__ = forward
-
-    def cache_memory(self, memory: Tensor, kv_cache: KVCache) -> None:
-        """Store the keys and values of a memory (B, S, D) for every cross-attention, once for all steps."""
-        for layer in self.layers:
-            if layer.cross is not None:
-                kv_cache.store_memory(layer.cross.name, *layer.cross.project_key_value(memory))
 
     def _embed(self, x: Tensor, positions: Tensor) -> Tensor:
         if torch.is_autocast_enabled(x.device.type):  # the residual stream is float32

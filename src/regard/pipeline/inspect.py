@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.decode.alternatives import alternatives
 from regard.decode.trace import Trace
+from regard.nn.attention import CrossAttention
 from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
 from regard.pipeline.encoding import TargetLanguage
@@ -123,7 +124,7 @@ def translate_traced(
     translator = translator.in_torch
     sources = _encode_source(translator, text, target_language)
     model, record = translator.model, Record()
-    names = [layer.cross.name for layer in model.decoder.layers if layer.cross is not None]
+    names = [module.name for module in model.decoder.modules() if isinstance(module, CrossAttention)]
 
     def step(tokens: Tensor, state: DecodingState) -> Tensor:
         return model.step(tokens, state, record)
