@@ -1,6 +1,9 @@
-"""What `CpuDecoder` saves: translation at batch size 1, and a validation during training, with and without it.
+"""What `CpuDecoder` saves in one step, in translation at batch size 1, and in a validation during training.
 
-    python -m bench.cpu_decoder RUN [--seconds 120]
+    python -m bench.cpu_decoder [--seconds 120]         one step
+    python -m bench.cpu_decoder RUN [--seconds 120]     translation and validation
+
+step         one token of one row, 24 times; also the cost of examining the model's modules, once per call
 
 translate    one sentence per call, beam 5, as a user who types sentences
 validation   what a validation does: the loss of all validation examples that the run kept as text, and the
@@ -20,13 +23,18 @@ from typing import Any
 import torch
 
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
-from regard.config.codec import RUN_FILES
-from regard.models.cpu_decoder import eval_mode
+from regard.config.codec import RUN_FILES, preset
+from regard.models.build import build
+from regard.models.cpu_decoder import CpuDecoder, _find_change, eval_mode
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.encoding import batch_by_length, pad
 from regard.pipeline.load import load
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.examples import read_examples
+
+PRESETS, STEPS, SOURCE = ("mini", "tiny", "lm-small"), 24, torch.arange(5, 25)[None]
 
 
 class ModelStep:
@@ -36,7 +44,7 @@ class ModelStep:
         self._model, self.step = model, model.step
 
     @contextmanager
-    def prepared(self) -> Iterator[None]:
+    def prepared(self, _model: Any) -> Iterator[None]:
         """Put the model into evaluation mode."""
         with eval_mode(self._model):
             yield
@@ -44,13 +52,17 @@ class ModelStep:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="folder of a run that trained a translation model")
+    parser.add_argument("run", type=Path, nargs="?", help="folder of a run that trained a translation model")
     parser.add_argument("--seconds", type=float, default=120.0, help="seconds per case")
     parser.add_argument("--part", type=int, default=1, help="validate with one of this many parts of the examples")
     parser.add_argument("--only", choices=["translate", "validation"], help="run only this case")
     options = parser.parse_args()
     restart_with_tuned_malloc()
     torch.set_num_threads(1)
+    if options.run is None:
+        for name in PRESETS:
+            race_steps(name, options.seconds)
+        return
     fast, plain = (load(options.run, task="translate") for _ in range(2))
     plain._decoder = ModelStep(plain.model)  # type: ignore[assignment]
     settings = RUN_FILES.load(options.run / "run.toml").validation
@@ -83,6 +95,28 @@ def main() -> None:
         print(f"\n{name}\n{format_table(times, ours='with')}", flush=True)
         results[f"cpu_decoder/{name}"] = round(ratio(times["without"], times["with"]), 3)
     print(json.dumps(results))
+
+
+@torch.inference_mode()
+def race_steps(name: str, seconds: float) -> None:
+    """Print the time of 24 steps of a preset with random weights."""
+    model = build(preset(name), seed=0).eval()
+    assert not isinstance(model, EncoderOnly)  # noqa: S101
+    decoder, token = CpuDecoder(model), torch.tensor([[5]])
+
+    def repeat(step: Callable[[Any, Any], object]) -> None:
+        state = (
+            model.start(SOURCE, capacity=STEPS) if isinstance(model, EncoderDecoder) else model.start(capacity=STEPS)
+        )
+        for _ in range(STEPS):
+            step(token, state)
+
+    steps: dict[str, Callable[[], object]] = {
+        "with": lambda: repeat(decoder.step),
+        "without": lambda: repeat(model.step),
+        "examine": lambda: [_find_change(model) for _ in range(STEPS)],
+    }
+    print(f"\n{name}, {STEPS} steps\n{format_table(race(steps, seconds=seconds), ours='with')}", flush=True)
 
 
 def make_batches(translator: Translator, sources: list[str], targets: list[str]) -> list[tuple[Any, Any, Any]]:

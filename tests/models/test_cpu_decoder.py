@@ -1,5 +1,6 @@
 """`CpuDecoder.step` equals the model's own step, also after reordering and cropping the state."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.codec import MODEL_FILES
+from regard.models import cpu_decoder
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder, LazyCpuDecoder
 from regard.models.decoder_only import DecoderOnly
@@ -68,15 +70,13 @@ def start_state(model: Model, capacity: int = 12) -> DecodingState:
     return model.start(capacity)
 
 
-def assert_same_steps(model: Model, cpu_decoder: CpuDecoder) -> None:
+def assert_same_steps(model: Model, decoder: CpuDecoder) -> None:
     """Compare steps of one and several tokens, with rows as beams, moved, dropped and cropped."""
     cpu_state, model_state = start_state(model), start_state(model)
 
     def compare_step(rows: int, count: int) -> None:
         tokens = random_tokens(rows, count, seed=cpu_state.kv_cache.length)
-        torch.testing.assert_close(
-            cpu_decoder.step(tokens, cpu_state), model.step(tokens, model_state), atol=CLOSE, rtol=0
-        )
+        torch.testing.assert_close(decoder.step(tokens, cpu_state), model.step(tokens, model_state), atol=CLOSE, rtol=0)
 
     def reorder_both(*index: int) -> None:
         for state in (cpu_state, model_state):
@@ -104,22 +104,22 @@ def assert_same_steps(model: Model, cpu_decoder: CpuDecoder) -> None:
 def test_all_kinds_of_models(choice: Choice) -> None:
     model = make_model(choice)
     assert isinstance(model, EncoderDecoder | DecoderOnly)
-    cpu_decoder = CpuDecoder(model)
+    decoder = CpuDecoder(model)
     is_plain = (
         choice["score"] in ("dot", "scaled_dot") and choice.get("feedforward") != "swiglu"
     )  # swiglu comes with query and key norms; recurrent layers have no position
-    assert cpu_decoder.is_supported == (is_plain and choice.get("position", "alibi") not in ("alibi", "relative"))
-    if cpu_decoder.is_supported:
-        assert_same_steps(model, cpu_decoder)
+    assert decoder.is_supported == (is_plain and choice.get("position", "alibi") not in ("alibi", "relative"))
+    if decoder.is_supported:
+        assert_same_steps(model, decoder)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("part", PARTS)
 def test_all_kinds_of_parts(part: str) -> None:
     model = make_translator(**PARTS[part])
-    cpu_decoder = CpuDecoder(model)
-    assert cpu_decoder.is_supported
-    assert_same_steps(model, cpu_decoder)
+    decoder = CpuDecoder(model)
+    assert decoder.is_supported
+    assert_same_steps(model, decoder)
 
 
 @torch.no_grad()
@@ -136,25 +136,23 @@ def test_unsupported_models_use_their_own_step() -> None:
 @torch.no_grad()
 def test_learned_positions_end_with_an_error_and_others_continue() -> None:
     model = make_translator(position={"kind": "learned", "length": 8})
-    cpu_decoder, state = CpuDecoder(model), start_state(model)
+    decoder, state = CpuDecoder(model), start_state(model)
     for _ in range(8):
-        cpu_decoder.step(random_tokens(ROWS, 1, seed=1), state)
+        decoder.step(random_tokens(ROWS, 1, seed=1), state)
     with pytest.raises(Exception, match="learned positions end at 8"):
-        cpu_decoder.step(random_tokens(ROWS, 1, seed=1), state)
+        decoder.step(random_tokens(ROWS, 1, seed=1), state)
     model = make_translator()
-    cpu_decoder, cpu_state, model_state = CpuDecoder(model), start_state(model, 300), start_state(model, 300)
+    decoder, cpu_state, model_state = CpuDecoder(model), start_state(model, 300), start_state(model, 300)
     for position in range(300):  # beyond the first position table
         token = random_tokens(ROWS, 1, seed=position)
-        torch.testing.assert_close(
-            cpu_decoder.step(token, cpu_state), model.step(token, model_state), atol=CLOSE, rtol=0
-        )
+        torch.testing.assert_close(decoder.step(token, cpu_state), model.step(token, model_state), atol=CLOSE, rtol=0)
 
 
 @pytest.mark.parametrize("training", [False, True])
 def test_changed_weights_take_effect_at_the_next_use(training: bool) -> None:
     for change in (_train_step, _load, _assign, _write_element, _write_data, _replace_module, _convert_to_float64):
         model = make_translator()
-        decoder, tokens = LazyCpuDecoder(model), random_tokens(ROWS, 2, seed=1)
+        decoder, tokens = LazyCpuDecoder(), random_tokens(ROWS, 2, seed=1)
         before = _prepared_step(model, decoder, tokens, training)
         change(model)
         after = _prepared_step(model, decoder, tokens, training)
@@ -164,7 +162,7 @@ def test_changed_weights_take_effect_at_the_next_use(training: bool) -> None:
 def _prepared_step(model: EncoderDecoder, decoder: LazyCpuDecoder, tokens: Tensor, training: bool) -> Tensor:
     """Logits of the last step inside `prepared`, which must be those of the model's own step."""
     model.train(training)
-    with decoder.prepared(), torch.no_grad():
+    with decoder.prepared(model), torch.no_grad():
         cpu_state, model_state = start_state(model), start_state(model)
         logits = torch.empty(0)
         for token in tokens.split(1, dim=1):  # two steps: with a single key, queries change nothing
@@ -175,18 +173,95 @@ def _prepared_step(model: EncoderDecoder, decoder: LazyCpuDecoder, tokens: Tenso
     return logits
 
 
-def test_nested_blocks_share_one_copy_and_restore_the_mode_last() -> None:
+@pytest.fixture
+def packs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """One entry for each packed matrix."""
+    packs, pack = [], cpu_decoder._pack
+
+    def counted_pack(parts: Any, biases: Any) -> Any:
+        packs.append(parts)
+        return pack(parts, biases)
+
+    monkeypatch.setattr(cpu_decoder, "_pack", counted_pack)
+    return packs
+
+
+def test_nested_blocks_share_one_copy_and_restore_the_mode_last(packs: list[Any]) -> None:
     model = make_translator().train()
-    decoder = LazyCpuDecoder(model)
-    with decoder.prepared():
-        outer_step = decoder.step
-        with decoder.prepared():
-            assert decoder.step == outer_step
-        assert decoder.step == outer_step
+    decoder = LazyCpuDecoder()
+    with decoder.prepared(model):
+        count = len(packs)
+        model.decoder.layers[0].feedforward.train()
+        with decoder.prepared(model):
+            assert len(packs) == count > 0
+            assert not model.decoder.layers[0].feedforward.training
         assert not model.training
     assert all(module.training for module in model.modules())
     with pytest.raises(AssertionError), torch.no_grad():
         decoder.step(random_tokens(ROWS, 1, seed=1), start_state(model))
+
+
+@torch.no_grad()
+def _scale_weight(linear: nn.Linear) -> None:
+    linear.weight.mul_(2)
+
+
+def _replace_weight(linear: nn.Linear) -> None:
+    linear.weight = nn.Parameter(linear.weight.detach() * 2)
+
+
+def _replace_data(linear: nn.Linear) -> None:
+    linear.weight.data = linear.weight.data * 2
+
+
+def _transpose_data(linear: nn.Linear) -> None:
+    linear.weight.data = linear.weight.data.t()  # the same address
+
+
+@pytest.mark.parametrize("change", [_scale_weight, _replace_weight, _replace_data, _transpose_data])
+def test_nested_block_packs_only_changed_weights(change: Callable[[nn.Linear], None], packs: list[Any]) -> None:
+    model = make_translator()
+    decoder, tokens = LazyCpuDecoder(), random_tokens(ROWS, 2, seed=1)
+    with decoder.prepared(model):
+        before = _prepared_step(model, decoder, tokens, training=False)
+        packs.clear()
+        change(model.decoder.layers[1].attention.output)
+        after = _prepared_step(model, decoder, tokens, training=False)
+    assert len(packs) == 1
+    assert not torch.allclose(after, before, atol=CLOSE, rtol=3e-5)
+
+
+def test_nested_block_reads_changed_attributes() -> None:
+    model = make_translator()
+    decoder, tokens = LazyCpuDecoder(), random_tokens(ROWS, 2, seed=1)
+    with decoder.prepared(model):
+        before = _prepared_step(model, decoder, tokens, training=False)
+        model.decoder.layers[1].feedforward.activation = torch.tanh
+        after = _prepared_step(model, decoder, tokens, training=False)
+    assert not torch.allclose(after, before, atol=CLOSE, rtol=3e-5)
+
+
+def test_adapters_in_one_outer_block_do_not_keep_old_copies() -> None:
+    model = make_translator()
+    decoder, count = LazyCpuDecoder(), 0
+    with decoder.prepared(model):
+        for _ in range(3):
+            _scale_weight(model.decoder.layers[1].attention.output)
+            with decoder.prepared(model):
+                assert decoder._decoder is not None
+                count = len(decoder._decoder.copies)
+        assert count == 1 + 6 * len(model.decoder.layers)
+
+
+def test_weights_of_inference_mode_are_packed_for_every_block() -> None:
+    with torch.inference_mode():
+        model = make_translator()
+        decoder, tokens = LazyCpuDecoder(), random_tokens(ROWS, 2, seed=1)
+        with decoder.prepared(model):
+            before = _prepared_step(model, decoder, tokens, training=False)
+            model.decoder.layers[1].attention.output.weight.mul_(2)
+            after = _prepared_step(model, decoder, tokens, training=False)
+    assert not torch.allclose(after, before, atol=CLOSE, rtol=3e-5)
 
 
 def _train_step(model: nn.Module) -> None:

@@ -34,21 +34,22 @@ def serve(folder: Path, use: Callable[[ServedModel], Awaitable[None]], **changes
 def test_weights_are_packed_once_for_all_batches(
     folders: dict[str, Path], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packed = []
+    packs, pack = [], cpu_decoder._pack
 
-    class Counted(cpu_decoder.CpuDecoder):
-        def __init__(self, model: Any) -> None:
-            packed.append(model)
-            super().__init__(model)
+    def counted_pack(parts: Any, biases: Any) -> Any:
+        packs.append(parts)
+        return pack(parts, biases)
 
-    monkeypatch.setattr(cpu_decoder, "CpuDecoder", Counted)
+    monkeypatch.setattr(cpu_decoder, "_pack", counted_pack)
 
     async def use(model: ServedModel) -> None:
+        count = len(packs)
+        assert count
         for text in ("a", "b", "c"):
             await model.run(OPTIONS, [TextRequest(text)])
+        assert len(packs) == count
 
     serve(folders[name], use, engine="torch")
-    assert len(packed) == 1
 
 
 def test_scores_are_computed_where_a_request_asks_for_them(folders: dict[str, Path], tmp_path: Path) -> None:

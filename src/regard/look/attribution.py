@@ -56,7 +56,7 @@ def attribute(
         blobs: Where the matrices are stored.
     """
     passage = replace(passage, rows=passage.rows[:MAX_OUTPUTS], labels=passage.labels[:MAX_OUTPUTS])
-    with eval_mode(passage.model):
+    with eval_mode(passage.model, bypasses=("forward",)):
         sides = _embed(passage, sequences)
         logits, slopes = _gradients(passage, sides, torch.ones(1))
         baseline_logits, _ = _gradients(passage, sides, torch.zeros(1))

@@ -63,7 +63,7 @@ class Passage:
             copies: Number of equal rows of the batch.
         """
         labels = torch.tensor(list(self.labels), device=self.device)  # (n)
-        with eval_mode(self.model), torch.inference_mode():
+        with eval_mode(self.model, bypasses=("forward",)), torch.inference_mode():
             x = self._hidden_states(self.target, record, copies)
             logits_per_row = self.model.head(x[:, :1]).size(-1) * copies
             step, parts = max(1, MAX_LOGITS // logits_per_row), []
@@ -75,7 +75,7 @@ class Passage:
 
     def distributions(self, target: Sequence[int], rows: Sequence[int]) -> Tensor:
         """Return the log-probabilities (rows, V) after the decoder has read other tokens."""
-        with eval_mode(self.model), torch.inference_mode():
+        with eval_mode(self.model, bypasses=("forward",)), torch.inference_mode():
             return self._logprobs(self._hidden_states(target, None, 1), rows)[0]
 
     def _hidden_states(self, target_ids: Sequence[int], record: Record | None, copies: int) -> Tensor:

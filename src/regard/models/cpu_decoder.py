@@ -4,19 +4,23 @@ Decoding one token per step runs many small matrix products, and most of the tim
 weights. `CpuDecoder` therefore copies the decoder's matrices once: transposed (the layout that a product of few rows
 reads fastest), with query, key and value packed into one matrix, and with the scale of the scores folded into the
 query. A step is then a plain sequence of calls. It works on the cache that the model's own `step` fills, so the two
-can alternate. `CpuDecoder` calls `model.step` for what it does not support: several tokens per step, rows of unequal
-length, recurrent layers, biases on scores, windows, scores that are not dot products, adapters, autocast, other
+can alternate.
+
+It runs only modules that it knows exactly (`KNOWN`): their exact class in their usual place, without forward hooks,
+parametrizations or replaced methods. For every other decoder, `CpuDecoder` calls `model.step`, and logs why if a module
+was changed. It also calls `model.step` for several tokens per step, rows of unequal length, windows, autocast and other
 devices.
 
     decoder = CpuDecoder(model)
     state = model.start(source, valid, capacity=100)
     logits = decoder.step(tokens, state)        # equal to model.step(tokens, state) up to rounding
 
-The copy does not follow later changes of the weights. `LazyCpuDecoder` makes a new copy for every use.
+The copy does not follow later changes of the model. `LazyCpuDecoder` examines the model at every use.
 """
 
+import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -25,26 +29,84 @@ import torch
 from torch import Tensor, nn
 
 from regard.base import cpu_fast_path
+from regard.base.errors import RegardError
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.encoder_only import EncoderOnly
 from regard.models.heads import LMHead
-from regard.nn.attention import Attention, CrossAttention
+from regard.models.inputs import TokenInput
+from regard.nn.attention import Attention, CrossAttention, SelfAttention
+from regard.nn.autocast_attention import AutocastCrossAttention, AutocastSelfAttention
+from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
 from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.layer import Layer, Residual
+from regard.nn.norm import RMSNorm
 from regard.nn.positions import Learned, Position, Rotary, Sinusoidal
-from regard.nn.recurrent import Recurrent
 from regard.nn.scores import Score
+from regard.nn.stack import Stack
+
+logger = logging.getLogger("regard.models")
 
 TensorFn = Callable[[Tensor], Tensor]
+Kinds = tuple[type[nn.Module], ...]
+
+NORMS: Kinds = (nn.LayerNorm, RMSNorm)
+LINEAR: Kinds = (nn.Linear,)
+DROPOUT: Kinds = (Dropout,)
+ATTENTION: dict[str, Kinds] = {"query": LINEAR, "key": LINEAR, "value": LINEAR, "output": LINEAR, "score": (Score,)}
+KNOWN: dict[type[nn.Module], dict[str, Kinds]] = {  # the modules that a packed decoder runs, and their children
+    EncoderDecoder: {"target": (TokenInput,), "decoder": (Stack,), "head": (LMHead,)},
+    DecoderOnly: {"tokens": (TokenInput,), "decoder": (Stack,), "head": (LMHead,)},
+    TokenInput: {"embedding": (nn.Embedding,)},
+    Stack: {
+        "position": (Position, Sinusoidal, Learned, Rotary),
+        "input_norm": NORMS,
+        "token_dropout": DROPOUT,
+        "dropout": DROPOUT,
+        "layers": (nn.ModuleList,),
+        "final_norm": NORMS,
+    },
+    nn.ModuleList: {},  # layers, named by number
+    Layer: {
+        "attention": (SelfAttention, AutocastSelfAttention),
+        "attention_residual": (Residual,),
+        "cross": (CrossAttention, AutocastCrossAttention),
+        "cross_residual": (Residual,),
+        "feedforward": (FeedForward,),
+        "feedforward_residual": (Residual,),
+    },
+    Residual: {"norm": NORMS, "dropout": DROPOUT},
+    SelfAttention: ATTENTION,
+    AutocastSelfAttention: ATTENTION,
+    CrossAttention: ATTENTION,
+    AutocastCrossAttention: ATTENTION,
+    FeedForward: {"up": LINEAR, "gate": LINEAR, "down": LINEAR, "dropout": DROPOUT},
+    LMHead: {"projection": (nn.Linear, nn.Embedding)},
+    Learned: {"table": (nn.Embedding,)},
+    **{kind: {} for kind in (nn.Linear, nn.Embedding, *NORMS, Dropout, Score, Position, Sinusoidal, Rotary)},
+}
+
+METHODS = {  # as they are defined now: a class can be changed, too
+    kind: {name: getattr(kind, name) for name in {*dir(kind)} - {*dir(nn.Module)} | {"forward", "_call_impl"}}
+    for kind in KNOWN
+}
 
 
 class CpuDecoder:
-    """A generating model with a packed copy of its decoder's weights, for steps of one token on a CPU."""
+    """A generating model with a packed copy of its decoder's weights, for steps of one token on a CPU.
 
-    def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
+    Args:
+        model: The model.
+        previous: A decoder whose copies are reused where the weights have not changed.
+    """
+
+    def __init__(self, model: EncoderDecoder | DecoderOnly, previous: "CpuDecoder | None" = None) -> None:
         self.model = model
-        self._plan = _Plan(model) if _is_supported(model) else None
+        self.change = _find_change(model)  # what the packed weights would ignore
+        pack = _Packer({} if previous is None else previous.copies)
+        self._plan = _Plan(model, pack) if self.change is None and _is_supported(model) else None
+        self.copies: dict[tuple[object, ...], _Copy] = pack.copies
 
     @property
     def is_supported(self) -> bool:
@@ -68,35 +130,35 @@ class CpuDecoder:
 
 
 class LazyCpuDecoder:
-    """Packs a model's weights for the duration of a `with` block, so that later changes of the weights take effect.
+    """Packs a model's weights for the duration of a `with` block, so that later changes of the model take effect.
 
     Packing takes 9 ms for preset `tiny`. Many short calls can share one copy inside an outer
-    `with decoder.prepared():`. If the weights have changed inside it, as by another adapter, the next inner block packs
-    them again; a search or a stream keeps the copy that it began with.
+    `with decoder.prepared(model):`. Every inner block examines the model again and copies the weights that have
+    changed; a search or a stream keeps the copy that it began with.
     """
 
-    def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
-        self._model = model
+    def __init__(self) -> None:
         self._decoder: CpuDecoder | None = None
         self._users, self._lock = 0, Lock()  # nested blocks and threads share one copy
-        self._version = 0  # of the packed weights
         self._training_modules: list[nn.Module] = []
+        self._logged_changes: set[str] = set()
 
     @contextmanager
-    def prepared(self) -> Iterator[None]:
+    def prepared(self, model: EncoderDecoder | DecoderOnly) -> Iterator[None]:
         """Switch dropout off and pack the weights; `step` is available inside the block.
 
         This does not disable gradients: a generator that yields inside the block would disable them for its caller,
         too. Callers use `torch.inference_mode`.
+
+        Raises:
+            RegardError: `model(...)` was changed in a way that `model.step` ignores.
         """
+        check_bypass(model, STEP_BYPASSES)
         with self._lock:
-            weights = [weight for weight in self._model.parameters() if not weight.is_inference()]
-            version = sum(weight._version for weight in weights)  # torch counts changes in place
-            if self._users == 0:
-                self._training_modules = _set_eval(self._model)
-            if self._decoder is None or version != self._version:
-                with torch.inference_mode():
-                    self._decoder, self._version = CpuDecoder(self._model), version
+            self._training_modules += _set_eval(model)
+            with torch.inference_mode():
+                self._decoder = CpuDecoder(model, self._decoder)
+            self._log(self._decoder.change)
             self._users += 1
         try:
             yield
@@ -106,6 +168,14 @@ class LazyCpuDecoder:
                 if self._users == 0:
                     self._decoder = None
                     _set_training(self._training_modules)
+                    self._training_modules = []
+
+    def _log(self, change: "_Change | None") -> None:
+        """Say once that the fast path is off. Regard's own modules are chosen by settings and need no message."""
+        if change is None or change.is_setting or change.text in self._logged_changes:
+            return
+        self._logged_changes.add(change.text)
+        logger.warning("The CPU fast path for decoding is off: %s. The model's own step runs instead.", change.text)
 
     @property
     def is_packed(self) -> bool:
@@ -120,8 +190,12 @@ class LazyCpuDecoder:
 
 
 @contextmanager
-def eval_mode(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode; on exit every module returns to the mode that it had."""
+def eval_mode(model: nn.Module, *, bypasses: Sequence[str] = ()) -> Iterator[None]:
+    """Put a model into evaluation mode; on exit every module returns to the mode that it had.
+
+    A caller that runs the parts of a model names the methods that it `bypasses` (see `check_bypass`).
+    """
+    check_bypass(model, bypasses)
     training_modules = _set_eval(model)
     try:
         yield
@@ -129,10 +203,41 @@ def eval_mode(model: nn.Module) -> Iterator[None]:
         _set_training(training_modules)
 
 
+STEP_BYPASSES = ("forward", "hidden_states", "decode")  # `start` and `step` call none of them
+
+
+def check_bypass(model: nn.Module, names: Sequence[str]) -> None:
+    """Refuse a model with a changed method that the caller does not call: its result would silently differ.
+
+    Args:
+        model: A model of Regard, or a subclass of one. A subclass with its own `step` is trusted.
+        names: Methods of the model that are not called. Hooks on the whole model belong to `forward`.
+
+    Raises:
+        RegardError: One of them was replaced, or the whole model has a forward hook.
+    """
+    family = next((kind for kind in type(model).__mro__ if kind in (EncoderDecoder, DecoderOnly, EncoderOnly)), None)
+    if family is None or not names or _is_replaced(model, family, "step"):
+        return
+    if model._forward_hooks or model._forward_pre_hooks:
+        what = f"The {family.__name__} has a forward hook, which only `model(...)` runs."
+        raise RegardError(what, fix="Register the hook on a part of the model, such as `model.head`.")
+    for name in names:
+        if _is_replaced(model, family, name):
+            what = f"The model has its own `{name}`, which this task does not call: it calls the model's parts."
+            raise RegardError(what, fix="Replace a part of the model, such as `model.head`, or also override `step`.")
+
+
+def _is_replaced(model: nn.Module, family: type[nn.Module], name: str) -> bool:
+    method = getattr(model, name, None)
+    return getattr(method, "__func__", method) is not getattr(family, name, None)
+
+
 def _set_eval(model: nn.Module) -> list[nn.Module]:
     """Put a model into evaluation mode and return the modules that were in training mode."""
     training_modules = [module for module in model.modules() if module.training]
-    model.eval()
+    if training_modules:
+        model.eval()
     return training_modules
 
 
@@ -153,27 +258,53 @@ class _PackedLinear:
         return torch.mm(x, self.weight) if self.bias is None else torch.addmm(self.bias, x, self.weight)
 
 
+Part = tuple[nn.Linear | nn.Embedding, float]  # a matrix (out, in) and the factor that scales its product
+_Copy = tuple[_PackedLinear, list[Tensor]]  # with its sources: while they are held, no tensor takes their addresses
+
+
+class _Packer:
+    """Packs the Linears that read the same vectors into one product.
+
+    Args:
+        previous: Copies of an earlier plan. They serve again if their sources are the same tensors, unchanged.
+    """
+
+    def __init__(self, previous: Mapping[tuple[object, ...], _Copy]) -> None:
+        self._previous = previous
+        self.copies: dict[tuple[object, ...], _Copy] = {}
+
+    def __call__(self, *parts: Part, bias: Tensor | None = None) -> _PackedLinear:
+        """Return the packed product of some parts; `bias` replaces their own biases."""
+        biases = [getattr(part, "bias", None) if bias is None else bias for part, _ in parts]
+        sources = [tensor.detach() for tensor in (*(part.weight for part, _ in parts), *biases) if tensor is not None]
+        if any(tensor.is_inference() for tensor in sources):  # torch does not count their changes
+            return _pack(parts, biases)
+        key = (
+            *((tensor.data_ptr(), tensor._version, tensor.dtype, tensor.shape, tensor.stride()) for tensor in sources),
+            *(factor for _, factor in parts),
+        )
+        self.copies[key] = self._previous.get(key) or (_pack(parts, biases), sources)
+        return self.copies[key][0]
+
+
 class _Plan:
     """The packed weights of a decoder and the sequence of calls that a step makes."""
 
-    def __init__(self, model: EncoderDecoder | DecoderOnly) -> None:
+    def __init__(self, model: EncoderDecoder | DecoderOnly, pack: _Packer) -> None:
         tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
-        self.embedding, self.scale = tokens.embedding.weight, tokens.scale
-        self.stack = model.decoder
-        self.layers = [_Layer(layer) for layer in model.decoder.layers]
+        self.embedding, self.scale = tokens.embedding, tokens.scale
+        self.layers = [_Layer(layer, pack) for layer in model.decoder.layers]
         self.final_norm = _norm_function(model.decoder.final_norm)
         self.input_norm = _norm_function(model.decoder.input_norm)
         head = model.head
-        assert isinstance(head, LMHead)  # noqa: S101 - checked by `_is_supported`
-        self.head = _PackedLinear(
-            head.projection.weight.detach().t().contiguous(), None if head.bias is None else head.bias.detach()
-        )
-        self.positions = _PositionTable(model.decoder.position, self.embedding)
+        assert isinstance(head, LMHead)  # noqa: S101 - one of `KNOWN`
+        self.head = pack((head.projection, 1.0), bias=head.bias)
+        self.positions = _PositionTable(model.decoder.position, self.embedding.weight)
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """(R) -> (R, vocabulary)."""
         kv_cache = state.kv_cache
-        x = nn.functional.embedding(tokens, self.embedding)  # (R, D)
+        x = self.embedding(tokens)  # (R, D)
         position_vector = self.positions.vector(kv_cache.length)  # (D)
         if position_vector is not None:
             x = torch.add(position_vector, x, alpha=self.scale or 1)
@@ -207,12 +338,12 @@ class _Plan:
 class _Layer:
     """Packed weights of one layer: self-attention, optional cross-attention, feed-forward."""
 
-    def __init__(self, layer: Layer) -> None:
-        self.attention = _SelfAttention(layer.attention, layer.attention_residual)
+    def __init__(self, layer: Layer, pack: _Packer) -> None:
+        self.attention = _SelfAttention(layer.attention, layer.attention_residual, pack)
         self.cross = None
         if layer.cross is not None and layer.cross_residual is not None:
-            self.cross = _CrossAttention(layer.cross, layer.cross_residual)
-        self.feedforward = _FeedForward(layer.feedforward, layer.feedforward_residual)
+            self.cross = _CrossAttention(layer.cross, layer.cross_residual, pack)
+        self.feedforward = _FeedForward(layer.feedforward, layer.feedforward_residual, pack)
 
     def __call__(self, x: Tensor, kv_cache: KVCache, rotate: TensorFn | None, mask_bias: Tensor | None) -> Tensor:
         x = self.attention(x, kv_cache, rotate)
@@ -240,14 +371,14 @@ class _Sublayer:
 class _SelfAttention(_Sublayer):
     """Self-attention of one new token per row: R rows, each with its own cached keys and values."""
 
-    def __init__(self, attention: Attention, residual: Residual) -> None:
+    def __init__(self, attention: Attention, residual: Residual, pack: _Packer) -> None:
         super().__init__(residual)
         self.name = attention.name
         self.key_dim, self.value_dim = attention.key_dim, attention.value_dim
         scale = attention.score.scale
         assert scale is not None  # noqa: S101 - checked by `_is_supported`
-        self.qkv = _pack((attention.query, scale), (attention.key, 1.0), (attention.value, 1.0))
-        self.output = _pack((attention.output, 1.0))
+        self.qkv = pack((attention.query, scale), (attention.key, 1.0), (attention.value, 1.0))
+        self.output = pack((attention.output, 1.0))
         self.split_sizes = [linear.out_features for linear in (attention.query, attention.key, attention.value)]
 
     def __call__(self, x: Tensor, kv_cache: KVCache, rotate: TensorFn | None) -> Tensor:
@@ -271,13 +402,13 @@ class _SelfAttention(_Sublayer):
 class _CrossAttention(_Sublayer):
     """Attention of one token per row to a memory. W = R / B rows (the beams of a sentence) share one memory row."""
 
-    def __init__(self, attention: CrossAttention, residual: Residual) -> None:
+    def __init__(self, attention: CrossAttention, residual: Residual, pack: _Packer) -> None:
         super().__init__(residual)
         self.name, self.key_dim = attention.name, attention.key_dim
         scale = attention.score.scale
         assert scale is not None  # noqa: S101 - checked by `_is_supported`
-        self.query = _pack((attention.query, scale))
-        self.output = _pack((attention.output, 1.0))
+        self.query = pack((attention.query, scale))
+        self.output = pack((attention.output, 1.0))
 
     def __call__(self, x: Tensor, kv_cache: KVCache, mask_bias: Tensor | None) -> Tensor:
         keys, values = kv_cache.memory(self.name)  # (B, G, S, K), (B, G, S, V)
@@ -298,13 +429,13 @@ class _CrossAttention(_Sublayer):
 class _FeedForward(_Sublayer):
     """Feed-forward; the gate and the up projection are one product."""
 
-    def __init__(self, feedforward: FeedForward, residual: Residual) -> None:
+    def __init__(self, feedforward: FeedForward, residual: Residual, pack: _Packer) -> None:
         super().__init__(residual)
         up_projections = (feedforward.up,) if feedforward.gate is None else (feedforward.gate, feedforward.up)
-        self.up = _pack(*((linear, 1.0) for linear in up_projections))
+        self.up = pack(*((linear, 1.0) for linear in up_projections))
         self.is_gated = feedforward.gate is not None
         self.activation = torch.relu_ if feedforward.activation is nn.functional.relu else feedforward.activation
-        self.down = _pack((feedforward.down, 1.0))
+        self.down = pack((feedforward.down, 1.0))
 
     def __call__(self, x: Tensor) -> Tensor:
         hidden = self.up(self.apply_pre_norm(x))  # (R, hidden), or (R, 2 hidden) with a gate
@@ -353,47 +484,60 @@ class _PositionTable:
 
 
 def _is_supported(model: EncoderDecoder | DecoderOnly) -> bool:
-    """Whether the fast path is on, the model is on the CPU, and this module implements every part of its decoder."""
-    decoder = model.decoder
-    if isinstance(decoder, Recurrent):
-        return False
-    tokens = model.target if isinstance(model, EncoderDecoder) else model.tokens
+    """Whether the fast path is on, the model is on the CPU, and its decoder has no mask except the causal one."""
     mask = model.decoder_mask if isinstance(model, EncoderDecoder) else model.mask
-    attentions = [layer.attention for layer in decoder.layers]
-    crosses = [layer.cross for layer in decoder.layers if layer.cross is not None]
-    linears = [module for layer in decoder.layers for module in _linears(layer)]
     return (
         cpu_fast_path.is_enabled()
         and all(parameter.device.type == "cpu" for parameter in model.parameters())
-        and type(decoder.position) in (Position, Sinusoidal, Learned, Rotary)
-        and tokens.types is None
-        and type(model.head) is LMHead
         and mask.is_at_most_causal
         and mask.causal
-        and all(
-            type(attention.score) is Score and attention.score.scale is not None
-            for attention in (*attentions, *crosses)
-        )
-        and all(attention.query_norm is None and attention.key_norm is None for attention in (*attentions, *crosses))
-        and all(type(linear) is nn.Linear for linear in linears)
     )
 
 
-def _linears(layer: Layer) -> list[nn.Module]:
-    parts = [layer.attention] if layer.cross is None else [layer.attention, layer.cross]
-    linears = [linear for part in parts for linear in (part.query, part.key, part.value, part.output)]
-    feedforward = layer.feedforward
-    return [*linears, feedforward.up, feedforward.down, *((feedforward.gate,) if feedforward.gate is not None else ())]
+@dataclass(frozen=True)
+class _Change:
+    """Why a decoder has to run its own modules."""
+
+    text: str
+    is_setting: bool  # a module of Regard, as adapters or ALiBi: no change that a user made by hand
 
 
-def _pack(*parts: tuple[nn.Linear, float]) -> _PackedLinear:
-    """Pack Linears that read the same vectors into one product, each scaled by its factor."""
-    weight = torch.cat([linear.weight.detach() * factor for linear, factor in parts])  # (out, in)
-    biases: list[tuple[Tensor | None, float]] = [(linear.bias, factor) for linear, factor in parts]
-    if all(bias is None for bias, _ in biases):
+def _find_change(model: EncoderDecoder | DecoderOnly) -> _Change | None:
+    """Return the first thing that the packed weights would ignore; None if they compute what the modules do."""
+    if nn.modules.module._has_any_global_hook():
+        return _Change("PyTorch has a global module hook", is_setting=False)
+    return _examine("model", model, (EncoderDecoder, DecoderOnly))
+
+
+def _examine(path: str, module: nn.Module, kinds: Kinds) -> _Change | None:
+    """Examine one module and its children; `kinds` are the classes that may stand in its place."""
+    kind = type(module)
+    if kind not in kinds:  # without `kinds` it is an optional part, as token types
+        is_setting = not kinds or kind.__module__.startswith("regard.")
+        return _Change(f"{path} is of the class {kind.__name__}", is_setting)
+    if module._forward_hooks or module._forward_pre_hooks:
+        return _Change(f"{path} has a forward hook", is_setting=False)
+    for name, method in METHODS[kind].items():
+        if getattr(kind, name) != method or (callable(method) and name in vars(module)):
+            return _Change(f"{path}.{name} was replaced", is_setting=False)
+    for name, parameter in module._parameters.items():
+        if parameter is not None and type(parameter) is not nn.Parameter:
+            return _Change(f"{path}.{name} is of the class {type(parameter).__name__}", is_setting=False)
+    for name, child in module._modules.items():
+        child_kinds = (Layer,) if kind is nn.ModuleList else KNOWN[kind].get(name, ())
+        is_step = child_kinds or kind not in (EncoderDecoder, DecoderOnly)  # an encoder is no part of a step
+        if child is not None and is_step and (change := _examine(f"{path}.{name}", child, child_kinds)):
+            return change
+    return None
+
+
+def _pack(parts: Sequence[Part], biases: Sequence[Tensor | None]) -> _PackedLinear:
+    weights = [part.weight.detach() if factor == 1 else part.weight.detach() * factor for part, factor in parts]
+    weight = weights[0] if len(weights) == 1 else torch.cat(weights)  # (out, in)
+    if all(bias is None for bias in biases):
         return _PackedLinear(weight.t().contiguous(), None)
-    bias_parts = weight.new_zeros(weight.size(0)).split([linear.out_features for linear, _ in parts])
-    for zeros, (bias, factor) in zip(bias_parts, biases, strict=True):
+    bias_parts = weight.new_zeros(weight.size(0)).split([part.weight.size(0) for part, _ in parts])
+    for zeros, bias, (_, factor) in zip(bias_parts, biases, parts, strict=True):
         if bias is not None:
             zeros.add_(bias.detach(), alpha=factor)
     return _PackedLinear(weight.t().contiguous(), torch.cat(bias_parts))

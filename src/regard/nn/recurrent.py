@@ -132,20 +132,13 @@ class RecurrentLayer(nn.Module):
         return torch.stack(contexts, dim=1), states
 
     def _check_cell(self) -> None:
-        """Refuse a changed cell: its weights are read without a call, and its outputs are the states of later steps.
-
-        Raises:
-            RegardError: The cell has a forward hook, or is not one of torch's own classes.
-        """
+        """Refuse a changed cell: its weights are read without a call, and its outputs are the states of later steps."""
         cell = self.cell
-        if type(cell) in CELLS.values() and not (
-            cell._forward_hooks or cell._forward_pre_hooks or "forward" in vars(cell)
-        ):
-            return
-        what = f"The recurrent cell of {self.name} was changed (a hook, subclass, wrapper or parametrization)."
-        raise RegardError(
-            f"{what} It cannot run token by token.", where=self.name, fix="Change the layer around it instead."
-        )
+        has_hooks = cell._forward_hooks or cell._forward_pre_hooks
+        if type(cell) not in CELLS.values() or has_hooks or "forward" in vars(cell):
+            what = "The recurrent cell was changed (hook, subclass, wrapper or parametrization)"
+            fix = "Change the layer around it instead."
+            raise RegardError(f"{what}, so it cannot run token by token.", where=self.name, fix=fix)
 
     def _step(self, x: Tensor, state: State) -> State:
         """Run the cell over one token (B, in)."""

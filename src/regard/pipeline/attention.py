@@ -89,7 +89,7 @@ def record_attention(
     """
     record, device = Record(), next(model.parameters()).device
     source_ids, target_ids = (torch.tensor([list(ids)], device=device) for ids in (source, target))  # (1, S), (1, T)
-    with eval_mode(model), torch.no_grad():
+    with eval_mode(model, bypasses=("forward",)), torch.no_grad():
         if isinstance(model, EncoderDecoder):
             model.hidden_states(source_ids, target_ids, record=record)
         elif isinstance(model, DecoderOnly):

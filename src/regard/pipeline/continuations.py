@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.decode.protocol import nan_error
-from regard.models.cpu_decoder import eval_mode
+from regard.models.cpu_decoder import STEP_BYPASSES, eval_mode
 from regard.models.decoder_only import DecoderOnly
 from regard.nn.kv_cache import DecodingState
 from regard.pipeline.encoding import batch_by_length, pad
@@ -43,7 +43,7 @@ def score_continuations(
     max_lengths = [max(map(len, choices)) for choices in continuations]
     lengths = [len(prompt) + length for prompt, length in zip(prompts, max_lengths, strict=True)]
     count, shared, device = len(continuations[0]), _count_shared(prompts), next(model.parameters()).device
-    with eval_mode(model), torch.inference_mode():
+    with eval_mode(model, bypasses=STEP_BYPASSES), torch.inference_mode():
         state = model.start(max(map(len, prompts)) + max(max_lengths))
         if shared:
             _read(model, state, [list(prompts[0][:shared])], pad_id, device)
@@ -64,7 +64,7 @@ def score_continuations(
                 hidden_states = first[number, len(rests[number]) - 1][None]  # (1, D)
                 if len(choice) > 1:
                     hidden_states = torch.cat((hidden_states, tails[row, : len(choice) - 1]))  # (S, D)
-                logprobs = model.head(hidden_states).float().log_softmax(dim=1)  # (S, V)
+                logprobs = model.head(hidden_states[None])[0].float().log_softmax(dim=1)  # (S, V)
                 labels = torch.tensor(choice, device=device)
                 scores[batch[number]].append(logprobs.gather(1, labels[:, None])[:, 0].tolist())
             if report is not None:

@@ -117,14 +117,16 @@ class Embedder(Pipeline):
         """
         rows = self.encode_rows(as_list(texts))
         vectors = np.zeros((len(rows), self.settings.width), np.float32)
-        with eval_mode(self.model), torch.inference_mode():
+        has_head = self.settings.head.kind != "none"
+        with eval_mode(self.model, bypasses=("forward",) if has_head else ()), torch.inference_mode():
             filled = [index for index, row in enumerate(rows) if row]  # without tokens the vector is 0
             for numbers in batch_by_length([len(rows[index]) for index in filled], batch_tokens):
                 indices = [filled[number] for number in numbers]
                 batch = [rows[index] for index in indices]
                 source, valid = pad(batch, self.tokenizers.source.specials.pad, self.device)  # (B, T)
-                hidden_states, valid = self.model.hidden_states(source, valid)
-                pooled = pool_states(hidden_states.float(), valid, self.pooling.pool)  # (B, D)
+                # With a head, the states that it reads; otherwise the output of the model.
+                states = self.model.hidden_states(source, valid)[0] if has_head else self.model(source, valid)
+                pooled = pool_states(states.float(), valid, self.pooling.pool)  # (B, D)
                 if self.pooling.normalize:
                     pooled = torch.nn.functional.normalize(pooled, dim=-1)
                 if pooled.isnan().any():

@@ -71,7 +71,7 @@ class TextGenerator(Pipeline):
         self.model: DecoderOnly = model
         self.tokenizers = tokenizers
         self.settings: settings_of.DecoderOnly = settings
-        self._decoder = LazyCpuDecoder(model)
+        self._decoder = LazyCpuDecoder()
 
     def stream(
         self,
@@ -224,7 +224,7 @@ class TextGenerator(Pipeline):
 
     def prepared(self) -> AbstractContextManager[None]:
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
-        return self._decoder.prepared()
+        return self._decoder.prepared(self.model)
 
     @property
     def is_packed(self) -> bool:

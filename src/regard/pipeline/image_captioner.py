@@ -48,7 +48,7 @@ class ImageCaptioner(Pipeline):
         self.tokenizers = tokenizers
         self.settings: settings_of.EncoderDecoder = settings
         self.patches = settings.source
-        self._decoder = LazyCpuDecoder(model)
+        self._decoder = LazyCpuDecoder()
 
     @overload
     def caption(  # type: ignore[overload-overlap]
@@ -120,7 +120,7 @@ class ImageCaptioner(Pipeline):
 
     def prepared(self) -> AbstractContextManager[None]:
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
-        return self._decoder.prepared()
+        return self._decoder.prepared(self.model)
 
     def resolve_max_length(self, pixels: NDArray[np.uint8], max_length: int | None) -> int:
         """Return the maximum number of tokens of an image, (channels, height, width); see `caption`."""

@@ -47,7 +47,7 @@ class ImageGenerator(Pipeline):
         self.settings: settings_of.DecoderOnly = settings
         self.raster = settings.raster
         self.codebook = Codebook(tokenizers.source)
-        self._decoder = LazyCpuDecoder(model)
+        self._decoder = LazyCpuDecoder()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ class ImageGenerator(Pipeline):
         generator = make_generator(seed, self.device)
         suppressed = np.setdiff1d(np.arange(self.tokenizers.source.size), self.codebook.tokens)  # all but colours
         images: list[Pixels] = []
-        with self._decoder.prepared(), torch.inference_mode():
+        with self._decoder.prepared(self.model), torch.inference_mode():
             for start in range(0, len(prompts), BATCH_IMAGES):
                 batch = prompts[start : start + BATCH_IMAGES]
                 hypotheses = sample(

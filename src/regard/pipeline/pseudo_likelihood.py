@@ -70,7 +70,7 @@ def pseudo_likelihood(
             length = min(size, len(ids) - start)
             masked_tokens[length] += [(index, start, position) for position in range(length)]
     device, correct = next(model.parameters()).device, 0
-    with eval_mode(model), torch.inference_mode():
+    with eval_mode(model, bypasses=("forward",)), torch.inference_mode():
         for length in sorted(masked_tokens):  # rows of one length need no padding
             batch_size = max(1, batch_tokens // (length + SPECIAL_TOKENS))
             for first in range(0, len(masked_tokens[length]), batch_size):
@@ -82,7 +82,7 @@ def pseudo_likelihood(
                 labels = rows[row_numbers, positions]  # (B)
                 rows[row_numbers, positions] = tokenizer.specials.mask
                 states = model.hidden_states(rows)[0][row_numbers, positions]  # (B, D): only these need logits
-                logits = model.head(states).float()  # (B, V)
+                logits = model.head(states[None])[0].float()  # (B, V)
                 if logits.isnan().any():
                     raise nan_error()
                 correct += int((logits.argmax(dim=-1) == labels).sum())

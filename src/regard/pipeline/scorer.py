@@ -208,7 +208,7 @@ class Scorer:
         self, rows: Sequence[Row], batch_tokens: int, report: Callable[[int], None] | None
     ) -> list[_TokenScores]:
         row_scores = [_TokenScores() for _ in rows]
-        with eval_mode(self.model), torch.inference_mode():
+        with eval_mode(self.model, bypasses=("forward",)), torch.inference_mode():
             for batch, hidden_states, labels in self._iter_batches(rows, batch_tokens):
                 batch_scores, start = self._score_tokens(hidden_states, labels), 0
                 for index in batch:
@@ -273,7 +273,7 @@ class Scorer:
         Returns:
             A function from the inverse temperature to the first and second derivative.
         """
-        with eval_mode(self.model), torch.inference_mode():
+        with eval_mode(self.model, bypasses=("forward",)), torch.inference_mode():
             rows = self.make_rows(texts, sources, target_language=target_language, window=window)
             batches = list(self._iter_batches(rows, batch_tokens))
         hidden_states = torch.cat([batch_states for _, batch_states, _ in batches])  # (N, D)
@@ -340,7 +340,7 @@ class Scorer:
         """Yield logits (n, V) and labels (n), at most `MAX_LOGITS` logits at a time to bound memory."""
         chunk_size = max(1, MAX_LOGITS // self.tokenizers.target.size)
         for chunk, chunk_labels in zip(hidden_states.split(chunk_size), labels.split(chunk_size), strict=True):
-            yield self.model.head(chunk).float(), chunk_labels
+            yield self.model.head(chunk[None])[0].float(), chunk_labels
 
     def _score_tokens(self, hidden_states: Tensor, labels: Tensor) -> _TokenScores:
         scores = _TokenScores()

@@ -48,7 +48,7 @@ class Transcriber(Pipeline):
         self.settings: settings_of.EncoderDecoder = settings
         self.mel = settings.source
         self.rules = settings.generation or settings_of.Generation()
-        self._decoder = LazyCpuDecoder(model)
+        self._decoder = LazyCpuDecoder()
 
     @overload
     def transcribe(  # type: ignore[overload-overlap]
@@ -135,7 +135,7 @@ class Transcriber(Pipeline):
 
     def prepared(self) -> AbstractContextManager[None]:
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
-        return self._decoder.prepared()
+        return self._decoder.prepared(self.model)
 
     def make_search_input(
         self,

@@ -85,7 +85,7 @@ class Translator(Pipeline):
         self.model: EncoderDecoder = model
         self.tokenizers = tokenizers
         self.settings: settings_of.EncoderDecoder = settings
-        self._decoder = LazyCpuDecoder(model)
+        self._decoder = LazyCpuDecoder()
         self._suppressed = tokenizers.target.specials.not_text
         _ = tokenizers.target.token_bytes  # build the detokenizer's table now, not during the first translation
 
@@ -301,7 +301,7 @@ class Translator(Pipeline):
 
     def prepared(self) -> AbstractContextManager[None]:
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
-        return self._decoder.prepared()
+        return self._decoder.prepared(self.model)
 
     @property
     def is_packed(self) -> bool:

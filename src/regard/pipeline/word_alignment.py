@@ -70,7 +70,7 @@ def align_words(
         raise RegardError(f"rows must be 'input' or 'output', got '{rows}'.", fix="Use one of them.")
     pairs = Scorer.from_pipeline(translator).make_rows(targets, sources, target_language=target_language)
     links: list[Links] = [frozenset()] * len(pairs)
-    with eval_mode(translator.model), torch.inference_mode():
+    with eval_mode(translator.model, bypasses=("forward",)), torch.inference_mode():
         for batch in batch_by_length([max(len(pair.source), len(pair.inputs)) for pair in pairs], batch_tokens):
             batch_pairs = [pairs[index] for index in batch]
             weights = _attention_weights(translator, batch_pairs, f"decoder.{layer_index}.cross")  # (B, T, S)
