@@ -6,12 +6,15 @@ import shlex
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import typer.main  # noqa: TID251
 
 from regard.cli.app import app, run
+from regard.cli.train import _print_next_steps
+from regard.train.events import Finished
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,14 @@ def run_command(*arguments: str, columns: int = 100) -> CommandResult:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
     return CommandResult(code, output.getvalue(), errors.getvalue())
+
+
+def show_next_steps(folder: Path) -> str:
+    """Return the commands that `regard train` prints after training a usable model."""
+    output = io.StringIO()
+    with redirect_stdout(output):
+        _print_next_steps(Finished(1, "finished", folder))
+    return output.getvalue()
 
 
 def run_command_line(text: str, columns: int = 100) -> CommandResult:

@@ -28,9 +28,12 @@ def test_from_two_files_to_a_translation(tmp_path: Path) -> None:
         "Vocabulary:",
         "Cost:",
         "finished, at update 4",
-        f"Best model: {model}",
+        "not usable yet",
+        f"Best model so far: {model}",
+        f"Continue with: regard train --resume {model} --more",
     ):
         assert message in trained.output
+    assert "Use it" not in trained.output
     translated = run_command("translate", model, "Where is Tom?", "--beam", "2")
     assert translated.code == 0, translated.errors
     assert len(translated.output.split("\n")) == 2  # one line, and its end

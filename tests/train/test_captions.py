@@ -31,7 +31,7 @@ from regard.train.batches import make_loader, make_task
 from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
 from regard.train.objective import Objective
-from tests.commands import run_command
+from tests.commands import run_command, show_next_steps
 from tests.pipeline.media_models import write_image_model, write_transcription_model
 from tests.train.runs import compute_fingerprints, make_small_run, write_captions, write_corpus
 
@@ -99,7 +99,7 @@ def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:
     output = " ".join(result.output.split())
     assert "60 images with captions of 13 characters: preset image-to-text" in output
     assert "not mirrored: a caption may say left or right" in output
-    assert f'regard caption {out} "IMAGE.png"' in output
+    assert f'regard caption {out} "IMAGE.png"' in show_next_steps(out)
 
 
 @pytest.fixture(scope="module")

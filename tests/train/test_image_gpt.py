@@ -25,7 +25,7 @@ from regard.train.autotune import seconds_per_update
 from regard.train.batches import make_loader
 from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
-from tests.commands import run_command
+from tests.commands import run_command, show_next_steps
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_images
 from tests.train.test_images import write_folders
 
@@ -103,7 +103,7 @@ def test_a_folder_of_images_becomes_a_generator(tmp_path: Path) -> None:
     assert result.code == 0, result.errors
     assert "120 images with 2 labels: preset image-gpt" in result.output
     assert "Vocabulary: changed by you" in result.output or "2 greys, the centres of k-means" in result.output
-    assert f"regard generate {out} --out IMAGES" in result.output
+    assert f"regard generate {out} --out IMAGES" in show_next_steps(out)
     generator = regard.load_image_generator(out)
     assert generator.labels == ("class 0", "class 1")
     result = run_command(

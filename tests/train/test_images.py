@@ -26,7 +26,7 @@ from regard.train.batches import make_loader
 from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
 from regard.train.objective import Objective
-from tests.commands import run_command
+from tests.commands import run_command, show_next_steps
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_images
 
 MASKED: dict[str, Any] = {"model.task": "fill", "model.head": {"kind": "pixels"}}
@@ -98,7 +98,7 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     assert result.code == 0, result.errors
     assert "80 images with 2 labels: preset vit" in result.output
     assert "Patches of 4 x 4 pixels: 4 vectors and the class token" in result.output
-    assert f"regard label {out}" in result.output
+    assert f"regard label {out}" in show_next_steps(out)
     files = sorted(map(str, images.rglob("*.png")))
     result = run_command("label", str(out), files[0], files[-1], "--json")
     records = [json.loads(line) for line in result.output.splitlines()]

@@ -23,7 +23,7 @@ from regard.train.batches import make_loader
 from regard.train.data import prepare_data
 from regard.train.fit import fit, resume
 from regard.train.objective import Objective
-from tests.commands import run_command
+from tests.commands import run_command, show_next_steps
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus, write_sounds, write_wav
 
 SMALL = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
@@ -94,7 +94,7 @@ def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
     assert result.code == 0, result.errors
     assert "60 sounds with 2 labels: preset sound-encoder" in result.output
     assert "Sounds: 8,000 samples per second" in result.output
-    assert f'regard label {out} "SOUND.wav"' in result.output
+    assert f'regard label {out} "SOUND.wav"' in show_next_steps(out)
     files = sorted(map(str, sounds.rglob("*.wav")))
     result = run_command("label", str(out), files[0], files[-1], "--json")
     records = [json.loads(line) for line in result.output.splitlines()]

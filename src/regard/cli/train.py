@@ -194,6 +194,10 @@ def _print_next_steps(finished: "Finished") -> None:
             change, action = f"max_spikes={limit}", f"raise the limit from {policy.max_spikes} to {limit} spikes"
         typer.echo(f"See {folder / 'log.txt'}. To {action} and continue:")
         typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --accept config")
+    elif finished.shortfall:
+        typer.echo(f"Best model so far: {folder / 'best'}")
+        if finished.more_updates:
+            typer.echo(f"Continue with: regard train --resume {folder} --more {finished.more_updates}")
     else:
         typer.echo(f"Best model: {folder / 'best'}")
         model = codec.MODEL_FILES.load(folder / "best" / "model.toml")

@@ -165,7 +165,8 @@ def format_finished(event: Finished) -> str:
         "spike": "stopped by a spike; the last checkpoint is from before it",
     }
     best = f"; best: {format_scores(event.best_scores)}" if event.best_scores else ""
-    return f"{reasons[event.reason]}, at update {event.update:,}{best}"
+    shortfall = f". {event.shortfall}" if event.shortfall else ""
+    return f"{reasons[event.reason]}, at update {event.update:,}{best}{shortfall}"
 
 
 def format_scores(values: Mapping[str, float], errors: Mapping[str, float] | None = None) -> str:

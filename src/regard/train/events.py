@@ -124,6 +124,8 @@ class Finished(CompactRepr):
     reason: StopReason
     folder: Path
     best_scores: Mapping[str, float] = field(default_factory=dict)
+    shortfall: str = ""  # why the model is not usable yet, and how much longer it may take
+    more_updates: int = 0  # that it may need
 
     def load(self, device: "AnyDevice" = "cpu") -> "AnyPipeline":
         """Load the best model, as `regard.load` does."""

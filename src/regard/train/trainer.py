@@ -49,6 +49,7 @@ from regard.train.schedule import learning_rate
 from regard.train.spikes import SpikeDetector
 from regard.train.time_budget import TimeBudget, UpdatePlan
 from regard.train.tune import compute_rate_scales, prepare_model
+from regard.train.usability import Shortfall, find_shortfall
 from regard.train.validate import Scores, Validator, is_better
 
 TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
@@ -165,6 +166,7 @@ class Trainer:
         """
         self._start()
         progress = self.progress
+        self._train_start = (progress.update, time.perf_counter())
         for update in self.loader.updates(progress.position):
             reason = self._agree_on_stop(self._find_stop_reason(should_stop, pause_at))
             if reason == "stop requested":
@@ -427,12 +429,34 @@ class Trainer:
             self._save()
         else:  # killed after the last checkpoint
             self.checkpoints.rotate(self._steps_to_keep())
+        shortfall = self._find_shortfall(reason)
         if self.processes.is_main:  # last: until here a resumed run has something to do
             content = {"update": progress.update, "reason": reason}
             write_atomic(self.folder.finished, json.dumps(content).encode() + b"\n")
-        finished = Finished(progress.update, reason, self.folder.path, progress.best_scores)
+        text, more = ("", 0) if shortfall is None else (shortfall.text, shortfall.more_updates)
+        finished = Finished(progress.update, reason, self.folder.path, progress.best_scores, text, more)
         self.emit(finished)
         return finished
+
+    def _find_shortfall(self, reason: StopReason) -> Shortfall | None:
+        """Return why the best model is not usable yet, if it is not."""
+        if self.validator is None or not self.processes.is_main:
+            return None
+        metric = self.run.validation.metric
+        lines = map(json.loads, self.folder.metrics.read_text(encoding="utf-8").splitlines())
+        scores = ((line["update"], line["validation"].get(metric)) for line in lines if "validation" in line)
+        history = [(update, score) for update, score in scores if score is not None]
+        first_update, start = self._train_start
+        count = self.progress.update - first_update  # none if the run was killed after its last update
+        seconds = (time.perf_counter() - start) / count if count else None
+        return find_shortfall(
+            metric,
+            self.progress.best,
+            self.validator.count_labels(),
+            history,
+            seconds,
+            can_improve=reason != "no improvement",
+        )
 
     @property
     def _should_average(self) -> bool:

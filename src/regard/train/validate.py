@@ -134,6 +134,16 @@ class Validator:
         """Yield this rank's share of the batches that are scored."""
         return self.loader.iter_epoch(0, self._max_batches)
 
+    def count_labels(self) -> NDArray[np.int64]:
+        """Count how often each label occurs in this rank's share of the batches; empty if labels are no classes."""
+        counts = np.zeros(0, np.int64)
+        if self._model_settings.head.kind not in ("none", "pixels"):
+            for batch in self.iter_batches():
+                new = np.bincount(batch.labels[batch.labels != IGNORE_INDEX].numpy(), minlength=counts.size)
+                new[: counts.size] += counts
+                counts = new.astype(np.int64)
+        return counts
+
     def estimate_updates(self, update_tokens: int) -> float:
         """Estimate the cost of a validation, in training updates.
 
