@@ -33,6 +33,7 @@ def run_command(*arguments: str, columns: int = 100) -> CommandResult:
     with (
         mock.patch.object(sys, "argv", ["regard", *arguments]),
         mock.patch.dict(os.environ, environment),
+        mock.patch("regard.cli.progress.FIRST_SECONDS", 1e6),  # progress lines depend on the speed
         redirect_stdout(output),
         redirect_stderr(errors),
     ):

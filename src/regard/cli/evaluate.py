@@ -14,7 +14,8 @@ from regard.cli.evaluate_options import EvaluateOptions
 from regard.cli.evaluation_data import EvaluationData, Labels, read_data, split_labels
 from regard.cli.evaluation_tables import print_evaluation
 from regard.cli.options import takes_options
-from regard.cli.text_input import check_unconstrained, join_lines, load_as, show_progress
+from regard.cli.progress import show_progress
+from regard.cli.text_input import check_unconstrained, join_lines, load_as
 from regard.store.model_path import find_model
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _evaluate_pixels(options: EvaluateOptions, data: EvaluationData, evaluation:
     assert options.folder is not None  # noqa: S101 - there are settings
     generator, images = load_as(options.folder, ImageGenerator), data.images or []
     labels = None if data.labels is None else [label for (label,) in data.labels]
-    with show_progress("scoring", len(images), is_hidden=False) as advance:
+    with show_progress("scoring", len(images)) as advance:
         bits = generator.bits_per_pixel(images, labels, advance)
     mean, low, high = mean_interval(bits)
     evaluation["images"] = len(images)
@@ -159,12 +160,12 @@ def _label(
     from regard.pipeline.sound_classifier import SoundClassifier
 
     if isinstance(classifier, ImageClassifier | SoundClassifier):
-        with show_progress("labelling", len(data.labels or ()), is_hidden=False) as advance:
+        with show_progress("labelling", len(data.labels or ())) as advance:
             if isinstance(classifier, SoundClassifier):
                 return [(label.label,) for label in classifier.classify(data.sounds or [], advance)]
             return [(label.label,) for label in classifier.classify(data.images or [], advance)]
     sources = data.sources or []
-    with show_progress("labelling", len(sources), is_hidden=False) as advance:
+    with show_progress("labelling", len(sources)) as advance:
         return predict_labels(
             classifier, sources, data.second_sources, constrained=not options.unconstrained, report=advance
         )
@@ -179,7 +180,7 @@ def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evalua
     sounds, texts = data.sounds or [], data.hypotheses or []
     if options.folder is not None:
         transcriber = load_as(options.folder, Transcriber)
-        with show_progress("transcribing", len(sounds), is_hidden=False) as advance:
+        with show_progress("transcribing", len(sounds)) as advance:
             search = transcriber.make_search(options.beam, options.length_penalty)
             texts = [result.text for result in transcriber.transcribe(sounds, search, report=advance)]
     _write_lines(options.output, texts)
@@ -198,7 +199,7 @@ def _evaluate_captions(options: EvaluateOptions, data: EvaluationData, evaluatio
     images, texts = data.images or [], data.hypotheses or []
     if options.folder is not None:
         captioner = load_as(options.folder, ImageCaptioner)
-        with show_progress("captioning", len(images), is_hidden=False) as advance:
+        with show_progress("captioning", len(images)) as advance:
             search = Beam(options.beam_size, options.length_penalty)
             texts = [result.text for result in captioner.caption(images, search, report=advance)]
     _write_lines(options.output, texts)
@@ -216,7 +217,8 @@ def _evaluate_embeddings(options: EvaluateOptions, data: EvaluationData, evaluat
     if data.sources is None or data.references is None or options.folder is None:
         raise RegardError("This model embeds texts: it needs pairs.", fix="Give --data, or --source and --reference.")
     embedder = load_as(options.folder, Embedder)
-    vectors = [embedder.embed(texts) for texts in (data.sources, [references[0] for references in data.references])]
+    with show_progress("embedding", None):
+        vectors = [embedder.embed(texts) for texts in (data.sources, [refs[0] for refs in data.references])]
     value, count = 100 * retrieval_at_1(vectors[0], vectors[1]), len(data.sources)
     evaluation["texts"] = count
     evaluation["scores"] = {"retrieval_at_1": {"value": value, "signature": f"retrieval@1|both directions|n:{count}"}}
@@ -244,14 +246,16 @@ def _evaluate_system(options: EvaluateOptions, data: EvaluationData, evaluation:
         if other_translator is not None:
             other_translations = _translate(other_translator, options, data)
         if other_translations is not None:
-            comparisons = compare(translations, other_translations, data.references, options.samples, options.seed)
+            with show_progress("resampling for the comparison", None):
+                comparisons = compare(translations, other_translations, data.references, options.samples, options.seed)
             _add_comparisons(comparisons, options, evaluation)
     if translator is not None and options.probes:
         from regard.pipeline.probes import probe
         from regard.pipeline.search import Beam
 
         search = Beam(options.beam_size, options.length_penalty)
-        evaluation["probes"] = asdict(probe(translator, data.sources or [], search, options.into))
+        with show_progress("translating the probes", None):
+            evaluation["probes"] = asdict(probe(translator, data.sources or [], search, options.into))
 
 
 def _add_comparisons(comparisons: "list[Comparison]", options: EvaluateOptions, evaluation: Evaluation) -> None:
@@ -299,7 +303,7 @@ def _evaluate_text(options: EvaluateOptions, data: EvaluationData, task: str | N
     from regard.pipeline.pseudo_likelihood import pseudo_likelihood
 
     fill_mask = load_as(options.folder, FillMask)
-    with show_progress("masking tokens", None, is_hidden=False) as advance:
+    with show_progress("masking tokens", None) as advance:
         result = asdict(pseudo_likelihood(fill_mask, texts, window=options.window, report=advance))
     del result["logprobs"]
     evaluation["pseudo_likelihood"] = result
@@ -313,14 +317,18 @@ def _add_likelihood(
     from regard.store.calibration import write_temperature
 
     def measure(scorer: "Scorer") -> Evaluation:
-        scored_texts = scorer.score(texts, sources, target_language=options.into, window=options.window)
+        with show_progress("scoring the references", len(texts) if sources else None) as advance:
+            scored_texts = scorer.score(
+                texts, sources, target_language=options.into, window=options.window, report=advance
+            )
         return asdict(summarize_likelihood(scored_texts, scorer.temperature))
 
     evaluation["likelihood"] = measure(scorer)
     if options.fit_temperature is not None and options.folder is not None:
-        calibrated_scorer = calibrate_scorer(
-            scorer, texts, sources, target_language=options.into, window=options.window
-        )
+        with show_progress("fitting the temperature", None):
+            calibrated_scorer = calibrate_scorer(
+                scorer, texts, sources, target_language=options.into, window=options.window
+            )
         evaluation["calibrated_likelihood"] = measure(calibrated_scorer)
         write_temperature(
             options.folder,
@@ -334,7 +342,7 @@ def _translate(translator: "Translator", options: EvaluateOptions, data: Evaluat
     from regard.pipeline.search import Beam
 
     sources = data.sources or []
-    with show_progress("translating", len(sources), is_hidden=False) as advance:
+    with show_progress("translating", len(sources)) as advance:
         translations = translator.translate(
             sources,
             Beam(options.beam_size, options.length_penalty),

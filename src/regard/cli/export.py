@@ -6,6 +6,7 @@ from typing import Annotated
 import typer  # noqa: TID251
 
 from regard.cli.options import OUTPUT_PANEL, ModelArgument, check_output_folder, option
+from regard.cli.progress import show_stages
 from regard.exchange.export import TARGETS, ExportOptions, export_model
 
 EXAMPLES = """
@@ -58,7 +59,8 @@ def export(
     options = ExportOptions(
         dtype=dtype, max_positions=max_positions, architecture=architecture, license=license_name, runtime=runtime
     )
-    path, report = export_model(folder, to, out, options, replace=replace)
+    with show_stages():
+        path, report = export_model(folder, to, out, options, replace=replace)
     typer.echo(f"{path}: {report.summary}")
     for note in report.notes:
         typer.echo(f"- {note}")

@@ -9,7 +9,8 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.cli.text_input import load_as, show_progress
+from regard.cli.progress import show_progress
+from regard.cli.text_input import load_as
 
 if TYPE_CHECKING:
     from regard.decode.filters import Filters
@@ -73,7 +74,7 @@ def generate_images(folder: Path, request: ImageRequest, filters: "Filters") -> 
         raise RegardError("--rows needs --complete.", fix="Give an image to complete, or leave out --rows.")
     generator = load_as(folder, ImageGenerator)
     total = request.count * max(1, len(request.complete))
-    with show_progress("sampling", total, is_hidden=False) as advance:
+    with show_progress("sampling", total) as advance:
         if request.complete:
             files = [str(file) for file in request.complete for _ in range(request.count)]
             names = [f"{file.stem}-{number}" for file in request.complete for number in range(1, request.count + 1)]

@@ -7,6 +7,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli.options import OUTPUT_PANEL, check_output_folder, option
+from regard.cli.progress import show_stages
 
 EXAMPLES = """
 regard import all-MiniLM-L6-v2 --out minilm
@@ -33,6 +34,7 @@ def import_model(
         raise RegardError("There is no such file or folder.", where=str(source), fix=fix)
     from regard.exchange.imported import import_model as read_and_write  # imports torch: only when needed
 
-    model = read_and_write(source, out, replace=replace)
+    with show_stages():
+        model = read_and_write(source, out, replace=replace)
     count = sum(tensor.numel() for tensor in model.weights.values())
     typer.echo(f"{out}: {model.origin.architecture}, {count:,} parameters, task '{model.settings.task}'.")

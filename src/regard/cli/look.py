@@ -8,6 +8,7 @@ import typer  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.cli import search_options
 from regard.cli.options import SEARCH_PANEL, ModelArgument, TargetLanguage, option, output_file_option
+from regard.cli.progress import show_stages
 
 EXAMPLES = """
 regard look my-model "Two dogs play in the snow."
@@ -77,17 +78,18 @@ def look(
         search = Beam(beam)
     elif sampling_options or not isinstance(pipeline, Translator | Transcriber | ImageCaptioner):
         search = Sampling(filters=Filters(temperature, top_k, top_p, min_p))
-    result = look_into(
-        pipeline,
-        text,
-        name=folder.absolute().name,
-        search=search,
-        n_best=n_best,
-        max_length=max_length,
-        target_language=into,
-        seed=seed,
-        ablation=ablation,
-    )
+    with show_stages():
+        result = look_into(
+            pipeline,
+            text,
+            name=folder.absolute().name,
+            search=search,
+            n_best=n_best,
+            max_length=max_length,
+            target_language=into,
+            seed=seed,
+            ablation=ablation,
+        )
     if save is not None:
         size = result.save(save).stat().st_size
         typer.echo(f"{save} ({size / 1e6:.1f} MB)")

@@ -21,7 +21,8 @@ from regard.cli.options import (
     input_file_option,
     option,
 )
-from regard.cli.text_input import check_paths, read_lines, show_progress, zip_file
+from regard.cli.progress import show_progress
+from regard.cli.text_input import check_paths, read_lines, zip_file
 
 if TYPE_CHECKING:
     from regard.pipeline.scorer import ScoredText

@@ -1,15 +1,11 @@
-"""Helpers of the commands that run a model: load it, read texts line by line, show a progress bar."""
+"""Helpers of the commands that run a model: load it, read texts line by line."""
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
-
-from rich.console import Console  # noqa: TID251
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
@@ -137,16 +133,6 @@ def _decode_lines(lines: BinaryIO) -> Iterator[str]:
             raise RegardError(
                 f"The line is not UTF-8: {error.reason}.", where=f"standard input:{number}", fix="Convert it to UTF-8."
             ) from error
-
-
-@contextmanager
-def show_progress(description: str, total: int | None, *, is_hidden: bool) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal; yields a function that advances it."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=is_hidden or not console.is_terminal) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda count: bar.advance(task, count)
 
 
 def write_texts(files: Sequence[str], texts: "Sequence[GeneratedText]", *, n_best: int, as_json: bool) -> None:

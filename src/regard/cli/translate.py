@@ -26,8 +26,9 @@ from regard.cli.options import (
     option,
     output_file_option,
 )
+from regard.cli.progress import show_progress
 from regard.cli.search_options import LengthNormalization, SearchKind
-from regard.cli.text_input import check_paths, join_lines, load_as, read_lines, read_text, show_progress
+from regard.cli.text_input import check_paths, join_lines, load_as, read_lines, read_text
 
 if TYPE_CHECKING:
     from regard.pipeline.results import Translation
@@ -174,6 +175,7 @@ def translate(
         )
         if document:
             options["constraints"] = Constraints(forbidden=forbid) if forbid else None
+            options["report"] = stack.enter_context(show_progress("translating sentences", None))
             _translate_documents(translator, documents, out, as_json, ends_line=bool(texts), options=options)
             return
         advance = stack.enter_context(

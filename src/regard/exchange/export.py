@@ -14,6 +14,7 @@ from pathlib import Path
 
 from regard.base.errors import RegardError
 from regard.base.files import AnyPath, create_folder, explain_full_disk, hide_backup
+from regard.base.progress import begin
 from regard.store.export_folder import default_folder
 from regard.store.model_path import MODEL, find_model
 
@@ -129,6 +130,7 @@ def export_model(
         explain_full_disk(folder),
         create_folder(folder, replace=replace, backup=hide_backup(folder)) as temporary_folder,
     ):
+        begin(f"exporting to {target}")
         report = exporter(path, temporary_folder, options)
     return folder, report
 

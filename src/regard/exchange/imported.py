@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import AnyPath, hide_backup
+from regard.base.progress import begin
 from regard.config.model import AnyModel
 from regard.exchange.origin import ORIGIN_FILE, Origin
 from regard.pipeline.embedder import EMBEDDING_FILE
@@ -52,7 +53,14 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     if folder.exists() and not replace:
         fix = "Choose another name (--out), or add --replace."
         raise RegardError("The folder exists already.", where=str(folder), fix=fix)
+    begin("reading the weights")
     model = _read(path)
+    advance = begin("writing the model", len(model.weights))
+
+    def fetch(tensor: Tensor) -> Tensor:
+        advance(1)
+        return tensor
+
     files = {ORIGIN_FILE: model.origin.to_bytes()}
     if model.embedding is not None:
         files[EMBEDDING_FILE] = (json.dumps({"format": 1, **model.embedding}) + "\n").encode()
@@ -69,6 +77,7 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
         replace=replace,
         backup=hide_backup(folder),
         files=files,
+        fetch=fetch,
     )
     return model
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
+from regard.base.progress import begin
 from regard.exchange.parity_runners import Runner, Tokens, TorchRunner
 from regard.exchange.parity_samples import Sample, make_samples
 from regard.measure.bleu_chrf import bleu
@@ -133,6 +134,7 @@ def measure_parity(
     started = time.monotonic()
     samples, texts_are = make_samples(stored, texts or TEXTS, max_positions)
     comparison = _Comparison(stored, runner)
+    advance = begin("comparing the export with PyTorch", len(samples))
     seconds_per_text = 0.0
     for start, stop in pairwise((*(count for count in CHUNKS if count < len(samples)), len(samples))):
         before = time.monotonic()
@@ -140,6 +142,7 @@ def measure_parity(
         if start and before - started + 1.5 * seconds_per_text * (stop - start) > seconds:
             break
         comparison.run(samples[start:stop])
+        advance(stop - start)
         seconds_per_text = (time.monotonic() - before) / (stop - start)
     parity = comparison.conclude(texts_are, must_match)
     parity = replace(parity, seconds=round(time.monotonic() - started, 1), planned_texts=len(samples))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
+from regard.base.progress import track
 from regard.look.attention import GROUPS, attention_name
 from regard.look.document import GroupName, Table, finite
 from regard.look.record import HeadsOff, LookRecord
@@ -55,7 +56,7 @@ def ablate(passage: Passage, record: LookRecord) -> tuple[float, dict[GroupName,
     heads, counts = list(iter_heads(record)), count_heads(record)
     batch = max(1, BATCH_TOKENS // max(1, passage.length))
     delta: dict[GroupName, Table] = {}
-    for start in range(0, len(heads), batch):
+    for start in track(range(0, len(heads), batch), "switching off heads"):
         chunk = heads[start : start + batch]
         logprobs = passage.replay(switch_off(chunk, counts, per_row=True), copies=len(chunk))  # (chunk, n)
         for (group, layer, _), logprob in zip(chunk, logprobs.sum(dim=1).tolist(), strict=True):

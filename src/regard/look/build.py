@@ -14,6 +14,7 @@ from torch import nn
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
+from regard.base.progress import begin, track
 from regard.base.version import __version__
 from regard.look.ablation import ablate, count_heads, strongest, switch_off
 from regard.look.alignment import make_hypotheses
@@ -106,6 +107,7 @@ def look_into(
         reading = read_media(pipeline, text, options)
     else:
         reading = read_text(pipeline, text, options)
+    begin("recording the model")
     record = LookRecord(half=_record_bytes(pipeline, reading) > MAX_RECORD_BYTES)
     reading.passage.replay(record)
     return Look(_make_document(pipeline, name or "", text, reading, record, ablation), reading, record)
@@ -172,7 +174,7 @@ def _make_search(reading: Reading) -> Search | None:
     if generation is None or generated is None or generated.trace is None:
         return None
     search = make_search(generated.trace)
-    for number in best_dropped(generated.trace, _search_count(reading)):
+    for number in track(best_dropped(generated.trace, _search_count(reading)), "continuing dropped candidates"):
         search["continuations"][str(number)] = continue_candidate(generation, generated.trace, number)
     return search
 
@@ -221,7 +223,7 @@ def _experiment(
     baseline, delta = ablate(passage, record)
     texts = {}
     if reading.generation is not None:
-        for head in strongest(delta, _search_count(reading)):
+        for head in track(strongest(delta, _search_count(reading)), "searching without a head"):
             generated = reading.generation.run(switch_off([head], count_heads(record)))
             texts[".".join(map(str, head))] = reading.generation.decode(generated.hypotheses[0])
     return leak, Ablation(output=reading.output_name, baseline=baseline, delta=delta, texts=texts)

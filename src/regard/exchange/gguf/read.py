@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.base.progress import track
 from regard.config.codec import MODEL_FILES
 from regard.config.model import DecoderOnly
 from regard.exchange.gguf.dequantize import dequantize
@@ -149,7 +150,7 @@ def _check_supported(file: GgufFile, key_dim: int, *, where: str) -> None:
 def convert_names(file: GgufFile, config: dict[str, Any], *, where: str) -> dict[str, Tensor]:
     """Return the tensors in float32 under the names of Hugging Face, with the rows of queries and keys restored."""
     tensors: dict[str, Tensor] = {}
-    for name, stored in file.tensors.items():
+    for name, stored in track(file.tensors.items(), "reading the weights"):
         if name == "rope_freqs.weight":
             continue  # all ones, as checked
         match = LAYER.fullmatch(name)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
+from regard.base.progress import track
 from regard.config.codec import MODEL_FILES
 from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, Tokens
 from regard.exchange.foreign_folder import ForeignFolder
@@ -133,7 +134,7 @@ def read_weights(files: ForeignFolder) -> dict[str, Tensor]:
         what = "'weight_map' must name safetensors files of this folder."
         raise RegardError(what, where=str(files.path / INDEX), fix=fix)
     tensors: dict[str, Tensor] = {}
-    for name in names:
+    for name in track(names, "reading the weights"):
         tensors |= files.read_tensors(name)
     return tensors
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
+from regard.base.progress import track
 from regard.exchange.onnx.int8 import write_int8
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
@@ -65,7 +66,7 @@ def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False) -> list[s
     import_optional("onnxscript", "onnx", "ONNX export")
     graphs = make_graphs(model)
     names = [MODEL_INT8 if int8 and graph.file == MODEL else graph.file for graph in graphs]
-    for name, graph in zip(names, graphs, strict=True):
+    for name, graph in track(zip(names, graphs, strict=True), "exporting the graphs"):
         proto = _export(graph)
         (folder / name).parent.mkdir(exist_ok=True)
         if int8:
