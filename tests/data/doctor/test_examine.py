@@ -49,6 +49,20 @@ def test_a_clean_corpus_is_called_clean() -> None:
     assert diagnosis.statistics.sides[0].words == sum(len(example.source.split()) for example in GOOD_EXAMPLES)
 
 
+def test_corpus_with_entities_in_many_lines_is_not_called_good() -> None:
+    def entities(count: int) -> list[Example]:
+        return [
+            replace(example, source=f"{example.source} &amp;", target=f"{example.target} &amp;")
+            if row < count
+            else example
+            for row, example in enumerate(GOOD_EXAMPLES)
+        ]
+
+    assert summarize(examine(entities(10))).grade == "good"
+    many = summarize(examine(entities(40)))
+    assert (many.grade, many.verdict) == ("fair", "Usable. Review these points first.")
+
+
 def test_duplicates_name_the_first() -> None:
     corpus = replace_rows(r300=(GOOD_EXAMPLES[7].source, f" {GOOD_EXAMPLES[7].target}"))
     assert find_reasons(corpus, 300)["duplicate"] == "matches a.en:8"

@@ -1,16 +1,18 @@
-"""Findings about a corpus as a whole: misalignment, unrelated sides, leakage."""
+"""Findings about a corpus as a whole: misalignment, unrelated sides, mixed directions, numbers, leakage."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.base.formatting import pluralize
+from regard.data.doctor.detectors.direction import find_reversed
 from regard.data.doctor.detectors.language import LanguageJudge
 from regard.data.doctor.detectors.leakage import Leak
 from regard.data.doctor.detectors.relatedness import Relation
 from regard.data.doctor.detectors.sentence_alignment import Alignment
 from regard.data.doctor.locations import Locations
 from regard.data.doctor.rules.normal_form import NormalForms, learn_forms
-from regard.data.example import Location
+from regard.data.doctor.rules.pair import check_numbers
+from regard.data.example import Example, Location
 
 _MAX_MISALIGNED = 0.01  # the share of misaligned lines beyond which the corpus must be repaired
 _MAX_LEAKED = 0.2  # the share of leaked held-out sources beyond which a score says nothing about unseen text
@@ -19,6 +21,8 @@ _MIN_LEAKED = 10  # held-out sources
 _SHORT = 20  # characters
 _MIN_COMPARED = 50  # held-out pairs needed to detect swapped sides
 _MAX_OTHER_SIDE = 0.8  # the share of held-out texts that fit the other side of the corpus
+_MIN_PAIRS = 20  # with fewer, a share says little
+_MAX_REVERSED = 0.1  # the share of reversed pairs
 _MAX_STRETCHES = 5  # misaligned stretches that are listed
 
 
@@ -63,6 +67,45 @@ def find_unrelated(relation: Relation, alignment: Alignment, where: Location | N
             "Perhaps one file was shuffled or sorted: give the files in their original order.",
             relation is Relation.UNRELATED,
         )
+
+
+def find_pair_faults(pairs: Sequence[Example]) -> Iterator[CorpusFinding]:
+    """Yield what is wrong with most pairs of a sample: a side of numbers, numbers that differ, mixed directions."""
+    if len(pairs) < _MIN_PAIRS:
+        return
+    sides = [[pair.source for pair in pairs], [pair.target or "" for pair in pairs]]
+    shares = [sum(map(_is_prose, texts)) / len(texts) for texts in sides]
+    for name, texts, other_share in zip(("source", "target"), sides, reversed(shares), strict=True):
+        numbers = [text for text in texts if _is_number(text)]
+        if len(numbers) > len(texts) / 2 and other_share > 0.5:
+            what = f"Most {name}s are numbers ('{numbers[0][:_SHORT]}'), and the other side is text: ids or scores?"
+            fix = "Choose the columns of a table with --columns, or give the right file."
+            # Few distinct targets may be counts or ratings; a source may be a number to write out.
+            yield CorpusFinding(what, fix, name == "target" and len(set(numbers)) > len(numbers) / 2)
+    differences = [finding for pair in pairs if min(shares) > 0.5 and (finding := check_numbers(pair)) is not None]
+    if len(differences) > len(pairs) / 2:
+        what = f"Numbers differ in {len(differences) / len(pairs):.0%} of the pairs: do the sides belong together?"
+        # A summary leaves numbers out, but neither a summary nor a translation adds them.
+        is_added = sum(bool(finding.target_spans) for finding in differences) > len(pairs) / 2
+        yield CorpusFinding(what, "Check that every target belongs to its source.", is_added)
+    reversed_pairs = find_reversed(*sides)
+    if reversed_pairs is not None and reversed_pairs[1] > _MAX_REVERSED:
+        rows, share = set(reversed_pairs[0].tolist()), reversed_pairs[1]
+        first_rows = min(rows), next(row for row in range(len(pairs)) if row not in rows)
+        places = " and ".join(str(pairs[row].where) for row in sorted(first_rows))
+        what = f"The direction is mixed: about {share:.0%} of the pairs are reversed; compare {places}."
+        yield CorpusFinding(
+            what, "Exchange the sides of the reversed pairs, so that every source is in one language.", True
+        )
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is one word, mostly of digits."""
+    return len(text.split()) == 1 and 2 * sum(map(str.isdigit, text)) > len(text.strip())
+
+
+def _is_prose(text: str) -> bool:
+    return sum(map(str.isalpha, text)) > sum(map(str.isdigit, text))
 
 
 def find_leakage(leaks: Iterable[Leak]) -> Iterator[CorpusFinding]:

@@ -103,7 +103,7 @@ def examine(
     if diagnosis.alignment is not None:
         diagnosis.findings += find_misalignment(diagnosis.alignment, diagnosis.locations)
         diagnosis.findings += find_unrelated(profile.relation, diagnosis.alignment, profile.first_location)
-    diagnosis.findings += find_leakage(diagnosis.leaks)
+    diagnosis.findings += [*profile.findings, *find_leakage(diagnosis.leaks)]
     return diagnosis
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from regard.data.doctor.corpus_findings import CorpusFinding, find_pair_faults
 from regard.data.doctor.detectors import language
 from regard.data.doctor.detectors.language import LanguageJudge
 from regard.data.doctor.detectors.relatedness import Relation, judge_relation
@@ -31,6 +32,8 @@ class CorpusProfile:
     is_running_text: bool = False
     """Whether the lines have no targets, labels or tags. Its empty lines separate paragraphs; its lines may repeat."""
     first_location: Location | None = None
+    findings: tuple[CorpusFinding, ...] = ()
+    """What is wrong with most of its pairs."""
 
     def make_checks(self) -> dict[str, Check]:
         """The checks of the rules that need one line only, by rule name."""
@@ -105,6 +108,7 @@ def learn_profile(
         has_pairs and pair.is_recasing(*sides),
         is_running_text and not has_pairs,
         sample.examples[0].where,
+        tuple(find_pair_faults(sample.examples)) if has_pairs else (),
     )
     return profile, remarks
 

@@ -13,6 +13,9 @@ _MAX_DAMAGED = 0.1  # the share of damaged lines beyond which a corpus must be r
 # Lines of these rules are sound text; leaks and misaligned stretches are findings about the corpus.
 _NOT_DAMAGED = ("duplicate", "leaked-pair", "leaked-source", "misaligned")
 
+_MAX_SUSPECT = 0.05  # the share of lines beyond which one of these rules contradicts "a good corpus":
+_SUSPECT = ("numbers", "links", "brackets", "tags", "html-entity", "normal-form")
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -39,6 +42,8 @@ def summarize(diagnosis: Diagnosis) -> Summary:
         return Summary("bad", "Do not train on this yet.", advice, rows, removed, noticed)
     if share > 0.01 or diagnosis.findings:
         return Summary("fair", "Usable after cleaning.", advice, rows, removed, noticed)
+    if any(len(diagnosis.find_rows(rule)) > _MAX_SUSPECT * rows for rule in _SUSPECT):
+        return Summary("fair", "Usable. Review these points first.", advice, rows, removed, noticed)
     if removed:
         return Summary("good", "A good corpus with a few bad lines.", advice, rows, removed, noticed)
     return Summary("good", "A clean corpus.", advice, rows, removed, noticed)
