@@ -8,6 +8,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -406,6 +407,27 @@ def test_a_dry_run_creates_no_folder() -> None:
     assert "distinct characters" in done.output
     assert 'task = "continue"' in done.output
     assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.usefixtures("corpus")
+def test_dry_run_states_one_time() -> None:
+    timed = run_train("--text", "book.txt", "--dry-run").output
+    assert "Time: about" in timed
+    assert "s per update" in timed
+    for minutes, expected in (("0.02", "Time: 0.02 minutes, as you"), ("900", "Time: at most 900 minutes, as you")):
+        given = run_train("--text", "book.txt", "--dry-run", "--minutes", minutes).output
+        assert expected in given
+        assert "s per update" not in given
+
+
+@pytest.mark.usefixtures("corpus")
+def test_dry_run_on_a_terminal_prints_no_run_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.cli.train.show_events", lambda: nullcontext(lambda _: None))
+    assert "[train]" in run_train("--text", "book.txt", "--dry-run").output
+    monkeypatch.setattr("regard.cli.train._is_terminal", lambda: True)
+    done = run_train("--text", "book.txt", "--dry-run")
+    assert "prints them as a run file" in done.output
+    assert "[train]" not in done.output
 
 
 @pytest.mark.usefixtures("corpus")

@@ -70,6 +70,18 @@ def test_a_corpus_that_changes_while_it_is_read_is_detected(tmp_path: Path, has_
         check_corpus(run, folder)
 
 
+def test_book_is_reported_as_a_document_with_its_tokens(tmp_path: Path) -> None:
+    events: list[Event] = []
+    run = make_small_run("continue", write_corpus(tmp_path / "corpus"))
+    data = read_data(run, tmp_path / "run", events)
+    lines = {event.name: event.progress for event in events if isinstance(event, Stage)}
+    tokens = sum(int(shard.lengths.sum()) for shard in data.train.shards)
+    assert (
+        lines["tokenizing the train corpus"]
+        == f"{len(data.train)} document{'s' * (len(data.train) > 1)}, {tokens:,} tokens"
+    )
+
+
 def test_tokenizers_are_saved_completely_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = {
         "tokenizer.joint": False,

@@ -164,14 +164,21 @@ def _print_plan(options: TrainCommandOptions) -> None:
         plan = make_plan(options, [listener])
         duration = plan.measure_duration([listener])
     typer.echo(f"- {duration}")
-    typer.echo(f"\n{codec.RUN_FILES.dumps(plan.run)}", nl=False)
+    if _is_terminal():
+        typer.echo("- All settings: the same command with `| less` prints them as a run file.")
+    else:
+        typer.echo(f"\n{codec.RUN_FILES.dumps(plan.run)}", nl=False)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 @contextmanager
 def show_events() -> "Iterator[Listener]":
     """Show events: a live display on a terminal, plain lines elsewhere."""
     console = Console()
-    if sys.stdout.isatty() and not console.is_dumb_terminal:
+    if _is_terminal() and not console.is_dumb_terminal:
         from regard.cli.display import Display  # only when needed
 
         with Display(console) as display:

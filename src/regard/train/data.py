@@ -153,14 +153,19 @@ def _write_parts(
     if needs_examples:
         parts = examples.collect(parts)
     if missing:
-        samples = dict.fromkeys(missing, 0)
+        samples, tokens = dict.fromkeys(missing, 0), dict.fromkeys(missing, 0)
+        kind = corpus.sources[0].kind
+        unit = "document" if kind == "documents" else "sample"
 
         def report(done: ShardDone) -> None:
             name = done.folder.name
             samples[name] += done.samples
-            kinds = {"images": "storing the images of", "sounds": "storing the sounds of"}
-            work = kinds.get(corpus.sources[0].kind, "tokenizing")
-            emit(Stage(f"{work} the {name} corpus", pluralize(samples[name], "sample")))
+            tokens[name] += done.tokens
+            if kind in ("images", "sounds"):
+                emit(Stage(f"storing the {kind} of the {name} corpus", pluralize(samples[name], "sample")))
+            else:
+                counts = f"{pluralize(samples[name], unit)}, {pluralize(tokens[name], 'token')}"
+                emit(Stage(f"tokenizing the {name} corpus", counts))
 
         prepare_parts(
             ((folder.shards / name, index, example) for name, index, example in parts if name in missing),

@@ -143,8 +143,8 @@ def format_started(event: Started) -> Iterator[str]:
     """Describe a run that starts or resumes."""
     position = f"resuming after update {event.update:,}" if event.update else "starting"
     yield (
-        f"{position}: {event.parameters:,} parameters, {pluralize(event.samples, 'training sample')}, "
-        f"{pluralize(event.validation_samples, 'validation sample')}, device {event.device}"
+        f"{position}: {event.parameters:,} parameters, {pluralize(event.samples, f'training {event.unit}')}, "
+        f"{pluralize(event.validation_samples, f'validation {event.unit}')}, device {event.device}"
     )
 
 

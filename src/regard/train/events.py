@@ -47,6 +47,7 @@ class Started(CompactRepr):
     device: str
     metric: str  # selects the best model
     best_score: float | None = None  # of `metric` so far
+    unit: str = "sample"  # what `samples` counts
 
 
 @dataclass(frozen=True, repr=False)

@@ -377,7 +377,12 @@ class Plan:
         return (*(f"Warning: {warning}" for warning in self.warnings), *self.reasons)
 
     def measure_duration(self, listeners: Sequence[Listener] = ()) -> str:
-        """Time a few updates and estimate how long the run takes on this machine."""
+        """Return the time that the user gave, or time a few updates and estimate how long the run takes here."""
+        from regard.train.auto.corpus_plan import describe_minutes  # only when needed
+
+        if self.run.train.minutes is not None:  # the plan was timed, and the run adapts its updates
+            most = "at most " if self.run.train.updates == self.run.train.max_updates else ""
+            return f"Time: {most}{describe_minutes(self.run.train.minutes)}, as you requested."
         from regard.train.auto.configure import measure_update  # only when needed
 
         _emit(Stage("timing a few updates"), listeners)

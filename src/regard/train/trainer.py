@@ -619,5 +619,6 @@ class Trainer:
                 device=str(self.device),
                 metric=self.run.validation.metric,
                 best_score=self.progress.best,
+                unit="document" if self.loader.task.packed else "sample",
             )
         )

@@ -455,6 +455,16 @@ def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
     assert "as many as fit into 1 minute here" in find_reason(short_run, "Updates:")
 
 
+def test_short_run_states_its_share_of_an_epoch_and_why_dropout_is_low(pairs: Callable[[int], Lines]) -> None:
+    auto_run = configure(pairs(3_000), minutes=1, timer=make_timer(5.0))
+    assert re.search(r"about [\d.]+ % of one epoch", find_reason(auto_run, "Updates:"))
+    assert find_reason(auto_run, "Dropout:") == (
+        "Dropout: 0.1, because the run makes few epochs; the default for this corpus is 0.3."
+    )
+    text = configure(pairs(3_000)).reasons
+    assert "Dropout: 0.3, because the run makes many epochs over little text." in text
+
+
 def test_updates_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[int], Lines]) -> None:
     corpus = pairs(4_000)
     full_run = configure(corpus).run.train

@@ -319,7 +319,7 @@ class CorpusPlan:
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
         """Adapt the preset to the vocabulary, dropout, labels and languages of this corpus."""
-        reasons.append(_explain_dropout(recipe))
+        reasons.append(self.explain_dropout(recipe))
         task, model = model_for(self.task, recipe.preset)
         changes: dict[str, Any] = {"task": task, "languages": list(self.stats.languages)}
         for stack in ("encoder", "decoder"):
@@ -338,6 +338,19 @@ class CorpusPlan:
         if task == "embed":
             changes["head"] = {"kind": "none"}
         return codec.preset(recipe.preset, changes)
+
+    def explain_dropout(self, recipe: Recipe) -> str:
+        """Return the reason for the dropout rate."""
+        if recipe.dropout < self.recipe.dropout:
+            usual = f"the default for this corpus is {self.recipe.dropout:g}"
+            return f"Dropout: {recipe.dropout:g}, because the run makes few epochs; {usual}."
+        if recipe.dropout > 0.1 and recipe.epochs < MANY_EPOCHS:
+            return f"Dropout: {recipe.dropout:g}, because a model overfits so few examples within a few epochs."
+        if recipe.dropout > 0.1:
+            return f"Dropout: {recipe.dropout:g}, because the run makes many epochs over little text."
+        if recipe.dropout:
+            return f"Dropout: {recipe.dropout:g}, the default for a corpus of this size."
+        return "Dropout: none, because a model of this size does not overfit so much text."
 
     def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
         max_length = _choose_max_length(self.task, model)
@@ -420,20 +433,12 @@ def _explain_distillation(settings: Distillation) -> str:
     return f"Training data: {originals}{translations} ({search}; made before the first update)."
 
 
-def _explain_dropout(recipe: Recipe) -> str:
-    if recipe.dropout > 0.1 and recipe.epochs < MANY_EPOCHS:
-        return f"Dropout: {recipe.dropout:g}, because a model overfits so few examples within a few epochs."
-    if recipe.dropout > 0.1:
-        return f"Dropout: {recipe.dropout:g}, because the run makes many epochs over little text."
-    if recipe.dropout:
-        return f"Dropout: {recipe.dropout:g}, because there is some risk of overfitting."
-    return "Dropout: none, because a model of this size does not overfit so much text."
-
-
 def _explain_updates(budget: Budget, epochs: int, epoch_tokens: float, is_requested: bool) -> str:
     epochs_made = budget.updates * budget.update_tokens / epoch_tokens
-    epochs_text = format_count(epochs_made) if epochs_made >= 10 else f"{epochs_made:.1f}"
-    amount = f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {epochs_text} epochs"
+    epochs_text = f"{format_count(epochs_made) if epochs_made >= 10 else f'{epochs_made:.1f}'} epochs"
+    if epochs_made < 0.95:
+        epochs_text = f"{100 * epochs_made:.2g} % of one epoch"
+    amount = f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {epochs_text}"
     if is_requested:
         return f"{amount}, as you requested."
     if budget.minutes is not None and budget.is_time_limited:

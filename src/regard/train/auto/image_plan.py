@@ -173,7 +173,7 @@ class ImagePlan(CorpusPlan):
 
     def _explain_dropout(self, recipe: Recipe, reasons: list[str]) -> None:
         reasons.append(
-            f"Dropout: {recipe.dropout:g}, because there is some risk of overfitting."
+            f"Dropout: {recipe.dropout:g}, the default for a corpus of this size."
             if recipe.dropout
             else "Dropout: none, because a model of this size does not overfit this many images."
         )

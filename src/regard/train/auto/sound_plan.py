@@ -145,7 +145,7 @@ class SoundPlan(CorpusPlan):
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
         reasons.append(
-            f"Dropout: {recipe.dropout:g}, because there is some risk of overfitting."
+            f"Dropout: {recipe.dropout:g}, the default for a corpus of this size."
             if recipe.dropout
             else "Dropout: none, because a model of this size does not overfit this many sounds."
         )
