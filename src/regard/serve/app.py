@@ -15,10 +15,10 @@ from regard.base.errors import RegardError
 from regard.base.version import __version__
 from regard.serve import captions, classify, libretranslate, openai, page, transcriptions
 from regard.serve.disconnect import App, Message, Receive, Scope, Send
+from regard.serve.errors import describe_faults, make_error
 from regard.serve.security import Guard
 from regard.serve.settings import LOCAL_NAMES, ServeSettings, read_keys
 from regard.serve.state import ServerState, answer_errors
-from regard.serve.stream import make_error
 
 logger = logging.getLogger("regard.serve")
 DIRECT_ROUTES = frozenset({"/translate"})
@@ -38,7 +38,13 @@ def make_app(settings: ServeSettings, state: ServerState | None = None) -> App:
 
     # FastAPI's pages at /docs and /redoc would load their scripts from the network of a third party.
     app = FastAPI(
-        title="Regard", version=__version__, description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="Regard",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # the address would have the name that the client sends as `Host`
     )
     app.state.server = state
     app.include_router(page.make_router())
@@ -50,12 +56,13 @@ def make_app(settings: ServeSettings, state: ServerState | None = None) -> App:
     _add_operations(app, state)
     app.add_exception_handler(StarletteHTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid_request)
+    app.add_exception_handler(Exception, _answer_failure)
     keys = {} if settings.keys_file is None else read_keys(settings.keys_file)
     if unknown := set(settings.reload_keys) - set(keys.values()):
         what = f"There is no key with the name '{min(unknown)}', which may reload models."
         raise RegardError(what, where="reload_keys", fix="Create it: `regard serve --new-key NAME --keys FILE`.")
-    return Guard(
-        _Observer(_Shortcut(app, translation), state),
+    guard = Guard(
+        _Shortcut(app, translation),
         keys=keys,
         hosts=LOCAL_NAMES | {settings.host, *settings.hosts},
         open_routes=frozenset(settings.open_routes),
@@ -66,6 +73,7 @@ def make_app(settings: ServeSettings, state: ServerState | None = None) -> App:
         requests_per_minute=settings.requests_per_minute,
         refuse=lambda reason: state.metrics.refused.labels(reason).inc(),
     )
+    return _Observer(guard, state)
 
 
 def _add_operations(app: FastAPI, state: ServerState) -> None:
@@ -120,11 +128,17 @@ class _Shortcut:
             response: Response = await route.endpoint(request)
         except StarletteHTTPException as error:
             response = await _answer_http_error(request, error)
+        except Exception as error:
+            await (await _answer_failure(request, error))(scope, receive, send)
+            raise  # uvicorn logs it
         await response(scope, receive, send)
 
 
 class _Observer:
-    """ASGI middleware: one line in the log and one count in the metrics for each request."""
+    """ASGI middleware: one line in the log and one count in the metrics for each request, also if it is refused.
+
+    Lines have the name of the key and the reason of a refusal, never a key, a path or a text of the client.
+    """
 
     def __init__(self, app: App, state: ServerState) -> None:
         self.app, self.state = app, state
@@ -150,18 +164,17 @@ class _Observer:
             metrics.requests.labels(route, str(status or "closed")).inc()
             metrics.latency.labels(route).observe(seconds)
             request_state = scope.get("state", {})
-            if (key := request_state.get("key")) is not None:
-                metrics.key_requests.labels(key).inc()
-            logger.info(
-                "request",
-                extra={
-                    "request_id": request_state.get("request_id"),
-                    "method": scope["method"],
-                    "route": route,
-                    "status": status,
-                    "milliseconds": round(1000 * seconds, 1),
-                },
-            )
+            fields = {
+                "request_id": request_state.get("request_id"),
+                "method": scope["method"],
+                "route": route,
+                "status": status,
+                "milliseconds": round(1000 * seconds, 1),
+            }
+            for name in ("key", "refusal"):
+                if name in request_state:
+                    fields[name] = request_state[name]
+            logger.info("request", extra=fields)
 
     def _explain_failure(self, send: Send) -> Send:
         """Let a start that fails for a reason that Regard knows say this reason, instead of a traceback."""
@@ -174,12 +187,19 @@ class _Observer:
         return explained_send
 
 
-async def _answer_http_error(_: Request, error: Exception) -> Response:
+async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, StarletteHTTPException)  # noqa: S101 - registered for it
-    return JSONResponse(make_error(str(error.detail), error.status_code), error.status_code, error.headers)
+    content = make_error(request.scope["path"], str(error.detail), error.status_code)
+    return JSONResponse(content, error.status_code, error.headers)
 
 
-async def _answer_invalid_request(_: Request, error: Exception) -> Response:
+async def _answer_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it
-    faults = [f"{'.'.join(str(part) for part in fault['loc'][1:])}: {fault['msg']}" for fault in error.errors()[:5]]
-    return JSONResponse(make_error("; ".join(faults), 422), 422)
+    names = error.errors()[0]["loc"][1:2]  # after "body"
+    param = names[0] if names and isinstance(names[0], str) else None
+    return JSONResponse(make_error(request.scope["path"], describe_faults(error.errors(), 1), 422, param), 422)
+
+
+async def _answer_failure(request: Request, _: Exception) -> Response:
+    close = {"Connection": "close"}  # uvicorn closes it when it has logged the exception
+    return JSONResponse(make_error(request.scope["path"], "The server failed.", 500), 500, close)

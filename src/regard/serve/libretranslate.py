@@ -20,7 +20,7 @@ from regard.serve.batcher import QueueFullError
 from regard.serve.documents import translate_document
 from regard.serve.html_text import translate_html
 from regard.serve.model import Options, ServedModel, TextRequest, split_text
-from regard.serve.schemas import DetectRequest, TranslateRequest
+from regard.serve.schemas import DetectRequest, TranslateRequest, check_names
 from regard.serve.state import ServerState, answer_errors, check
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
 from regard.serve.uploads import refuse_invalid
@@ -30,6 +30,7 @@ TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
 NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
+FILE_FIELDS = ("source", "target", "model")
 NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "alternatives")
 MAX_LINE_CHARACTERS = 100_000
 LONG_TEXT_CHARACTERS = 1000
@@ -69,7 +70,7 @@ def make_router(state: ServerState) -> APIRouter:
             raise HTTPException(422, "A translation with a prefix, required or forbidden phrases cannot be explained.")
         job = _make_job(state, body)
         if body.stream:
-            return await respond_with_events(job.stream(texts))
+            return await respond_with_events(job.stream(texts), "/translate")
         answers = await job.translate(texts)
         return JSONResponse(_join_answers(answers, is_list=not isinstance(body.q, str)))
 
@@ -82,9 +83,11 @@ def make_router(state: ServerState) -> APIRouter:
         model: Annotated[str | None, Form()] = None,
     ) -> Response:
         fields = {name: value for name, value in (("source", source), ("target", target), ("model", model)) if value}
-        options = {
-            name: request.query_params[name] for name in ("source", "target", "model") if name in request.query_params
-        }
+        options = {name: request.query_params[name] for name in FILE_FIELDS if name in request.query_params}
+        try:
+            check_names([*request.query_params, *await request.form()], (*FILE_FIELDS, "file", "api_key"))
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from None
         content = await file.read()
         job = _make_job(state, TranslateRequest.model_validate({"q": "", **options, **fields}))
 

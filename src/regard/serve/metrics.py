@@ -43,7 +43,6 @@ class Metrics:
             "regard:request_success", "Answered requests by route and status", ["route", "status"], registry=registry
         )
         self.refused = Counter("regard:request_refused", "Refused requests", ["reason"], registry=registry)
-        self.key_requests = Counter("regard:key_requests", "Requests of each key", ["key"], registry=registry)
 
     def render(self) -> bytes:
         """Return the text format of Prometheus."""

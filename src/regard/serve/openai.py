@@ -110,7 +110,7 @@ class _Job:
         if self.echo or self.logprobs:
             raise HTTPException(422, "A stream has neither echo nor logprobs.")
         has_parts = not isinstance(self.options.search, Beam)
-        return await respond_with_events(self._stream() if has_parts else self._stream_whole())
+        return await respond_with_events(self._stream() if has_parts else self._stream_whole(), "/v1")
 
     async def _complete(self) -> dict[str, Any]:
         requests = [TextRequest(prompt, seed=self.seed) for prompt in self.prompts]

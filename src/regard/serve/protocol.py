@@ -18,7 +18,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from regard.serve.disconnect import DISCONNECT, Receive, Scope, Send
-from regard.serve.security import answer
+from regard.serve.errors import send_error
 
 MAX_HEADER_BYTES = 64 * 1024
 MIN_BYTES_PER_SECOND = 1000  # that a client must read of its answer
@@ -40,15 +40,15 @@ class ConnectionLimits:
     """Connections; requests on more of them are answered with 503."""
 
 
-async def answer_overload(_scope: Scope, _receive: Receive, send: Send) -> None:
+async def answer_overload(scope: Scope, _receive: Receive, send: Send) -> None:
     """Answer a request of a connection too many."""
     headers = [(b"retry-after", b"1"), (b"connection", b"close")]
-    await answer(send, 503, "Too many connections.", headers)
+    await send_error(scope, send, 503, "Too many connections.", headers)
 
 
-async def answer_full_queue(_scope: Scope, _receive: Receive, send: Send) -> None:
+async def answer_full_queue(scope: Scope, _receive: Receive, send: Send) -> None:
     """Answer a request that finds the queue full."""
-    await answer(send, 429, "The queue is full.", [(b"retry-after", b"1")])
+    await send_error(scope, send, 429, "The queue is full.", [(b"retry-after", b"1")])
 
 
 def make_protocol(

@@ -1,5 +1,7 @@
 """Requests and answers of the routes: LibreTranslate's and OpenAI's fields, and Regard's own beside them."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -8,11 +10,27 @@ from regard.text.special_marks import replace_marks
 
 # The limits of the server are lower; the body has its own. No client writes special tokens.
 Text = Annotated[str, Field(max_length=10_000_000), AfterValidator(replace_marks)]
-Probability = Annotated[float, Field(ge=0, le=1)]
+MIN_SIMILARITY = 0.8  # of the letters of two names, from 0 to 1
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(extra="ignore")  # clients send fields that newer services have
+    """Ignores unknown fields, because clients send those of newer services, but refuses names that look misspelled."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_misspelled_fields(cls, fields: Any) -> Any:
+        if isinstance(fields, dict):
+            check_names(fields, cls.model_fields)
+        return fields
+
+
+def check_names(names: Iterable[str], fields: Iterable[str]) -> None:
+    """Raise `ValueError` for a name that is no field but similar to one."""
+    for name in set(names) - {*fields, *NEUTRAL_VALUES}:
+        for similar in get_close_matches(name[:50], fields, 1, MIN_SIMILARITY):
+            raise ValueError(f"There is no field '{name[:50]}'. Did you mean '{similar}'?")
 
 
 class TranslateRequest(_Request):

@@ -19,12 +19,12 @@ from urllib.parse import parse_qs
 from starlette.requests import ClientDisconnect
 
 from regard.serve.disconnect import App, Message, Receive, Scope, Send, cancel_on_disconnect
+from regard.serve.errors import LIBRETRANSLATE_ROUTES, send_error
 from regard.serve.settings import LOCAL_NAMES, hash_key, is_loopback
 
 MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
 # The field of a form with a file. A search is enough: what a file contains must still be a valid key.
 _FORM_KEY = re.compile(rb'form-data; name="api_key"\r\n(?:[^\r\n]{1,200}\r\n){0,5}\r\n([^\r\n]{1,200})\r\n--')
-BODY_KEY_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "/languages"})  # LibreTranslate: `api_key`
 
 
 class Guard:
@@ -89,21 +89,24 @@ class Guard:
                 ]
             await send(message)
 
-        async def refuse_body() -> None:
+        async def refuse(reason: str, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
             nonlocal is_refused
             if not is_refused:
-                self.refuse("body")
-                close = [(b"connection", b"close")]  # the rest of the body is not read
-                await answer(send_with_id, 413, f"The body may have {max_bytes:,} bytes.", close)
+                self.refuse(reason)
+                scope["state"]["refusal"] = reason
+                await send_error(scope, send_with_id, status, text, headers)
                 is_refused = True
+
+        async def refuse_body() -> None:
+            close = (b"connection", b"close")  # the rest of the body is not read
+            await refuse("body", 413, f"The body may have {max_bytes:,} bytes.", close)
 
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
             await refuse_body()
             return
         if (problem := self._find_foreign_page(scope["method"], headers)) is not None:
-            self.refuse("host")
-            await answer(send_with_id, *problem)
+            await refuse("host", *problem)
             return
         limited_receive = _limit_body(receive, max_bytes, refuse_body)
         client = (scope.get("client") or ("", 0))[0]
@@ -111,19 +114,17 @@ class Guard:
             key, limited_receive = await self._find_key(scope, headers, limited_receive)
             name = self._check_key(key)
             if name is None:
-                self.refuse("key")
-                challenge = [(b"www-authenticate", b'Basic realm="regard", charset="UTF-8"')]
-                await answer(send_with_id, 401, "A valid key is needed.", challenge)
+                challenge = (b"www-authenticate", b'Basic realm="regard", charset="UTF-8"')
+                await refuse("key", 401, "A valid key is needed.", challenge)
                 return
             client = scope["state"]["key"] = name
         if self.rates is not None and (wait := self.rates.take(client)) > 0:
-            self.refuse("rate")
-            retry = [(b"retry-after", str(max(1, round(wait))).encode())]
-            await answer(send_with_id, 429, "Too many requests in this minute.", retry)
+            retry = (b"retry-after", str(max(1, round(wait))).encode())
+            await refuse("rate", 429, "Too many requests in this minute.", retry)
             return
         if scope["path"].startswith("/reload/") and not self._may_reload(scope, headers):
-            self.refuse("permission")
-            await answer(send_with_id, 403, "This client may not reload models; see `reload_keys` in the settings.")
+            text = "This client may not reload models; see `reload_keys` in the settings."
+            await refuse("permission", 403, text)
             return
         with suppress(ClientDisconnect):  # the client left, or its body was refused: there is nobody to answer
             await cancel_on_disconnect(self.app, scope, limited_receive, send_with_id)
@@ -154,7 +155,7 @@ class Guard:
                 return base64.b64decode(value, validate=True).decode().partition(":")[2], receive
             except (binascii.Error, UnicodeDecodeError):
                 return None, receive
-        if scope["path"] not in BODY_KEY_ROUTES:
+        if scope["path"] not in LIBRETRANSLATE_ROUTES:
             return None, receive
         try:
             query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=50)
@@ -244,14 +245,6 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed
-
-
-async def answer(send: Send, status: int, text: str, headers: list[tuple[bytes, bytes]] | None = None) -> None:
-    """Send a short JSON answer in the form of both conventions: LibreTranslate's `error`, OpenAI's `error.message`."""
-    body = json.dumps({"error": text, "detail": text}).encode()
-    content = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*content, *(headers or [])]})
-    await send({"type": "http.response.body", "body": body})
 
 
 class RateLimit:

@@ -8,12 +8,13 @@ from contextlib import suppress
 
 import uvicorn
 
+from regard.base.formatting import escape_control_characters
 from regard.serve.app import MEDIA_ROUTES, make_app
 from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
 from regard.serve.settings import ServeSettings, check_bind
 from regard.serve.state import ServerState
 
-FIELDS = ("request_id", "method", "route", "status", "milliseconds")
+FIELDS = ("request_id", "method", "route", "status", "milliseconds", "key", "refusal")
 BACKLOG = 2048
 STARTUP_FAILURE = 3  # as uvicorn's own command
 MAX_CONNECTIONS = 1000
@@ -78,7 +79,7 @@ def _allow_descriptors(number: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-class _Formatter(logging.Formatter):
+class Formatter(logging.Formatter):
     """One line for each record, as text or JSON."""
 
     def __init__(self, form: str) -> None:
@@ -86,20 +87,22 @@ class _Formatter(logging.Formatter):
         self.form = form
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; control characters of a message are escaped."""
+        """Return the line; control characters are escaped, except the line breaks of a traceback."""
         fields = {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if self.form == "json":
             content = {"time": record.created, "level": record.levelname, "message": record.getMessage(), **fields}
             if record.exc_info:
                 content["error"] = self.formatException(record.exc_info)
             return json.dumps(content)
-        values = "  ".join(f"{name}={value}" for name, value in fields.items())
-        return "  ".join(filter(None, [super().format(record), values]))
+        record.message, record.asctime = record.getMessage(), self.formatTime(record, self.datefmt)
+        line = "  ".join([self.formatMessage(record), *(f"{name}={value}" for name, value in fields.items())])
+        error = self.formatException(record.exc_info).split("\n") if record.exc_info else []
+        return "\n".join(map(escape_control_characters, [line, *error]))
 
 
 def _configure_logs(form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Formatter(form))
+    handler.setFormatter(Formatter(form))
     for name in ("regard.serve", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

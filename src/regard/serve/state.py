@@ -48,6 +48,7 @@ class ServerState:
         """Why the server cannot start."""
         self._reloading: asyncio.Task[None] | None = None
         self._arriving = Counter[tuple[str, ...]]()
+        self._early_refusals = 0
         self._renderer, self._rendering = ThreadPoolExecutor(1, thread_name_prefix="templates"), 0
 
     async def start(self) -> None:
@@ -136,12 +137,20 @@ class ServerState:
             return False
         if all(model.batcher.free <= self._arriving[kinds] for model in models):
             self.metrics.refused.labels("queue").inc()
+            if not self._early_refusals:
+                asyncio.get_running_loop().call_later(1, self._log_early_refusals)
+            self._early_refusals += 1
             return True
         if not self._arriving[kinds]:
             loop = asyncio.get_running_loop()
             loop.call_soon(loop.call_soon, self._arriving.pop, kinds)  # after the next turn of the event loop
         self._arriving[kinds] += 1
         return False
+
+    def _log_early_refusals(self) -> None:
+        """Log one line per second: an overloaded server has no time for a line per request."""
+        logger.info("refused requests because the queue is full: %d", self._early_refusals)
+        self._early_refusals = 0
 
     def check_texts(self, texts: list[str], n: int, phrases: Sequence[str] = ()) -> None:
         """Refuse more texts, characters (those of phrases included) or alternatives than a request may have."""

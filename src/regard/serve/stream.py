@@ -9,6 +9,7 @@ from fastapi import HTTPException
 from fastapi.responses import StreamingResponse
 
 from regard.serve.disconnect import Receive, Scope, Send
+from regard.serve.errors import make_error
 from regard.serve.state import answer_errors
 
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx must not collect the events
@@ -22,17 +23,11 @@ def to_event(content: Mapping[str, Any]) -> str:
     return f"data: {json.dumps(content, ensure_ascii=False)}\n\n"
 
 
-def make_error(text: str, status: int) -> dict[str, Any]:
-    """Return an error in a form that the clients of both conventions print."""
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": text, "type": kind, "code": status}}
-
-
 class EventResponse(StreamingResponse):
     """A stream of events; its generator is closed however the stream ends, also if the client leaves before it."""
 
-    def __init__(self, first: str, events: Events) -> None:
-        self._all_events = _join_events(first, events)
+    def __init__(self, first: str, events: Events, path: str) -> None:
+        self._all_events = _join_events(first, events, path)
         super().__init__(self._all_events, media_type="text/event-stream", headers=SSE_HEADERS)
         self._events = events
 
@@ -45,8 +40,12 @@ class EventResponse(StreamingResponse):
             await self._events.aclose()
 
 
-async def respond_with_events(events: Events) -> EventResponse:
+async def respond_with_events(events: Events, path: str) -> EventResponse:
     """Answer with events. An error before the first one gets its own status, a later one is an event.
+
+    Args:
+        events: The events.
+        path: The route, which decides the form of errors.
 
     Raises:
         HTTPException: There is no first event.
@@ -56,20 +55,20 @@ async def respond_with_events(events: Events) -> EventResponse:
     except BaseException:
         await events.aclose()
         raise
-    return EventResponse(first, events)
+    return EventResponse(first, events, path)
 
 
-async def _join_events(first: str, events: Events) -> Events:
+async def _join_events(first: str, events: Events, path: str) -> Events:
     yield first
     try:
         while (event := await answer_errors(anext(events, None))) is not None:
             yield event
     except HTTPException as error:
-        yield to_event(make_error(str(error.detail), error.status_code))
+        yield to_event(make_error(path, str(error.detail), error.status_code))
         yield DONE
     except Exception:
         logger.exception("a stream failed")
-        yield to_event(make_error("The server failed.", 500))
+        yield to_event(make_error(path, "The server failed.", 500))
         yield DONE
 
 

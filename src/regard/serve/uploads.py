@@ -16,6 +16,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from regard.base.errors import RegardError
+from regard.serve.errors import describe_faults
 from regard.serve.media import Media, MediaPipeline, decode_media
 from regard.serve.settings import ServeSettings
 
@@ -101,5 +102,4 @@ class Uploads:
 
 def refuse_invalid(error: ValidationError) -> HTTPException:
     """Return the answer to a request with wrong fields."""
-    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-    return HTTPException(422, "; ".join(faults[:5]))
+    return HTTPException(422, describe_faults(error.errors()))
