@@ -29,6 +29,7 @@ CASES: list[Case] = [
     ("ddp2", "sounds"),
     ("ddp2", "pixels"),
 ]
+GRID_CASE: Case = ("fsdp2+tensor2", "continue")  # shards times tensor parallelism, on all four ranks
 CASE_UPDATES = 4
 CHANGING_UPDATES = 6  # two on one rank, two on two, two on one
 SPIKY_BATCH = 26  # of update 14
@@ -39,6 +40,8 @@ def run_all(folder: str) -> dict[str, Any]:
     place, rank = Path(folder), int(os.environ["RANK"])
     training, changing = str(place / "training"), place / "changing"
     results: dict[str, Any] = {"checkpoints": save_and_load(str(place / "checkpoints")), "changing": [], "one": []}
+    with group_of(RANKS, place / "grid"):
+        results["grid"] = train_cases(training, [GRID_CASE], CASE_UPDATES, ProcessGroup())
     if rank == 0:
         results["changing"] += continue_run(str(changing / "changing"), 2, SingleProcess())
     with group_of(2, place / "group") as is_member:

@@ -12,7 +12,7 @@ from regard.store.adapter_folder import read_adapter
 from regard.train.autotune import synthetic_batch
 from regard.train.objective import Objective
 from tests.ranks import FAMILY_CHANGES, LIMITS, UNDETERMINED, Case, compare, compare_changing_runs, prove
-from tests.train.rank_cases import CASES, CHANGING_UPDATES, SPIKY_BATCH
+from tests.train.rank_cases import CASES, CHANGING_UPDATES, GRID_CASE, SPIKY_BATCH
 from tests.train.runs import TASKS, make_small_run, read_metrics
 
 
@@ -20,6 +20,14 @@ from tests.train.runs import TASKS, make_small_run, read_metrics
 def test_two_ranks_train_like_one(case: Case, rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
     expected = rank_results[2]["training"]
     loss, weight = compare(rank_folder / "training", *case, rank_results[0]["training"], expected)
+    assert max(loss, weight) <= LIMITS["float32"]
+
+
+def test_grid_of_shards_and_tensor_parallelism_trains_like_one_rank(
+    rank_folder: Path, rank_results: list[dict[str, Any]]
+) -> None:
+    expected = rank_results[2]["training"]
+    loss, weight = compare(rank_folder / "training", *GRID_CASE, rank_results[0]["grid"], expected)
     assert max(loss, weight) <= LIMITS["float32"]
 
 
