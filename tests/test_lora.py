@@ -43,6 +43,17 @@ def test_new_adapters_change_nothing() -> None:
     assert torch.equal(_run(model), before)
 
 
+def test_adapter_seed_decides_initial_a() -> None:
+    models = [_make_model() for _ in range(3)]
+    for model, seed in zip(models, (1, 1, 2), strict=True):
+        add_adapters(model, Lora(rank=4), seed=seed)
+    first, same, other = (
+        [weight for name, weight in model.named_parameters() if name.endswith("lora_a")] for model in models
+    )
+    assert all(map(torch.equal, first, same))
+    assert not any(map(torch.equal, first, other))
+
+
 def test_the_scale_follows_rank_and_alpha() -> None:
     assert Lora(rank=4, alpha=16.0).scale == 4
     assert Lora(rank=4, alpha=16.0, rslora=True).scale == 8

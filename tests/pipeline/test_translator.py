@@ -23,6 +23,7 @@ from tests.pipeline.factories import (
     make_translator_settings,
 )
 
+RECURRENT = {"kind": "recurrent", "layers": 1}
 VARIED_TEXTS = [text[: 5 + 7 * n % len(text)] for n, text in enumerate(TEXTS * 4)]  # of many lengths
 
 
@@ -171,6 +172,14 @@ def test_the_model_is_left_as_it_was() -> None:
     assert [module.training for module in model.modules()] == modes
     model(torch.tensor([[5, 6]]), torch.tensor([[7, 8]])).sum().backward()  # training can continue
     assert model.head.projection.weight.grad is not None
+
+
+def test_fixed_vector_beams_read_their_own_sentence() -> None:
+    stacks = {"encoder": RECURRENT, "decoder": {**RECURRENT, "cross": {"kind": "fixed_vector"}}}
+    translator = make_translator(**stacks)
+    alone = [translator.translate([text], Beam(3), max_length=8)[0] for text in TEXTS]
+    assert is_same(translator.translate(TEXTS, Beam(3), max_length=8), alone)
+    assert len({translation.tokens for translation in alone}) > 1
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -1,15 +1,19 @@
 """Forecasts, the device table and the choice among layouts."""
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from regard.base.errors import RegardError
-from regard.plan.compare import make_plan
+from regard.config.run import Run
+from regard.plan.compare import _choose, make_plan
 from regard.plan.devices import DEVICES, find_device
-from regard.plan.forecast import count_batches, count_start_bytes, sent_bytes
+from regard.plan.forecast import Forecast, count_batches, count_start_bytes, make_forecast, sent_bytes
 from regard.plan.layouts import list_candidates, make_candidate
 from regard.plan.probe import probe
+from regard.plan.simulate import Simulation
 from regard.plan.tracker import Collective
 from regard.train.parallel import Layout
 from tests.plan.runs import make_run
@@ -82,6 +86,32 @@ def test_plan_chooses_what_fits_and_says_why() -> None:
     assert nothing.choice is None
     assert nothing.reasons[0].startswith("Nothing fits")
     assert [forecast.has_checkpointed_activations for forecast in nothing.forecasts] == [False, True, False, True]
+
+
+def forecast_run(run: Run, layout: Layout, memory: int) -> Forecast:
+    """Return the forecast of an update that needs a million bytes, on a device of the table."""
+    simulation = Simulation(400_000, 800_000, 0, 150_000, 1_000_000, Counter(), 20)
+    device = DEVICES["h100"]
+    return make_forecast(run, layout, simulation, name="", settings={}, length=64, device=device, memory=memory)
+
+
+def test_forecast_leaves_a_tenth_of_device_memory_free() -> None:
+    memories = (1_000_000, 1_100_000, 1_112_000)
+    assert [forecast_run(make_run(), Layout(), memory).fits for memory in memories] == [False, False, True]
+
+
+def test_plan_chooses_the_fastest_layout_that_fits() -> None:
+    simple, sharded = (forecast_run(make_run(), layout, 10**7) for layout in (Layout(2), Layout(shards=2)))
+    slow, fast = replace(simple, seconds=(1.0, 2.0)), replace(sharded, seconds=(0.5, 1.0))
+    assert _choose([slow, fast]) is fast
+    assert _choose([slow, replace(fast, memory=0)]) is slow
+    similar = replace(slow, seconds=(0.501, 1.001))
+    assert _choose([fast, similar]) is similar, "of equally fast layouts the simpler one"
+
+
+def test_checkpoint_bytes_count_the_moving_average() -> None:
+    plain, averaged = (forecast_run(make_run(train__ema=ema), Layout(), 10**7) for ema in (0.0, 0.9))
+    assert averaged.checkpoint_bytes - plain.checkpoint_bytes == 4 * plain.parameters
 
 
 def test_probe_measures_this_machine() -> None:

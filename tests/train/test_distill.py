@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import regard
 from regard.base.errors import ConfigError, DamagedError, RegardError
 from regard.base.files import lock_file, seal
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import Distillation, Run
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
@@ -29,9 +29,18 @@ from regard.train import distill as module
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event, Message, Stage
 from regard.train.fit import fit, resume
+from regard.train.teachers import Teacher
 from tests.commands import run_command
+from tests.pipeline.factories import (
+    TEXTS,
+    make_encoder_decoder,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator_settings,
+)
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
 
+FILES = {name: name for name in ("all.en", "all.de", "book.txt")}  # only named, never read
 LANGUAGES = {"data.train.0.languages": ["en", "de"]}
 
 
@@ -339,3 +348,54 @@ def test_long_sources_make_short_chunks(world: Path, monkeypatch: pytest.MonkeyP
     assert len(texts) > 2
     assert max(sizes) <= module.CHUNK_CHARACTERS
     assert all(size + len(after[0]) > module.CHUNK_CHARACTERS for size, after in zip(sizes, texts[1:], strict=False))
+
+
+@pytest.fixture(scope="module")
+def multilingual(tmp_path_factory: pytest.TempPathFactory) -> Teacher:
+    """A teacher of three languages, not trained."""
+    tags = ("de", "en", "fr")
+    settings = make_translator_settings(**{"source.vocabulary": make_tokenizer(*tags).size}, languages=list(tags))
+    folder = tmp_path_factory.mktemp("multilingual") / "teacher"
+    write_model(folder, settings, make_tokenizers(*tags), get_weights(make_encoder_decoder(settings)), "A teacher.")
+    return Teacher(str(folder), folder, settings)
+
+
+def test_chunk_digest_depends_on_everything_that_decides_translations(multilingual: Teacher) -> None:
+    settings = Distillation(teachers=(multilingual.folder,))
+
+    def compute_digest(
+        changes: dict[str, Any], texts: Sequence[str] = ("a", "b"), languages: Sequence[str] = ("en", "de")
+    ) -> str:
+        max_length = changes.pop("max_length", 64)
+        group = module._Group([multilingual], settings.model_copy(update=changes), "cpu", max_length)
+        return group.compute_digest(texts, languages)
+
+    digests = [compute_digest({}), compute_digest({"beam_size": 2}), compute_digest({"length_penalty": 0.5})]
+    digests += [compute_digest({"max_length": 32}), compute_digest({}, ("a", "c")), compute_digest({}, ("b", "a"))]
+    digests += [compute_digest({}, languages=pair) for pair in (("en", "fr"), ("fr", "de"), ())]
+    assert len(set(digests)) == len(digests)
+    assert compute_digest({}) == digests[0]
+
+
+def test_multilingual_teacher_translates_into_the_target_language(
+    multilingual: Teacher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_find_fault", lambda _: None)  # keep what an untrained model writes without an end
+    group = module._Group([multilingual], Distillation(teachers=(multilingual.folder,), beam_size=2), "cpu", 64)
+    texts = [text[:12] for text in TEXTS]
+    contents = {
+        pair: group.translate(texts, pair, module._Progress(len(texts), lambda _: None))
+        for pair in (("en", "de"), ("fr", "de"), ("en", "fr"))
+    }
+    assert contents["en", "de"] == contents["fr", "de"]
+    assert contents["en", "de"] != contents["en", "fr"]
+
+
+def test_distilled_sources_have_weight_and_languages_of_their_originals(tmp_path: Path) -> None:
+    pair = {"kind": "lines", "source": "train.en", "target": "train.xx"}
+    originals = [{**pair, "languages": ["en", "de"]}, {**pair, "weight": 3.0, "languages": ["en", "fr"]}]
+    run = make_small_run("translate", FILES, {"data.train": originals})
+    files = tuple(module.TranslationFile(f"{source:03}-00.jsonl", source, "one") for source in (1, 0))
+    record = module.DistillationRecord(module.FORMAT, (), "each", 5, 1.0, 2, 2, {}, files)
+    sources = module.Distilled(tmp_path, record).sources(Corpus(run.data.train))
+    assert [(source.weight, source.languages) for source in sources] == [(3.0, ("en", "fr")), (1.0, ("en", "de"))]
