@@ -132,8 +132,26 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "Find the line that was lost",
     ),
     "a folder that is full": ([*PAIR_OPTIONS, "--out", "full"], 1, "not empty", "Choose a new folder"),
-    "a folder in a file": ([*PAIR_OPTIONS, "--out", "a.en/model"], 1, "--out is inside a file", "another --out"),
-    "a file as folder": ([*PAIR_OPTIONS, "--out", "a.en"], 1, "--out is a file", "another name"),
+    "a folder in a file": ([*PAIR_OPTIONS, "--out", "a.en/model"], 1, "a file, not a folder", "another folder"),
+    "a folder that cannot be created": (
+        [*PAIR_OPTIONS, "--out", "/proc/new"],
+        1,
+        "cannot be written",
+        "Choose a folder",
+    ),
+    "a folder of a name that is too long": (
+        [*PAIR_OPTIONS, "--out", "n" * 300],
+        1,
+        "cannot be written: File name too long",
+        "Choose a folder",
+    ),
+    "a file as folder": ([*PAIR_OPTIONS, "--out", "a.en"], 1, "a file, not a folder", "another folder"),
+    "a folder before the corpus": (
+        ["--source", "b.en", "--target", "a.de", "--out", "a.en"],
+        1,
+        "a file, not a folder",
+        "another folder",
+    ),
     "no folder": (PAIR_OPTIONS, 2, "no output folder", "--out FOLDER"),
     "resuming what is no run": (
         ["--resume", "full"],
@@ -320,6 +338,13 @@ def test_a_run_from_files_to_a_model_and_resumed() -> None:
     assert "resuming after update 4" in more.output
     assert "update 6/6" in more.output
     assert Path("new/log.txt").read_text(encoding="utf-8").startswith(log)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_tune_into_an_existing_run_names_the_command_that_resumes() -> None:
+    Path("full/run.toml").touch()
+    done = run_command("tune", "model", *PAIR_OPTIONS, "--out", "full")
+    assert (done.code, "Continue it with regard train --resume full" in done.errors) == (1, True)
 
 
 @pytest.mark.usefixtures("corpus")

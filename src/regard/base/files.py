@@ -14,6 +14,7 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -90,6 +91,23 @@ def write_atomic(path: Path, content: bytes) -> None:
 def is_leftover(path: Path) -> bool:
     """Whether this is a temporary file that a killed write left behind; it is safe to delete."""
     return path.name.startswith(".") and path.suffix == ".tmp"
+
+
+def check_writable(folder: Path) -> None:
+    """Raise an error unless a folder, which may not exist yet, can be created and written; leaves no trace.
+
+    Raises:
+        RegardError: With the reason: a file of this name, no permission, a read-only disk, a name that is too long, ...
+    """
+    try:
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        if not existing.is_dir():
+            raise RegardError("This is a file, not a folder.", where=str(existing), fix="Choose another folder.")
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        fix = "Choose a folder in which you can create files."
+        raise RegardError(f"The folder cannot be written: {error.strerror}.", where=str(folder), fix=fix) from error
 
 
 @contextmanager

@@ -87,7 +87,8 @@ class TrainCommandOptions(TrainOptions):
     def spell(self, *names: str, **values: object) -> str:
         """Write options as on the command line."""
         spelled = {name: "a run file" if name == "run" else f"--{name.replace('_', '-')}" for name in (*names, *values)}
-        spelled |= {"settings": "--set"}
+        resume = "--resume" if self.parent is None else "regard train --resume"  # `regard tune` has no such option
+        spelled |= {"settings": "--set", "resume": resume}
         return " ".join([*(spelled[name] for name in names), *(f"{spelled[name]} {values[name]}" for name in values)])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from regard.base.errors import ConfigError, RegardError
-from regard.base.files import is_leftover
+from regard.base.files import check_writable, is_leftover
 from regard.config import codec
 from regard.config.run import AnySource, Documents, Run
 from regard.config.toml_file import parse_settings
@@ -225,12 +225,8 @@ class TrainOptions:
             )
 
     def _check_output_folder(self, out: Path) -> None:
-        name = self.spell("out")
-        for parent in out.absolute().parents:
-            if parent.exists() and not parent.is_dir():
-                raise RegardError(f"{name} is inside a file.", where=str(parent), fix=f"Choose another {name}.")
-        if out.exists() and not out.is_dir():
-            raise RegardError(f"{name} is a file; a run needs a folder.", where=str(out), fix="Choose another name.")
+        """Raise an error unless a new run can be written here: now, not after the corpus was read."""
+        check_writable(out.absolute())
         if (out / RUN_FILE).is_file():
             fix = f"Continue it with {self.spell(resume=str(out))}, or choose another folder."
             raise RegardError("This folder already contains a run.", where=str(out), fix=fix)
