@@ -61,14 +61,6 @@ def test_short_command_prints_no_progress() -> None:
     assert errors.getvalue() == ""
 
 
-def test_hidden_progress_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
-    errors = io.StringIO()
-    with redirect_stderr(errors), progress.show_progress("reading", 2, is_hidden=True) as advance:
-        advance(1)
-    assert errors.getvalue() == ""
-
-
 class Stages:
     """A listener that keeps the total and the count of every stage."""
 
@@ -92,8 +84,7 @@ def test_evaluate_and_translate_advance_to_the_number_of_texts(tmp_path: Path, m
     stages = Stages()
 
     @contextmanager
-    def show_progress(stage: str, total: int | None, *, is_hidden: bool = False) -> Iterator[Advance]:
-        assert not is_hidden
+    def show_progress(stage: str, total: int | None) -> Iterator[Advance]:
         yield stages.begin(stage, total)
 
     monkeypatch.setattr(evaluate, "show_progress", show_progress)

@@ -1,7 +1,7 @@
 """Progress with the time left: a bar on a terminal, and now and then a line in a log."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Event, Thread
 
 from rich.console import Console  # noqa: TID251
@@ -23,18 +23,18 @@ SECONDS, LATER_SECONDS = 10.0, 60.0  # between lines, in the first minute and la
 
 
 @contextmanager
-def show_progress(stage: str, total: int | None, *, is_hidden: bool = False) -> Iterator[Advance]:
+def show_progress(stage: str, total: int | None) -> Iterator[Advance]:
     """Show the progress of one stage on standard error; yields the function that advances it."""
-    with show_stages(is_hidden=is_hidden) as begin:
+    with show_stages() as begin:
         yield begin(stage, total)
 
 
 @contextmanager
-def show_stages(*, is_hidden: bool = False) -> Iterator[Callable[[str, int | None], Advance]]:
+def show_stages() -> Iterator[Callable[[str, int | None], Advance]]:
     """Show the progress of the stages that packages report (`regard.base.progress`); yields what begins a stage."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    is_live = console.is_terminal and not is_hidden
+    is_live = console.is_terminal
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not is_live) as progress:
 
         def begin(stage: str, total: int | None) -> Advance:
@@ -43,12 +43,8 @@ def show_stages(*, is_hidden: bool = False) -> Iterator[Callable[[str, int | Non
             task: TaskID = progress.add_task(stage, total=total)
             return lambda count: progress.advance(task, count)
 
-        with listen(begin):
-            if is_live or is_hidden:
-                yield begin
-            else:
-                with _print_lines(progress):
-                    yield begin
+        with listen(begin), nullcontext() if is_live else _print_lines(progress):
+            yield begin
 
 
 @contextmanager

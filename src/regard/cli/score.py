@@ -77,7 +77,8 @@ def score(
         )
     with ExitStack() as stack:
         lines, total, chunk_size = read_lines(texts, input_file)
-        advance = stack.enter_context(show_progress("scoring", total, is_hidden=chunk_size == 1 or sys.stdout.isatty()))
+        is_waiting = chunk_size > 1 and not sys.stdout.isatty()
+        advance = stack.enter_context(show_progress("scoring", total)) if is_waiting else lambda _: None
         for chunk, chunk_sources in zip_file(chunks(lines, chunk_size), source, source_text):
             for scored in scorer.score(
                 chunk, chunk_sources, target_language=into, window=window, batch_tokens=batch_tokens

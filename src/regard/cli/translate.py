@@ -178,9 +178,8 @@ def translate(
             options["report"] = stack.enter_context(show_progress("translating sentences", None))
             _translate_documents(translator, documents, out, as_json, ends_line=bool(texts), options=options)
             return
-        advance = stack.enter_context(
-            show_progress("translating", total, is_hidden=chunk_size == 1 or (out is sys.stdout and out.isatty()))
-        )
+        is_waiting = not texts and chunk_size > 1 and not (out is sys.stdout and out.isatty())
+        report = stack.enter_context(show_progress("translating", total)) if is_waiting else None
         line_number = 0
         for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
             options["seed"] = chunk_seed(seed, chunk_index)  # every chunk samples with other random numbers
@@ -189,7 +188,7 @@ def translate(
                 constraints = Constraints(
                     [prefix] * len(chunk) if prefix else None, [require] * len(chunk) if require else None, forbid or ()
                 )
-            translations = translator.translate(chunk, report=advance, constraints=constraints, **options)
+            translations = translator.translate(chunk, report=report, constraints=constraints, **options)
             if align:
                 from regard.pipeline.word_alignment import with_alignment
 
