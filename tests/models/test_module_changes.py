@@ -5,7 +5,7 @@ Each module of small models of all families is changed in every way that PyTorch
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,8 @@ from torch.nn.utils import parametrize
 
 from regard.base.errors import RegardError
 from regard.config import codec
+from regard.look import attribution
+from regard.look.build import look_into
 from regard.look.reading import ReadOptions, read_text
 from regard.look.replay import Passage
 from regard.models.build import build
@@ -274,6 +276,38 @@ def test_changed_modules_change_all_tasks(name: str, change: Change) -> None:
         except AssertionError as error:
             raise AssertionError(f"{change.__name__} of {', '.join(paths)}") from error
     assert effects >= 0.6 * len(list_groups(name, change))
+
+
+PIPELINES: list[tuple[str, Any]] = [
+    ("encoder_decoder", Translator),
+    ("decoder_only", TextGenerator),
+    ("encoder_only", FillMask),
+    ("lstm", Translator),
+]
+
+
+@pytest.mark.parametrize("change", [add_hook, wrap_module])
+@pytest.mark.parametrize(("name", "kind"), PIPELINES)
+def test_look_shows_changed_modules(name: str, kind: Any, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change inputs, stacks and position tables: a look reads their attributes."""
+    monkeypatch.setattr(attribution, "MAX_STEPS", attribution.FIRST_STEPS)  # inexact, but fast
+    base, settings, _ = make_family(name)
+    model: Any = copy.deepcopy(base)
+    inputs = ("source.embedding", "tokens.embedding", "source", "tokens", "encoder.position.table")
+    for path in (*inputs, "decoder.position.table", "encoder", "decoder"):
+        with suppress(AttributeError):  # this family has no such module
+            change(model, path)
+    text = "Two ___" if kind is FillMask else SOURCE
+    pipeline = kind(model, make_tokenizers(), settings)
+    look = look_into(pipeline, text, search=Beam(1), max_length=2, ablation=False)
+    passage = look.reading.passage
+    rows = [torch.tensor([list(ids)]) for ids in (passage.source, passage.target) if len(ids)]
+    with torch.inference_mode():
+        logits = model(*rows)[0, list(passage.rows)]
+        assert look.document["attribution"] is not None
+        assert_close(look.document["attribution"]["logits"], logits[torch.arange(len(logits)), passage.labels].tolist())
+        logits[:, list(passage.suppressed)] = float("-inf")
+        assert_close(passage.replay()[0].tolist(), select(logits, passage.labels))
 
 
 CELL_CHANGES = [change for change in CALL_CHANGES if change is not replace_module] + [parametrize_weight]

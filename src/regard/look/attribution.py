@@ -11,7 +11,7 @@ The baseline of a token is the mean embedding of the vocabulary; special tokens 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from regard.look.replay import Passage
 from regard.models.cpu_decoder import eval_mode
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.inputs import TokenInput
+from regard.models.inputs import EmbeddedInput
 
 MAX_OUTPUTS = 32  # further outputs are left out
 FIRST_STEPS, MAX_STEPS = 16, 1024  # points of integrated gradients: doubled until the sum of a row is exact enough
@@ -36,7 +36,7 @@ BATCH_ROWS = 16
 class _Side:
     """The embedded tokens of one side, and their baseline."""
 
-    module: TokenInput
+    name: str  # of the module that embeds them
     embedded: Tensor  # (1, T, D)
     baseline: Tensor  # (1, T, D)
 
@@ -86,21 +86,23 @@ def attribute(
 def _embed(passage: Passage, sequences: Sequence[Sequence[Token]]) -> list[_Side]:
     """Return what each side reads, as vectors."""
     model = passage.model
-    modules: list[nn.Module] = [model.tokens if isinstance(model, DecoderOnly) else model.source]
+    names = ["tokens"] if isinstance(model, DecoderOnly) else ["source"]
     if isinstance(model, EncoderDecoder):
-        modules.append(model.target)
+        names.append("target")
     sides = []
     ids_per_side = [ids for ids in (passage.source, passage.target) if len(ids)]
-    for module, ids, tokens in zip(modules, ids_per_side, sequences, strict=True):
-        if not isinstance(module, TokenInput):
+    for name, ids, tokens in zip(names, ids_per_side, sequences, strict=True):
+        module = model.get_submodule(name)
+        embedding = next((part for part in module.modules() if isinstance(part, nn.Embedding)), None)
+        if passage.media is not None or embedding is None:
             raise RegardError("Only text can be attributed.", fix="Look into a model that reads tokens.")
         with torch.no_grad():
             embedded, _ = module(torch.tensor([list(ids)], device=passage.device))  # (1, T, D)
-            every_token = torch.arange(module.embedding.num_embeddings, device=passage.device)[None]
+            every_token = torch.arange(embedding.num_embeddings, device=passage.device)[None]
             mean = module(every_token)[0].mean(dim=1, keepdim=True)  # (1, 1, D)
             is_text = torch.tensor([token["role"] == "text" for token in tokens[: len(ids)]], device=passage.device)
             baseline = torch.where(is_text[None, :, None], mean, embedded)
-        sides.append(_Side(module, embedded, baseline))
+        sides.append(_Side(name, embedded, baseline))
     return sides
 
 
@@ -111,7 +113,7 @@ def _gradients(passage: Passage, sides: Sequence[_Side], fractions: Tensor) -> t
     """
     way = fractions.to(sides[0].embedded)[:, None, None]
     inputs = [(side.baseline + way * (side.embedded - side.baseline)).requires_grad_() for side in sides]
-    with torch.enable_grad(), _replaced(sides, inputs):
+    with torch.enable_grad(), _replaced(passage.model, sides, inputs):
         logits = passage.label_logits(copies=len(fractions))  # (B, n)
         rows = []
         for output in range(logits.size(1)):
@@ -171,20 +173,31 @@ def _occlude(passage: Passage, sides: Sequence[_Side], logits: Tensor) -> Tensor
                 is_occluded = chunk[:, None] == torch.arange(start, start + length, device=passage.device)  # (B, T)
                 inputs.append(torch.where(is_occluded[:, :, None], side.baseline, side.embedded))  # (B, T, D)
                 start += length
-            with _replaced(sides, inputs):
+            with _replaced(passage.model, sides, inputs):
                 changes.append(logits - passage.label_logits(copies=len(chunk)))  # (B, n)
     return torch.cat(changes).T
 
 
+class _Vectors(nn.Module):
+    """Takes the place of a model's input: returns these vectors (B, T, D), whatever the tokens."""
+
+    def __init__(self, vectors: Tensor) -> None:
+        super().__init__()
+        self.vectors = vectors
+
+    def forward(self, _tokens: Tensor, valid: Tensor | None = None, _types: Tensor | None = None) -> EmbeddedInput:
+        """Return the vectors and the padding mask."""
+        return self.vectors, valid
+
+
 @contextmanager
-def _replaced(sides: Sequence[_Side], inputs: Sequence[Tensor]) -> Iterator[None]:
-    """Let the model read these vectors instead of its tokens, once."""
-    with ExitStack() as stack:
-        for module in {side.module for side in sides}:
-            # Encoder and decoder may share their embedding module: it is called for the encoder first.
-            vectors = iter([vector for side, vector in zip(sides, inputs, strict=True) if side.module is module])
-            handle = module.register_forward_hook(
-                lambda _module, _arguments, output, vectors=vectors: (next(vectors), output[1])
-            )
-            stack.callback(handle.remove)
+def _replaced(model: nn.Module, sides: Sequence[_Side], inputs: Sequence[Tensor]) -> Iterator[None]:
+    """Let the model read these vectors instead of its tokens."""
+    modules = {side.name: getattr(model, side.name) for side in sides}
+    try:
+        for side, vectors in zip(sides, inputs, strict=True):
+            setattr(model, side.name, _Vectors(vectors))
         yield
+    finally:
+        for name, module in modules.items():
+            setattr(model, name, module)

@@ -7,7 +7,7 @@ look.save("dogs.html")
 import hashlib
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
@@ -42,6 +42,7 @@ from regard.look.record import LookRecord
 from regard.look.search import best_dropped, continue_candidate, make_sampling, make_search, mentioned_tokens
 from regard.look.tokens import describe_vocabulary
 from regard.nn.positions import Sinusoidal2d
+from regard.nn.stack import Stack as StackModule
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
@@ -270,8 +271,8 @@ def hash_weights(model: nn.Module) -> str:
 
 
 def _stacks(pipeline: AnyPipeline) -> dict[Stack, Any]:
-    names: tuple[Stack, ...] = ("encoder", "decoder")
-    return {name: getattr(pipeline.model, name) for name in names if hasattr(pipeline.model, name)}
+    stacks: list[Any] = [module for module in pipeline.model.modules() if isinstance(module, StackModule)]
+    return {stack.name: stack for stack in stacks if stack.name in get_args(Stack)}
 
 
 def _record_bytes(pipeline: AnyPipeline, reading: Reading) -> int:

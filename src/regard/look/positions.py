@@ -28,8 +28,11 @@ def describe_positions(position: Position, stack: Stack, length: int, blobs: dic
         case Alibi():
             result["kind"], result["slopes"] = "alibi", list(position.slopes)
         case Learned():
-            vectors = position.table.weight.detach()[position.offset :]  # (positions, D)
-            blobs[name] = encode_i8(vectors[:MAX_VECTORS, :MAX_VECTORS].float().cpu().numpy())
+            with torch.inference_mode():
+                zeros = torch.zeros(1, 1, 1, device=next(position.parameters()).device)
+                positions = torch.arange(min(MAX_VECTORS, position.max_positions or 0), device=zeros.device)[None]
+                vectors = position.on_input(zeros, positions)[0, :, :MAX_VECTORS]  # (positions, dimensions)
+            blobs[name] = encode_i8(vectors.float().cpu().numpy())
             result["kind"], result["vectors"] = "learned", name
         case RelativeBias():
             offsets = torch.arange(-MAX_OFFSET, MAX_OFFSET + 1)
