@@ -1,5 +1,7 @@
 """LoRA: adapters beside frozen weights, merged and unmerged."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -147,4 +149,21 @@ def test_an_adapter_of_another_model_is_refused() -> None:
     with pytest.raises(RegardError, match="does not fit the model"):
         adapters.add("law", tensors, 1.0)
     with pytest.raises(RegardError, match="There is no adapter 'law'"), adapters.active("law"):
+        pass
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_adapter_after_change_of_weight_is_refused(is_replaced: bool) -> None:
+    model, tuned = _make_model(), _make_model()
+    add_adapters(tuned, Lora(rank=2), seed=1)
+    adapters = AdapterSet(model)
+    adapters.add("law", {key: value for key, value in get_weights(tuned).items() if is_adapter(key)}, 1.0)
+    with adapters.active("law"):
+        pass
+    linear: Any = model.get_submodule("decoder.layers.0.attention.query")
+    with torch.no_grad():
+        linear.weight.mul_(2)
+    if is_replaced:
+        linear.weight = torch.nn.Parameter(linear.weight.detach())
+    with pytest.raises(RegardError, match=r"query.weight was changed after"), adapters.active("law"):
         pass

@@ -128,7 +128,9 @@ class AdapterSet:
     """
 
     def __init__(self, model: nn.Module) -> None:
+        self._model = model
         self._parameters = dict(model.named_parameters())
+        self._versions: dict[str, int] = {}  # torch's counters of changes in place, when this class last wrote
         self._originals: dict[str, Tensor] = {}  # of the matrices that an adapter changes
         self._adapters: dict[str, tuple[dict[str, Tensor], float]] = {}  # factors and scale, by name
         self._current: str | None = None
@@ -158,6 +160,7 @@ class AdapterSet:
         for key in tensors:
             base_name = _base_name(key)
             self._originals.setdefault(base_name, self._parameters[base_name].detach().clone())
+            self._versions.setdefault(base_name, self._parameters[base_name]._version)
         self._adapters[name] = (dict(tensors), scale)
 
     @contextmanager
@@ -175,7 +178,7 @@ class AdapterSet:
         """Use an adapter until another one is activated; None uses the model as it is.
 
         Raises:
-            RegardError: If there is no such adapter.
+            RegardError: If there is no such adapter, or the model's weights were changed.
         """
         if name == self._current:
             return
@@ -184,6 +187,12 @@ class AdapterSet:
             raise RegardError(f"There is no adapter '{name}'.", fix=fix)
         tensors, scale = ({}, 0.0) if name is None else self._adapters[name]
         weights = merge_weights({**self._originals, **tensors}, scale)
+        parameters = dict(self._model.named_parameters())
+        for key in weights:
+            if parameters.get(key) is not self._parameters[key] or parameters[key]._version != self._versions[key]:
+                fix = "Load the model again, change its weights, and then add the adapters."
+                raise RegardError(f"{key} was changed after its adapters were added; they would undo it.", fix=fix)
         for key, weight in weights.items():
             self._parameters[key].copy_(weight)
+            self._versions[key] = self._parameters[key]._version
         self._current = name
