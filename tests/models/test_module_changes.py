@@ -16,6 +16,7 @@ from torch.nn.utils import parametrize
 
 from regard.base.errors import RegardError
 from regard.config import codec
+from regard.decode.filters import Filters
 from regard.look import attribution
 from regard.look.build import look_into
 from regard.look.reading import ReadOptions, read_text
@@ -27,6 +28,7 @@ from regard.nn.scores import Score
 from regard.pipeline.continuations import score_continuations
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.encoding import add_special_tokens
+from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.pseudo_likelihood import pseudo_likelihood
@@ -445,3 +447,32 @@ def test_replaced_model_of_a_pipeline_runs() -> None:
     translator.model = other
     expected = Translator(other, make_tokenizers(), settings).translate(SOURCE, Beam(2), max_length=3)
     assert translator.translate(SOURCE, Beam(2), max_length=3) == expected != plain
+
+
+def test_draft_and_target_of_speculative_decoding_run_changed_modules() -> None:
+    base, settings, _ = make_family("decoder_only")
+    model, draft_model = copy.deepcopy(base), copy.deepcopy(base)
+    for changed in (model, draft_model):
+        add_hook(changed, "decoder.layers.0.feedforward")
+    generator, draft = (TextGenerator(changed, make_tokenizers(), settings) for changed in (model, draft_model))
+    text, result = generator.generate_with_draft(draft, SOURCE, 6, filters=Filters(temperature=0))
+    assert result.accepted == result.proposed > 0  # one model: it accepts what it proposes
+    (prompt,) = generator.encode_prompts([SOURCE], 6)
+    with torch.inference_mode():
+        logits = model(torch.tensor([[*prompt, *text.tokens[:-1]]]))[0, len(prompt) - 1 :]
+    logits[:, make_tokenizer().specials.not_text] = float("-inf")
+    assert list(text.tokens) == logits.argmax(dim=-1).tolist()
+
+
+def test_ensemble_runs_changed_modules_of_all_members() -> None:
+    base, settings, _ = make_family("encoder_decoder")
+    members = [Translator(copy.deepcopy(base), make_tokenizers(), settings) for _ in range(2)]
+    add_hook(members[1].model, "decoder.layers.0.feedforward")
+    ensemble = EnsembleTranslator(members)
+    translation = ensemble.translate(SOURCE, Beam(2), max_length=3)
+    (source,), bos = ensemble.encode_sources([SOURCE], None), make_tokenizer().specials.bos
+    target = torch.tensor([[bos, *translation.tokens[:-1]]])
+    with torch.inference_mode():
+        logits = [member.model(torch.tensor([source]), target)[0] for member in members]
+        mean = torch.stack([member.softmax(dim=-1) for member in logits]).mean(dim=0)
+    assert_close(translation.logprobs, select(mean.log(), translation.tokens))
