@@ -358,7 +358,10 @@ def _read_object(files: ForeignFolder, name: str) -> Json:
     document = files.read_json(name)
     if document is None:
         what = f"There is no {name}: this is not a Hugging Face folder."
-        raise RegardError(what, where=str(files.path), fix="Give a folder with config.json and safetensors.")
+        fix = "Give a folder with config.json and safetensors."
+        if (files.path / "snapshots").is_dir():  # a repository in the cache
+            fix = "Give the folder of a revision in snapshots/."
+        raise RegardError(what, where=str(files.path), fix=fix)
     if not isinstance(document, dict):
         where = str(files.path / name)
         raise RegardError("The file is not a JSON object.", where=where, fix="Restore an intact copy.")
