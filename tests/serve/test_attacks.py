@@ -196,3 +196,76 @@ def test_rate_limit_ignores_forwarded_addresses_of_unknown_proxies(start: Start)
             addresses = ("192.0.2.1", "192.0.2.2", "192.0.2.1")
             codes = [client.get("/health", headers={"X-Forwarded-For": address}).status_code for address in addresses]
         assert codes == statuses
+
+
+LONG_SENTENCE = "two young men " * 300  # more tokens than a sentence may have
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("/translate_file", {"files": {"file": ("a.txt", b"Go on. " * 9000)}}),
+        ("/translate_file", {"files": {"file": ("a.txt", b"Dogs run.\n" * 256 + LONG_SENTENCE.encode())}}),
+        ("/translate_file", {"files": {"file": ("a.html", b"<p>Dogs run.</p>" * 99 + LONG_SENTENCE.encode())}}),
+        ("/translate", {"json": {"q": ["Dogs run.", LONG_SENTENCE], "target": "de"}}),
+        ("/translate", {"json": {"q": ["<b>Dogs</b>", LONG_SENTENCE], "target": "de", "format": "html"}}),
+        ("/translate", {"json": {"q": ["Dogs run.", LONG_SENTENCE], "target": "de", "stream": True}}),
+        ("/translate", {"json": {"q": ["Dogs.", LONG_SENTENCE], "target": "de", "stream": True, "beam_size": 1}}),
+        ("/translate", {"json": {"q": "Dogs run. " * 60, "target": "de", "explain": True}}),
+    ],
+)
+def test_limits_of_all_sentences_come_before_the_first_batch(
+    server: RunningServer, path: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("the model computes")
+
+    translator = server.state.models["en-de"].translator
+    monkeypatch.setattr(translator, "translate_sources", fail)
+    monkeypatch.setattr(translator, "stream", fail)
+    with server.client() as client:
+        answer = client.post(path, **options)
+    assert answer.status_code == 422, answer.text[:500]
+    assert any(word in answer.json()["error"] for word in ("sentences", "tokens", "explained"))
+
+
+def test_files_leave_room_in_the_queue_for_other_requests(start: Start) -> None:
+    """Files of many sentences queue one part of one file at a time."""
+    server, has_begun, may_end = start(queue={"batch_texts": 2}), threading.Event(), threading.Event()
+    batcher = server.state.models["en-de"].batcher
+    run = batcher._run
+
+    def hold(*arguments: Any) -> Any:
+        has_begun.set()
+        assert may_end.wait(60)
+        return run(*arguments)
+
+    batcher._run = hold
+    counts = []
+
+    def count(*arguments: Any, **options: Any) -> Any:
+        counts.append(batcher.waiting + batcher.running)
+        return submit(*arguments, **options)
+
+    submit, batcher.submit_all = batcher.submit_all, count  # type: ignore[method-assign]
+
+    def ask(_: int) -> int:
+        with server.client() as client:
+            file = {"file": ("a.txt", b"One. Two. Three. Four.\n")}
+            return client.post("/translate_file", files=file).status_code
+
+    with ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(ask, number) for number in range(3)]
+        assert has_begun.wait(60)
+        wait_until(lambda: server.state.uploads._open == 3)
+        may_end.set()
+        assert [answer.result() for answer in answers] == [200] * 3
+    assert counts == [0] * 6  # each part finds the queue empty
+
+
+def test_file_translations_are_limited_in_number(start: Start) -> None:
+    server = start(queue={"uploads": 1})
+    server.state.uploads._open = 1
+    with server.client() as client:
+        answer = client.post("/translate_file", files={"file": ("a.txt", b"One.")})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")

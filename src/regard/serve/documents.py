@@ -1,15 +1,14 @@
 """Files to translate: plain text, Markdown, HTML, subtitles. The result has the structure of the file."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from regard.base.errors import RegardError
-from regard.serve.html_text import translate_html
+from regard.serve.html_text import TranslateTexts, translate_html
 
-TranslateTexts = Callable[[list[str]], Awaitable[list[str]]]
 _VTT_BLOCK = re.compile(r"WEBVTT\b|NOTE\b|STYLE\b|REGION\b")  # up to the next empty line
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _MARKDOWN_MARK = re.compile(r"\s*+(?:#{1,6}\s++|[-*+]\s++|\d++[.)]\s++|>\s++)*+")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable
 from html import escape, unescape
 
+TranslateTexts = Callable[[list[str]], Awaitable[list[str]]]
 _VERBATIM = re.compile(r"<(script|style|code|pre|textarea|svg|math)\b", re.IGNORECASE)
 _MARKUP = re.compile(r"<[a-zA-Z/!?]")
 _CLOSING = {
@@ -103,17 +104,25 @@ def write_text(text: str) -> str:
     return escape(text, quote=False)
 
 
-async def translate_html(html: str, translate: Callable[[list[str]], Awaitable[list[str]]]) -> str:
+async def translate_html(html: str, translate: TranslateTexts) -> str:
     """Return HTML with its texts translated and its markup unchanged."""
-    parts = split_html(html)
-    texts = [read_text(part) for part, is_text in parts if is_text]
+    return (await translate_html_list([html], translate))[0]
+
+
+async def translate_html_list(documents: list[str], translate: TranslateTexts) -> list[str]:
+    """Return HTML documents with their texts translated, all in one call, and their markup unchanged."""
+    split_documents = [split_html(html) for html in documents]
+    texts = [read_text(part) for parts in split_documents for part, is_text in parts if is_text]
     translations = iter(await translate([text for _, text, _ in texts]) if texts else [])
     spaces = iter((before, after) for before, _, after in texts)
-    output = []
-    for part, is_text in parts:
-        if is_text:
-            before, after = next(spaces)
-            output.append(before + write_text(next(translations)) + after)
-        else:
-            output.append(part)
-    return "".join(output)
+    outputs = []
+    for parts in split_documents:
+        output = []
+        for part, is_text in parts:
+            if is_text:
+                before, after = next(spaces)
+                output.append(before + write_text(next(translations)) + after)
+            else:
+                output.append(part)
+        outputs.append("".join(output))
+    return outputs

@@ -3,10 +3,10 @@
 import asyncio
 import time
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from fastapi import APIRouter, Form, HTTPException, Request, UploadFile
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
@@ -18,9 +18,9 @@ from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.search import Beam
 from regard.serve.batcher import QueueFullError
 from regard.serve.documents import translate_document
-from regard.serve.html_text import translate_html
-from regard.serve.model import Options, ServedModel, TextRequest, split_text
-from regard.serve.schemas import DetectRequest, TranslateRequest, check_names
+from regard.serve.html_text import translate_html_list
+from regard.serve.model import EncodedRequest, Options, ServedModel, TextRequest, split_text
+from regard.serve.schemas import DetectRequest, FileRequest, TranslateRequest, describe_form
 from regard.serve.state import ServerState, answer_errors, check
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
 from regard.serve.uploads import refuse_invalid
@@ -30,7 +30,6 @@ TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
 NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
-FILE_FIELDS = ("source", "target", "model")
 NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "alternatives")
 MAX_LINE_CHARACTERS = 100_000
 LONG_TEXT_CHARACTERS = 1000
@@ -62,6 +61,8 @@ def make_router(state: ServerState) -> APIRouter:
         state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
         if body.explain and len(texts) != 1:
             raise HTTPException(422, "One text at a time can be explained.")
+        if body.explain and len(texts[0]) > MAX_EXPLAINED_CHARACTERS:
+            raise HTTPException(422, f"A text of up to {MAX_EXPLAINED_CHARACTERS} characters can be explained.")
         if body.format == "html" and (fields := [name for name in NOT_WITH_HTML if getattr(body, name)]):
             raise HTTPException(422, f"HTML cannot be combined with {fields[0]}.")
         if body.stream and (fields := [name for name in NOT_IN_STREAMS if getattr(body, name)]):
@@ -74,26 +75,22 @@ def make_router(state: ServerState) -> APIRouter:
         answers = await job.translate(texts)
         return JSONResponse(_join_answers(answers, is_list=not isinstance(body.q, str)))
 
-    @router.post("/translate_file", summary="Translate a file and keep its structure")
-    async def translate_file(
-        request: Request,
-        file: UploadFile,
-        source: Annotated[str | None, Form()] = None,
-        target: Annotated[str | None, Form()] = None,
-        model: Annotated[str | None, Form()] = None,
-    ) -> Response:
-        fields = {name: value for name, value in (("source", source), ("target", target), ("model", model)) if value}
-        options = {name: request.query_params[name] for name in FILE_FIELDS if name in request.query_params}
-        try:
-            check_names([*request.query_params, *await request.form()], (*FILE_FIELDS, "file", "api_key"))
-        except ValueError as error:
-            raise HTTPException(422, str(error)) from None
-        content = await file.read()
-        job = _make_job(state, TranslateRequest.model_validate({"q": "", **options, **fields}))
-
-        max_lines = state.settings.limits.file_lines
-        work = translate_document(file.filename or "", content, job.translate_long, max_lines=max_lines)
-        result = await answer_errors(work)
+    @router.post(
+        "/translate_file",
+        summary="Translate a file and keep its structure",
+        openapi_extra={"requestBody": {"content": {"multipart/form-data": {"schema": describe_form(FileRequest)}}}},
+    )
+    async def translate_file(request: Request) -> Response:
+        async with state.uploads.receive(request) as upload:
+            if len(upload.files) > 1:
+                raise HTTPException(422, "One file at a time can be translated.")
+            values = {name: value for name, value in [*request.query_params.items(), *upload.fields.items()] if value}
+            fields = replace(upload, fields=values).read_fields(FileRequest)
+            job = _make_job(state, TranslateRequest(q="", **fields.model_dump()))
+            (file,) = upload.files
+            max_lines = state.settings.limits.file_lines
+            work = translate_document(file.filename or "", await file.read(), job.translate_long, max_lines=max_lines)
+            result = await answer_errors(work)
         return Response(result.content, media_type=result.media_type, headers=result.headers)
 
     @router.get("/languages", summary="List the languages of the models")
@@ -133,10 +130,8 @@ class _Job:
     async def translate(self, texts: list[str]) -> list[dict[str, Any]]:
         """Return the answer for each text; all their sentences are queued together, or none."""
         if self.body.format == "html":
-            return [
-                {"translatedText": await translate_html(text, self._translate_plain), "alternatives": []}
-                for text in texts
-            ]
+            translations = await translate_html_list(texts, self._translate_plain)
+            return [{"translatedText": text, "alternatives": []} for text in translations]
         split_texts = [split_text(text) for text in texts]
         pending = iter(await self._translate_sentences([[text for text, _ in sentences] for sentences in split_texts]))
         return [
@@ -159,8 +154,6 @@ class _Job:
 
     async def _explain(self, text: str) -> Document:
         """Return the document of `regard look`: attention, search and alignment of a short text."""
-        if len(text) > MAX_EXPLAINED_CHARACTERS:
-            raise HTTPException(422, f"A text of up to {MAX_EXPLAINED_CHARACTERS} characters can be explained.")
         search = self.options.search
         assert isinstance(search, Beam)  # noqa: S101 - `_make_job` makes it
         work = self.model.call(
@@ -182,10 +175,12 @@ class _Job:
     async def stream(self, texts: list[str]) -> Events:
         """Yield events: the text as it is generated in greedy search, else sentence by sentence."""
         is_plain = not (self.body.prefix or self.body.required or self.body.forbidden)
-        for index, text in enumerate(texts):
-            for sentence, space in split_text(text):
+        split_texts = [split_text(text) for text in texts]
+        # The limits of all sentences come before the first event.
+        self.model.encode(self.options, self._make_requests([[text for text, _ in parts] for parts in split_texts]))
+        for index, sentences in enumerate(split_texts):
+            for sentence, space in sentences:
                 if self.options.search == Beam(1) and is_plain and sentence:
-                    self.model.count_tokens(TextRequest(sentence, self.target_language))
                     parts = self.model.stream(
                         self.options.adapter,
                         lambda sentence=sentence: self.model.translator.stream(  # type: ignore[misc]
@@ -203,31 +198,43 @@ class _Job:
         yield DONE
 
     async def translate_long(self, texts: list[str]) -> list[str]:
-        """Translate any number of texts, some sentences at a time: a long file must not fill the queue."""
-        settings, split_texts, results = self.model.settings, list[list[tuple[str, str]]](), list[GeneratedText]()
+        """Translate the texts of a file, some sentences at a time: it must neither fill the queue nor hold up others.
+
+        All limits are checked before the first sentence is translated.
+        """
+        settings, split_texts, count = self.model.settings, list[list[tuple[str, str]]](), 0
         for text in texts:
             if len(text) > MAX_LINE_CHARACTERS:
                 what = f"A line of a file may have {MAX_LINE_CHARACTERS:,} characters, this one has {len(text):,}."
                 raise RegardError(what, fix="Break the line.")
             split_texts.append(split_text(text))
+            count += len(split_texts[-1])
+            if count > settings.limits.file_sentences:
+                raise RegardError(
+                    f"A file may have {settings.limits.file_sentences:,} sentences.", fix="Split the file."
+                )
             if len(text) > LONG_TEXT_CHARACTERS:
-                await asyncio.sleep(0)  # other requests go on meanwhile
+                await asyncio.sleep(0)  # other requests go on
         requests = self._make_requests([[sentence for sentence, _ in sentences] for sentences in split_texts])
-        size = min(settings.limits.texts, settings.queue.max_waiting)
-        for start in range(0, len(requests), size):
-            results += await answer_errors(self._run_patiently(requests[start : start + size]))
+        size, chunks, results = min(settings.queue.batch_texts, settings.queue.max_waiting), [], list[GeneratedText]()
+        for start in range(0, count, size):
+            chunks.append(self.model.encode(self.options, requests[start : start + size]))
+            await asyncio.sleep(0)
+        for chunk in chunks:
+            async with self.model.file_turn:
+                results += await answer_errors(self._run_patiently(chunk))
         pending = iter(results)
         return [
             _join_texts([next(pending) for _ in sentences], [space for _, space in sentences], 0)
             for sentences in split_texts
         ]
 
-    async def _run_patiently(self, requests: list[TextRequest]) -> list[GeneratedText]:
+    async def _run_patiently(self, items: list[EncodedRequest]) -> list[GeneratedText]:
         """Wait for a place in the queue: a file must not fail because other clients are there."""
         end = time.monotonic() + self.model.settings.queue.timeout
         while True:
             try:
-                return await self.model.run(self.options, requests)
+                return await self.model.run_encoded(self.options, items)
             except QueueFullError:
                 if time.monotonic() > end:
                     raise

@@ -75,11 +75,12 @@ class TextRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class _EncodedRequest:
-    """A text with its tokens; those of a model that was replaced meanwhile are of no use."""
+class EncodedRequest:
+    """A text with its tokens and the rows of a batch that it needs; the tokens are stale after a reload."""
 
     request: TextRequest
     tokens: list[int]
+    rows: int
     loaded: LoadedModel
 
 
@@ -105,8 +106,9 @@ class ServedModel:
         self.name, self.folder, self.settings, self.metrics = name, folder, settings, metrics
         self.adapters = adapters
         self._loaded, self._chat_templates = self._load()
+        self.file_turn = asyncio.Lock()  # files share the queue with other requests, one part of one file at a time
         queue = settings.queue
-        self.batcher: Batcher[_EncodedRequest | Media, Any] = Batcher(
+        self.batcher: Batcher[EncodedRequest | Media, Any] = Batcher(
             self._run,
             max_tokens=queue.batch_tokens,
             max_requests=queue.batch_texts,
@@ -242,12 +244,20 @@ class ServedModel:
 
     async def run(self, options: Options, requests: Sequence[TextRequest]) -> list[Any]:
         """Answer the texts of one request, in batches with those of other clients: generated texts, or labels."""
+        return await self.run_encoded(options, self.encode(options, requests))
+
+    def encode(self, options: Options, requests: Sequence[TextRequest]) -> list[EncodedRequest]:
+        """Return the requests with their tokens and rows; raises `RegardError` if one exceeds a limit."""
         loaded = self._loaded
-        items = [_EncodedRequest(request, self._encode(request), loaded) for request in requests]
-        source_tokens = [max(1, len(item.tokens)) for item in items]
-        tokens = [
-            count * self._count_rows(options, request) for count, request in zip(source_tokens, requests, strict=True)
+        return [
+            EncodedRequest(request, self._encode(request), self._count_rows(options, request), loaded)
+            for request in requests
         ]
+
+    async def run_encoded(self, options: Options, items: Sequence[EncodedRequest]) -> list[Any]:
+        """Answer encoded texts, in batches with those of other clients."""
+        source_tokens = [max(1, len(item.tokens)) for item in items]
+        tokens = [count * item.rows for count, item in zip(source_tokens, items, strict=True)]
         return await self._submit(options, items, tokens, sum(source_tokens))
 
     async def run_media(self, options: Options, media: Sequence[Media]) -> list[Any]:
@@ -257,7 +267,7 @@ class ServedModel:
         return await self._submit(options, media, tokens, sum(vectors))
 
     async def _submit(
-        self, options: Options, items: Sequence[_EncodedRequest | Media], tokens: list[int], read_tokens: int
+        self, options: Options, items: Sequence[EncodedRequest | Media], tokens: list[int], read_tokens: int
     ) -> list[Any]:
         results = await self.batcher.submit_all(options, items, tokens=tokens, timeout=self.settings.queue.timeout)
         self.count(read_tokens, sum(len(result.tokens) for result in results if isinstance(result, GeneratedText)))
@@ -322,7 +332,7 @@ class ServedModel:
             return pipeline.caption(items, key.search, n_best=key.n_best)
         return self._run_texts(key, items)
 
-    def _run_texts(self, key: Options, items: list[_EncodedRequest]) -> Sequence[Result]:
+    def _run_texts(self, key: Options, items: list[EncodedRequest]) -> Sequence[Result]:
         requests = [item.request for item in items]
         if isinstance(self.pipeline, Classifier):
             texts = [request.text for request in requests]

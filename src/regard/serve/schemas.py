@@ -1,6 +1,5 @@
 """Requests and answers of the routes: LibreTranslate's and OpenAI's fields, and Regard's own beside them."""
 
-from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
@@ -21,16 +20,10 @@ class _Request(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_misspelled_fields(cls, fields: Any) -> Any:
-        if isinstance(fields, dict):
-            check_names(fields, cls.model_fields)
+        for name in set(fields) - {*cls.model_fields, *NEUTRAL_VALUES} if isinstance(fields, dict) else ():
+            for similar in get_close_matches(name[:50], cls.model_fields, 1, MIN_SIMILARITY):
+                raise ValueError(f"There is no field '{name[:50]}'. Did you mean '{similar}'?")
         return fields
-
-
-def check_names(names: Iterable[str], fields: Iterable[str]) -> None:
-    """Raise `ValueError` for a name that is no field but similar to one."""
-    for name in set(names) - {*fields, *NEUTRAL_VALUES}:
-        for similar in get_close_matches(name[:50], fields, 1, MIN_SIMILARITY):
-            raise ValueError(f"There is no field '{name[:50]}'. Did you mean '{similar}'?")
 
 
 class TranslateRequest(_Request):
@@ -54,6 +47,15 @@ class TranslateRequest(_Request):
     confidence: bool = False
     explain: bool = False
     stream: bool = False
+
+
+class FileRequest(_Request):
+    """`POST /translate_file`: the fields of the form beside the file, or of the query."""
+
+    source: str = "auto"
+    target: str = ""
+    model: str | None = None
+    api_key: str = ""
 
 
 class DetectRequest(_Request):

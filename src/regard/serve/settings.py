@@ -48,6 +48,8 @@ class Limits(_Table):
     """Tokens of a sentence to translate; its translation has at most `max_length_ratio` times as many, and 50."""
     file_lines: PositiveInt = 20_000
     """Lines of a file to translate, in HTML tags."""
+    file_sentences: PositiveInt = 5000
+    """Sentences of a file to translate."""
     new_tokens: PositiveInt = 1024
     """Generated tokens of a text."""
     n: PositiveInt = 8
@@ -72,7 +74,8 @@ class Queue(_Table):
     window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
     """Milliseconds to wait, after a batch, for the next one of the clients that it answered."""
     uploads: PositiveInt = 16
-    """Requests with images or sounds that are received and decoded at a time; more are answered with 429."""
+    """Requests with images or sounds that are received and decoded, and files that are translated, at a time; more are
+    answered with 429."""
     timeout: PositiveFloat = 60.0
     """Seconds that a request may wait for its start; then it is answered with 503."""
 
