@@ -390,6 +390,19 @@ def test_files_need_no_option(files: list[str], source: AnySource) -> None:
 
 
 @pytest.mark.usefixtures("corpus")
+def test_train_shows_columns_and_examples_and_asks_for_languages() -> None:
+    pairs = zip(*(Path(name).read_text(encoding="utf-8").splitlines() for name in ("a.en", "a.de")), strict=True)
+    _write("pairs.tsv", [f"{n}\t{source}\t{n + 7}\t{target}" for n, (source, target) in enumerate(pairs)])
+    arguments = ("pairs.tsv", "--dry-run", "--updates", "1", *TINY_OPTIONS)
+    text = run_train(*arguments).output
+    source, target = (Path(name).read_text(encoding="utf-8").splitlines()[0] for name in ("a.en", "a.de"))
+    assert "pairs.tsv: column 2 is the source, column 4 is the target" in text
+    assert f'"{source}" -> "{target}"' in text
+    assert "Name them with --languages (e.g. en de), or later with `regard model set-languages`." in text
+    assert "Languages: not named" not in run_train(*arguments, "--languages", "en", "de").output
+
+
+@pytest.mark.usefixtures("corpus")
 def test_text_file_with_columns_is_a_table() -> None:
     _write("deu.txt", [f"Go {n}.\tGeh {n}.\tCC-BY {n}\t{n}" for n in range(40)])
     (source,) = TrainCommandOptions(files=["deu.txt"]).place_files().sources

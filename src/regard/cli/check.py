@@ -30,6 +30,7 @@ from regard.data.doctor.profile import split_sides
 from regard.data.doctor.report import render_page
 from regard.data.doctor.summary import summarize
 from regard.data.example import CorpusError, Defects, Example
+from regard.data.preview import preview_source
 from regard.data.readers import read
 from regard.data.readers.text_files import QUARANTINE_FILE
 
@@ -136,6 +137,7 @@ def check(
         )
         if source_path is not None or target_path is not None
     }
+    preview = list(preview_source(corpus.sources[0]))
     judge = LinguaJudge(_require_languages(corpus)) if lingua else None
     rules = select_rules(tuple(remove or ()), tuple(keep or ()))
     with _make_progress() as progress:
@@ -161,8 +163,9 @@ def check(
             f"{result.removed_rows:,} in {QUARANTINE_FILE})"
         )
     if as_json:
-        typer.echo(json.dumps(_to_dict(diagnosis), ensure_ascii=False))
+        typer.echo(json.dumps({**_to_dict(diagnosis), "preview": preview}, ensure_ascii=False))
     else:
+        typer.echo("\n".join([*preview, ""]))
         _print_diagnosis(diagnosis, corpus.defects)
         for line in messages:
             typer.echo(line)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.data.doctor.one_pass import TrainingVerdict
     from regard.train.processes import SingleProcess
 
+MAX_PREVIEWS = 3  # sources of a corpus that are previewed
 DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analysed
 Paths = AnyPath | Sequence[AnyPath] | None
 
@@ -370,11 +371,12 @@ class Plan:
     typical_length: int  # tokens per row, used to estimate costs
     file_infos: Mapping[str, FileInfo] | None  # of the corpus files, if they were read
     warnings: tuple[str, ...] = ()  # findings of the corpus doctor
+    preview: tuple[str, ...] = ()  # the columns and first examples of the corpus
 
     @property
     def header(self) -> tuple[str, ...]:
         """The first lines of the log."""
-        return (*(f"Warning: {warning}" for warning in self.warnings), *self.reasons)
+        return (*self.preview, *(f"Warning: {warning}" for warning in self.warnings), *self.reasons)
 
     def measure_duration(self, listeners: Sequence[Listener] = ()) -> str:
         """Return the time that the user gave, or time a few updates and estimate how long the run takes here."""
@@ -403,7 +405,8 @@ def make_plan(
     Raises:
         RegardError: The corpus doctor advises against the corpus, and the options do not force the run.
     """
-    from regard.train.auto.configure import configure, measure_update  # only when needed
+    from regard.data.preview import preview_source  # these are slow to import: only when needed
+    from regard.train.auto.configure import configure, measure_update
     from regard.train.corpus_check import check_run, review_verdict
     from regard.train.device import check_training_device
     from regard.train.vocabularies import expect_vocabularies
@@ -416,7 +419,6 @@ def make_plan(
 
     def review(verdict: "TrainingVerdict") -> None:
         nonlocal warnings
-        sources = options.sources if run is None else run.data.train
         warnings = review_verdict(verdict, sources, options.spell("force"), is_forced=options.force)
         for warning in warnings:
             _emit(Message(warning, "warning"), listeners)
@@ -429,6 +431,10 @@ def make_plan(
         from regard.train.teachers import find_teachers
 
         find_teachers(teachers, options.sources if run is None else run.data.train)  # a wrong one is reported now
+    sources = options.sources if run is None else run.data.train if run.data.prepared is None else ()
+    preview = tuple(line for source in sources[:MAX_PREVIEWS] for line in preview_source(source))
+    for line in preview:
+        _emit(Message(line), listeners)
     if run is not None:
         if run.data.prepared is None:
             _emit(Stage("checking the corpus"), listeners)
@@ -451,7 +457,11 @@ def make_plan(
         run, reasons, file_infos = auto_run.run, auto_run.reasons, auto_run.file_infos
         length = min(auto_run.typical_length, run.data.max_length)
     run = expect_vocabularies(run)
-    plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos, warnings)
+    if run.model.task == "translate" and not (run.model.languages or any(source.languages for source in sources)):
+        option = options.spell("languages")
+        hint = f"Name them with {option} (e.g. en de), or later with `regard model set-languages`."
+        reasons = (*reasons, f"Languages: not named, but a server and some exports need them. {hint}")
+    plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos, warnings, preview)
     _emit(Planned(plan.reasons), listeners)
     return plan
 
