@@ -48,8 +48,9 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", raise_disk_full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(RegardError, match=r"The disk is full: .* 3 bytes are needed") as caught:
         write_atomic(path, b"new")
+    assert caught.value.where == str(path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -240,3 +241,20 @@ def test_a_full_disk_is_said_with_its_place_and_what_is_needed(tmp_path: Path) -
     assert (caught.value.what, caught.value.where) == ("The disk is full: Disk quota exceeded.", "a/file")
     with pytest.raises(PermissionError), explain_full_disk(tmp_path):
         raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_folder_on_a_full_disk_names_size_and_leaves_no_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with (
+        pytest.raises(RegardError, match=r"The disk is full: .* 12 bytes are needed") as caught,
+        create_folder(tmp_path / "new" / "model", size=12) as inside,
+    ):
+        (inside / "weights").touch()
+    assert caught.value.where == str(tmp_path / "new" / "model")
+    assert "Free some space" in (caught.value.fix or "")
+    assert [path.name for path in tmp_path.rglob("*")] == ["new"]

@@ -34,7 +34,11 @@ class NaiveCheckpoints(Checkpoints):
 
 @contextmanager
 def rename_before_sealing(
-    path: Path, *, replace: bool = False, entries: Mapping[str, FileEntry] | None = None
+    path: Path,
+    *,
+    replace: bool = False,
+    entries: Mapping[str, FileEntry] | None = None,
+    size: int | None = None,  # noqa: ARG001
 ) -> Iterator[Path]:
     """Create a folder as `create_folder` does, but rename it before its manifest is written."""
     temporary_path = path.with_name(f"{path.name}.tmp")

@@ -1,5 +1,7 @@
 """Weights in safetensors files: the bytes of the library, written one tensor after the other."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,11 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from regard.store.weights import DTYPE_NAMES, load_tensors, save_tensors, sort_names
+from regard.base.errors import RegardError
+from regard.models.build import build
+from regard.store.model_folder import write_model
+from regard.store.weights import DTYPE_NAMES, get_weights, load_tensors, save_tensors, sort_names
+from tests.pipeline.factories import make_tokenizers, make_translator_settings
 
 WEIGHTS = {
     "z.weight": torch.arange(6.0).reshape(2, 3),
@@ -50,3 +56,17 @@ def test_tensors_are_fetched_one_after_the_other(tmp_path: Path) -> None:
 def test_a_full_disk_is_named() -> None:
     with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
         save_tensors(WEIGHTS, Path("/dev/full"))
+
+
+def test_model_written_to_a_full_disk_names_file_and_size(tmp_path: Path) -> None:
+    settings = make_translator_settings()
+    weights = get_weights(build(settings, seed=1))
+    size = sum(tensor.nbytes for tensor in weights.values())
+
+    def fill_disk(_: Tensor) -> Tensor:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(RegardError, match=f"The disk is full: .* {size:,} bytes are needed") as caught:
+        write_model(tmp_path / "model", settings, make_tokenizers(), weights, "A card.", fetch=fill_disk)
+    assert "model.safetensors" in str(caught.value.where)
+    assert not list(tmp_path.iterdir())

@@ -76,16 +76,17 @@ def read_json(path: Path, fix: str = "Restore an intact copy.") -> Any:
 def write_atomic(path: Path, content: bytes) -> None:
     """Write `content` to `path` atomically: after a crash the file is the old one or the new one."""
     temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary_path.open("xb") as file:  # with the permissions that the umask gives, unlike `tempfile`
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary_path.replace(path)
-    except BaseException:
-        temporary_path.unlink(missing_ok=True)
-        raise
-    flush_folder(path.parent)
+    with explain_full_disk(path, len(content)):
+        try:
+            with temporary_path.open("xb") as file:  # with the permissions that the umask gives, unlike `tempfile`
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary_path.replace(path)
+        except BaseException:
+            temporary_path.unlink(missing_ok=True)
+            raise
+        flush_folder(path.parent)
 
 
 def is_leftover(path: Path) -> bool:
@@ -117,6 +118,7 @@ def create_folder(
     replace: bool = False,
     entries: Mapping[str, FileEntry] | None = None,
     backup: Path | None = None,
+    size: int | None = None,
 ) -> Iterator[Path]:
     """Create a folder atomically: fill it under a temporary name, seal it, then rename it.
 
@@ -129,6 +131,7 @@ def create_folder(
         entries: Of files that other processes write and flush; filled before the block ends (see `seal`).
         backup: Where the older folder waits while it is replaced; default: `NAME.old`, which is only Regard's inside a
             folder of a run.
+        size: Bytes of the files, for the error of a full disk.
     """
     if path.exists() and not replace:
         raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
@@ -136,22 +139,23 @@ def create_folder(
     if temporary_path.exists():
         with lock_folder(temporary_path):  # the lock is free: a killed process left this, never sealed
             shutil.rmtree(temporary_path)
-    temporary_path.mkdir(parents=True)
-    with lock_folder(temporary_path):
-        try:
-            yield temporary_path
-            seal(temporary_path, entries)
-            if replace:
-                recover(path, backup)
-                if path.exists():
-                    path.rename(backup)
-            temporary_path.rename(path)
-        except BaseException:
-            shutil.rmtree(temporary_path, ignore_errors=True)
-            if replace:
-                recover(path, backup)
-            raise
-    flush_folder(path.parent)
+    with explain_full_disk(path, size):
+        temporary_path.mkdir(parents=True)
+        with lock_folder(temporary_path):
+            try:
+                yield temporary_path
+                seal(temporary_path, entries)
+                if replace:
+                    recover(path, backup)
+                    if path.exists():
+                        path.rename(backup)
+                temporary_path.rename(path)
+            except BaseException:
+                shutil.rmtree(temporary_path, ignore_errors=True)
+                if replace:
+                    recover(path, backup)
+                raise
+        flush_folder(path.parent)
     if replace:
         shutil.rmtree(backup, ignore_errors=True)
 
@@ -210,12 +214,12 @@ def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        free = shutil.disk_usage(path.parent).free
+        free = shutil.disk_usage(next(parent for parent in path.absolute().parents if parent.exists())).free
         size_note = "" if size is None else f" {size:,} bytes are needed, and {free:,} are free."
         raise RegardError(
             f"The disk is full: {error.strerror}.{size_note}",
             where=str(error.filename or path),
-            fix="Free some space and continue (a run: `regard train --resume`). No existing file is lost.",
+            fix="Free some space and try again (a run: `regard train --resume`). No existing file is lost.",
         ) from error
 
 

@@ -103,7 +103,8 @@ def write_model(
     """
     if tokenizers is not None:
         check_vocabulary_sizes(settings, tokenizers, where=str(path))
-    with create_folder(path, replace=replace, backup=backup) as folder:
+    size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
+    with create_folder(path, replace=replace, backup=backup, size=size) as folder:
         codec.MODEL_FILES.save(settings, folder / MODEL)
         save_tensors(weights, folder / WEIGHTS, fetch=fetch)
         if tokenizers is not None:

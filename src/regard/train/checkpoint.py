@@ -102,7 +102,7 @@ class Checkpoints:
         if self._processes.world_size > 1:
             self._save_sharded(path, tensors, state, size)
             return path
-        with explain_full_disk(path, size), create_folder(path, replace=True) as folder:
+        with create_folder(path, replace=True, size=size) as folder:
             for name, group in tensors.items():
                 save_tensors(group, folder / TENSOR_FILES[name])
             (folder / STATE_FILE).write_text(state, encoding="utf-8")
@@ -118,7 +118,7 @@ class Checkpoints:
             folder = path
             with self._agree():
                 if self._processes.is_main:
-                    folder = stack.enter_context(create_folder(path, replace=True, entries=entries))
+                    folder = stack.enter_context(create_folder(path, replace=True, entries=entries, size=size))
             own_entries = sharded_checkpoint.save_tensors(Path(self._processes.decide(str(folder))), named)
             for rank_entries in self._processes.gather(own_entries):
                 entries.update(rank_entries)
