@@ -11,6 +11,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import EncoderOnly as EncoderOnlySettings
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram, WordLevel
+from regard.look.tokens import describe_token
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.classifier import Classifier
@@ -20,6 +21,7 @@ from regard.text.learn import learn
 from regard.text.pretokenize import SPACE_MARK
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.commands import run_command
+from tests.data.shards.test_tags import make_tokenizer
 
 
 def test_a_gap_is_filled_by_what_stood_there(models: dict[str, Path]) -> None:
@@ -102,6 +104,7 @@ def test_a_line_break_in_a_gap_is_visible(tmp_path: Path, monkeypatch: pytest.Mo
     filled = FilledText("a\nb", ((Candidate("\n", 0.75, 5), Candidate("\x1b", 0.25, 6)),))
     model = SimpleNamespace(fill=lambda *_, **__: [filled])  # a real one predicts what it likes
     monkeypatch.setattr("regard.cli.fill.load_as", lambda *_: model)
+    (tmp_path / "model.toml").touch()
     assert run_command("fill", str(tmp_path), "a ___ b").output == "a⏎b\n  ⏎ 75.0%, \\x1b 25.0%\n"
     printed = run_command("fill", str(tmp_path), "a ___ b", "--json").output
     assert json.loads(printed)["text"] == "a\nb"
@@ -161,6 +164,19 @@ def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenize
         assert joined[gap + 1].strip(SPACE_MARK) == "g"
         assert "".join(joined[1:gap]).endswith("d")
         assert joined[gap + 1].startswith("g")
+
+
+def test_candidate_that_continues_a_word_keeps_its_mark() -> None:
+    tokenizer = make_tokenizer(["where", "is", "?", "##ven"])
+    assert tokenizer.token_texts(tokenizer.encode("isven").ids) == ("is", "##ven")
+    settings = codec.preset("encoder-small", {"width": 32, "source.vocabulary": tokenizer.size, "encoder.layers": 1})
+    assert isinstance(settings, EncoderOnlySettings)
+    model = build(settings, seed=1)
+    assert isinstance(model, EncoderOnly)
+    filled = FillMask(model, TokenizerPair.joint(tokenizer), settings).fill("where is ___?", n_best=tokenizer.size)
+    texts = {candidate.text for candidate in filled.gaps[0]}
+    assert {"where", "is", "?", "##ven"} <= texts
+    assert describe_token(tokenizer, tokenizer.encode("isven").ids[1])["text"] == "##ven"
 
 
 def test_gaps_are_marked_and_candidates_are_at_most_the_vocabulary(models: dict[str, Path]) -> None:

@@ -10,10 +10,10 @@ from regard.text.tokenizer import Tokenizer
 def describe_token(tokenizer: Tokenizer, token: int) -> TokenInfo:
     """Return text, role and, if they are not valid UTF-8, bytes of a token."""
     token_bytes = tokenizer.token_bytes
+    (text,) = tokenizer.token_texts([token])
     if token in token_bytes.control:
-        return TokenInfo(text=tokenizer.vocabulary[token], role="special")
+        return TokenInfo(text=text, role="special")
     content = token_bytes.bytes[token]
-    text = content.decode("utf-8", "replace")
     info = TokenInfo(text=text, role="text")
     if "\ufffd" in text and not _is_utf8(content):
         info["bytes"] = content.hex()

@@ -24,6 +24,7 @@ class Candidate(CompactRepr):
     """One token that may fill a gap."""
 
     text: str
+    """The token alone; ##ing continues the word before the gap (WordPiece)."""
     probability: float
     token: int
 
@@ -147,7 +148,7 @@ class FillMask(Pipeline):
             filled[position] = token_ids[0]
         gap_candidates = tuple(
             tuple(
-                Candidate(tokenizer.decode([token]).strip(), probability, token)
+                Candidate(tokenizer.token_texts([token])[0].strip(), probability, token)
                 for probability, token in zip(*pair, strict=True)
             )
             for pair in zip(probabilities, tokens, strict=True)

@@ -186,10 +186,13 @@ class Tokenizer:
         return "".join([decoder.push(token) for token in ids]) + decoder.finish()
 
     def token_texts(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Return the text of each token by itself; of a special token its name, e.g. <s>."""
+        """Return the text of each token alone; special tokens and continuations have their names, e.g. <s>, ##ing."""
         names, token_bytes = self.vocabulary, self.token_bytes
+        is_wordpiece = token_bytes.join_style == "wordpiece"
         return tuple(
-            names[token] if token in token_bytes.control else token_bytes.bytes[token].decode("utf-8", "replace")
+            names[token]
+            if token in token_bytes.control or (is_wordpiece and names[token].startswith(pretokenize.CONTINUATION))
+            else token_bytes.bytes[token].decode("utf-8", "replace")
             for token in ids
         )
 

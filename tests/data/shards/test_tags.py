@@ -1,6 +1,7 @@
 """Tags of words as labels of tokens."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,11 +13,11 @@ LABELS = ("O", "B-X")
 WHERE = Location("words.conll", 1)
 
 
-def make_tokenizer(**changes: object) -> Tokenizer:
-    """A tokenizer of whole words that removes control characters, as that of BERT does."""
+def make_tokenizer(words: Sequence[str] = ("a", "dog", "a dog"), **changes: object) -> Tokenizer:
+    """Return a WordPiece tokenizer that removes control characters, as BERT's does."""
     specials = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     specials |= {"bos": "[CLS]", "eos": "[SEP]"}
-    vocabulary = {word: number for number, word in enumerate(dict.fromkeys((*specials.values(), "a", "dog", "a dog")))}
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys((*specials.values(), *words)))}
     roles = {role: {"id": role, "ids": [vocabulary[word]], "tokens": [word]} for role, word in specials.items()}
     sides = [{"Sequence": {"id": side, "type_id": 0}} for side in "AB"]
     bert = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
