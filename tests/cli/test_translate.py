@@ -227,6 +227,22 @@ def test_a_document_keeps_its_white_space(translator_folder: str, tmp_path: Path
     assert "not UTF-8" in wrong.errors
 
 
+@pytest.mark.parametrize("name", ["film.srt", "film.VTT.gz", "page.html", "letter.docx", "letter.pdf", "data.json"])
+@pytest.mark.parametrize("mode", [[], ["--document"]])
+def test_file_with_structure_is_refused_and_output_stays(
+    translator_folder: str, tmp_path: Path, name: str, mode: list[str]
+) -> None:
+    (tmp_path / name).write_text("1\n00:00:01,000 --> 00:00:02,000\nHello!\n", encoding="utf-8")
+    (tmp_path / "out").write_text("kept", encoding="utf-8")
+    arguments = ("--input", str(tmp_path / name), "--output", str(tmp_path / "out"))
+    done = run_command("translate", translator_folder, *arguments, *mode)
+    assert done.code == 1
+    assert "would destroy its structure" in done.errors
+    assert "Give plain text" in done.errors
+    assert ("/translate_file" in done.errors) == name.lower().startswith(("film", "page"))
+    assert (tmp_path / "out").read_text(encoding="utf-8") == "kept"
+
+
 def test_translate_searches_and_constraints(translator_folder: str) -> None:
     done = run_command("translate", translator_folder, *TEXTS[:2], "--max-length", "7", "--beam", "3", "--n-best", "2")
     assert done.code == 0, done.errors

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from regard.pipeline.translator import Translator
 
 CONSTRAINTS = {"panel": "Constraints"}  # the heading of these options in the help
+SERVED_FORMATS = (".srt", ".vtt", ".html", ".htm", ".xhtml")  # whose structure `regard serve` keeps
+OTHER_FORMATS = (".ass", ".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".pptx", ".xlsx", ".ods", ".xml", ".json")
 EXAMPLES = """
 regard translate my-model "Where is Tom?"
 regard translate my-model --input news.en --output news.de
@@ -132,6 +134,7 @@ def translate(
     Line n of the output translates line n of the input; empty lines stay empty.
     """
     check_paths(texts, input_file, output_file)
+    _check_format(input_file)
     search_options.check_unused_options(context, search)
     if align and not as_json:
         raise RegardError("--align needs --json.", fix="Add --json, or leave out --align.")
@@ -197,6 +200,19 @@ def translate(
                 line_number += 1
                 _write(out, line_number, text, translation, as_json, n_best)
             out.flush()
+
+
+def _check_format(input_file: Path | None) -> None:
+    """Refuse a file whose times, tags or binary content would be translated as if they were sentences."""
+    name = "" if input_file is None else input_file.name.lower()
+    for ending in (".gz", ".xz", ".zst"):
+        name = name.removesuffix(ending)
+    suffix = Path(name).suffix
+    if suffix in SERVED_FORMATS + OTHER_FORMATS:
+        fix = "Give plain text, e.g. a .txt file: one text per line, or a document with --document."
+        if suffix in SERVED_FORMATS:
+            fix += f" `regard serve` translates {suffix} files: POST them to /translate_file."
+        raise RegardError(f"Translating a {suffix} file would destroy its structure.", where=str(input_file), fix=fix)
 
 
 def _load_translator(folder: Path, ensemble: list[Path], engine: Engine) -> "Translator":
