@@ -116,8 +116,9 @@ def test_swapped_languages_and_other_held_out_data(corpus: Path) -> None:
         (["train.en", "train.de", "train.en"], "1 or 2 paths, got 3"),
         (["nothing.en"], "There is no such file"),
         (["train.en", "train.de", "--test-target", "test.de"], "The target test.de has no source"),
-        (["train.en", "--report", "no/report.html"], "There is no such folder"),
-        (["train.en", "--report", "."], "this is a folder"),
+        (["train.en", "--report", "no/report.html"], "This file cannot be written"),
+        (["train.en", "--report", "."], "This file cannot be written"),
+        (["train.en", "--write", "no/clean"], "There is no such folder"),
         (["train.en", "--write", "."], "exists already"),
     ],
 )

@@ -125,7 +125,8 @@ def check(
 
     The exit code is 0 whatever the check finds, unless --strict is given or the corpus cannot be read to its end.
     """
-    _check_outputs(report, output_folder)
+    if output_folder is not None:
+        _check_output_folder(output_folder)
     corpus = RereadableCorpus(_make_source(files or [], source, target, languages, columns))
     held_out = {
         name: RereadableCorpus(
@@ -202,16 +203,11 @@ def _to_dict(diagnosis: Diagnosis) -> dict[str, object]:
     return {**asdict(summary), "rules": rules, "remarks": diagnosis.remarks}
 
 
-def _check_outputs(report: Path | None, folder: Path | None) -> None:
-    """Reject unusable output paths before the long examination."""
-    for path in (report, folder):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise RegardError("There is no such folder.", where=str(path.parent), fix="Create it first.")
-    if report is not None and report.is_dir():
-        raise RegardError(
-            "The report must be a file, but this is a folder.", where=str(report), fix="Append report.html."
-        )
-    if folder is not None and folder.exists():
+def _check_output_folder(folder: Path) -> None:
+    """Reject an unusable output folder before the long examination."""
+    if not folder.absolute().parent.is_dir():
+        raise RegardError("There is no such folder.", where=str(folder.parent), fix="Create it first.")
+    if folder.exists():
         raise RegardError("The folder exists already.", where=str(folder), fix="Choose another name or remove it.")
 
 
