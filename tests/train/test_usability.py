@@ -1,5 +1,6 @@
 """A model that is not usable yet says so, per metric, with the updates that it may need."""
 
+import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -74,3 +75,6 @@ def test_run_of_a_few_updates_ends_with_a_shortfall(task: str, tmp_path: Path) -
     assert isinstance(finished, Finished)
     assert "not usable yet" in finished.shortfall
     assert finished.more_updates > 0
+    last = json.loads((tmp_path / "run" / "timing.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert last["update"] == 2
+    assert last["update_seconds"] > 0

@@ -166,7 +166,7 @@ class Trainer:
         """
         self._start()
         progress = self.progress
-        self._train_start = (progress.update, time.perf_counter())
+        self._train_start, self._update_seconds = (progress.update, time.perf_counter()), 0.0
         for update in self.loader.updates(progress.position):
             reason = self._agree_on_stop(self._find_stop_reason(should_stop, pause_at))
             if reason == "stop requested":
@@ -263,6 +263,7 @@ class Trainer:
         self.updater.step(lr)
         if self.ema is not None:
             self.ema.update(progress.update)
+        self._update_seconds += time.perf_counter() - start
         self._record(stats, epoch, lr, time.perf_counter() - start)
         return True
 
@@ -430,6 +431,7 @@ class Trainer:
         else:  # killed after the last checkpoint
             self.checkpoints.rotate(self._steps_to_keep())
         shortfall = self._find_shortfall(reason)
+        self.timing.write(update=progress.update, time=round(time.time(), 3), update_seconds=self._update_seconds)
         if self.processes.is_main:  # last: until here a resumed run has something to do
             content = {"update": progress.update, "reason": reason}
             write_atomic(self.folder.finished, json.dumps(content).encode() + b"\n")
