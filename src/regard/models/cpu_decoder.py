@@ -273,9 +273,12 @@ class _Packer:
         self._previous = previous
         self.copies: dict[tuple[object, ...], _Copy] = {}
 
-    def __call__(self, *parts: Part, bias: Tensor | None = None) -> _PackedLinear:
-        """Return the packed product of some parts; `bias` replaces their own biases."""
-        biases = [getattr(part, "bias", None) if bias is None else bias for part, _ in parts]
+    def __call__(self, *parts: Part) -> _PackedLinear:
+        """Return the packed product of some Linears."""
+        return self.pack(parts, [getattr(part, "bias", None) for part, _ in parts])
+
+    def pack(self, parts: Sequence[Part], biases: Sequence[Tensor | None]) -> _PackedLinear:
+        """Return the packed product of some matrices, with these biases."""
         sources = [tensor.detach() for tensor in (*(part.weight for part, _ in parts), *biases) if tensor is not None]
         if any(tensor.is_inference() for tensor in sources):  # torch does not count their changes
             return _pack(parts, biases)
@@ -298,7 +301,7 @@ class _Plan:
         self.input_norm = _norm_function(model.decoder.input_norm)
         head = model.head
         assert isinstance(head, LMHead)  # noqa: S101 - one of `KNOWN`
-        self.head = pack((head.projection, 1.0), bias=head.bias)
+        self.head = pack.pack([(head.projection, 1.0)], [head.bias])
         self.positions = _PositionTable(model.decoder.position, self.embedding.weight)
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
@@ -379,7 +382,7 @@ class _SelfAttention(_Sublayer):
         assert scale is not None  # noqa: S101 - checked by `_is_supported`
         self.qkv = pack((attention.query, scale), (attention.key, 1.0), (attention.value, 1.0))
         self.output = pack((attention.output, 1.0))
-        self.split_sizes = [linear.out_features for linear in (attention.query, attention.key, attention.value)]
+        self.split_sizes = [linear.weight.size(0) for linear in (attention.query, attention.key, attention.value)]
 
     def __call__(self, x: Tensor, kv_cache: KVCache, rotate: TensorFn | None) -> Tensor:
         rows, end, size = x.size(0), kv_cache.length + 1, self.key_dim
