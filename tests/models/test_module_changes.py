@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, ShapeError
 from regard.config import codec
 from regard.decode.filters import Filters
 from regard.look import attribution
@@ -405,7 +405,7 @@ def override_method(model: Any) -> None:
 
 def limit_embedding(model: Any) -> None:
     model.source.embedding.max_norm = 0.5
-    model.head.projection = nn.Linear(16, model.source.embedding.num_embeddings, bias=False)
+    model.head.projection = nn.Linear(16, model.source.embedding.num_embeddings)  # its bias is not read
 
 
 def hook_all_modules(model: Any) -> None:
@@ -476,3 +476,19 @@ def test_ensemble_runs_changed_modules_of_all_members() -> None:
         logits = [member.model(torch.tensor([source]), target)[0] for member in members]
         mean = torch.stack([member.softmax(dim=-1) for member in logits]).mean(dim=0)
     assert_close(translation.logprobs, select(mean.log(), translation.tokens))
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+@pytest.mark.parametrize("name", ["encoder_decoder", "decoder_only"])
+def test_layer_that_runs_twice_is_refused_because_its_keys_would_collide(name: str, is_copy: bool) -> None:
+    base, settings, check = make_family(name)
+    model: Any = copy.deepcopy(base)
+    layer = model.decoder.layers[0]
+    model.decoder.layers.append(copy.deepcopy(layer) if is_copy else layer)
+    with pytest.raises(ShapeError, match=r"Two modules of the decoder are named 'decoder\.0"):
+        check(model, settings)
+    if is_copy:
+        for part in ("attention", "cross"):
+            if getattr(model.decoder.layers[1], part) is not None:
+                getattr(model.decoder.layers[1], part).name += ".copy"
+        check(model, settings)

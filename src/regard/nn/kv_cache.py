@@ -32,6 +32,7 @@ class KVCache:
         self.rows = 0  # rows of the buffers in use
         self.rows_per_memory = 1  # rows that share one memory row
         self._device_lengths: Tensor | None = None  # `lengths` (B) on the device of the buffers
+        self._appended: set[str] = set()  # names in this step
         self._buffers: dict[str, KeyValue] = {}  # self-attention, preallocated
         self._memory: dict[str, KeyValue] = {}  # cross-attention, written once
 
@@ -70,7 +71,7 @@ class KVCache:
         """Return the buffers (B, G, capacity, ...) of an attention module, allocating them at first use.
 
         Raises:
-            ShapeError: The new tokens exceed the capacity.
+            ShapeError: The new tokens exceed the capacity, or two modules of a step have the same name.
         """
         end = self.length + keys.size(2)
         if end > self.capacity:
@@ -78,6 +79,9 @@ class KVCache:
                 f"The KV cache holds {self.capacity} tokens per row, but {end} are needed.",
                 fix="Pass a larger capacity to start().",
             )
+        if name in self._appended:
+            raise _name_error(name)
+        self._appended.add(name)
         if name not in self._buffers:
             self.rows = keys.size(0)
             self._buffers[name] = (self._allocate(self.rows, keys), self._allocate(self.rows, values))
@@ -87,12 +91,15 @@ class KVCache:
     def advance(self, count: int) -> None:
         """Advance the length by `count` tokens, after all layers have appended them."""
         self.length += count
+        self._appended.clear()
         if self.lengths is not None and self._device_lengths is not None:
             self.lengths = [length + count for length in self.lengths]
             self._device_lengths = self._device_lengths + count
 
     def store_memory(self, name: str, keys: Tensor, values: Tensor) -> None:
         """Store a copy of the keys and values of a memory for cross-attention; `reorder` changes it in place."""
+        if name in self._memory:
+            raise _name_error(name)
         self._memory[name] = (
             keys.clone(memory_format=torch.contiguous_format),
             values.clone(memory_format=torch.contiguous_format),
@@ -156,6 +163,7 @@ class KVCache:
 
     def _set_lengths(self, lengths: list[int]) -> None:
         """Set the length of every row; equal lengths are kept as a single number."""
+        self._appended.clear()
         self.length = max(lengths, default=0)
         if min(lengths, default=0) == self.length:
             self.lengths = self._device_lengths = None
@@ -193,6 +201,11 @@ class KVCache:
         for name, (keys, values) in self._memory.items():
             self._memory[name] = (selection.select(keys), selection.select(values))
         return selection.rows
+
+
+def _name_error(name: str) -> ShapeError:
+    what = f"Two modules of the decoder are named '{name}', so each would overwrite the keys of the other."
+    return ShapeError(what, fix="Set the `name` of a copied module to another one; a layer cannot be used twice.")
 
 
 class _RowSelection:
