@@ -11,12 +11,12 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
 from regard.base.errors import RegardError
-from regard.base.extras import import_optional
 from regard.look.build import look_into
 from regard.look.document import Document
 from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.search import Beam
 from regard.serve.batcher import QueueFullError
+from regard.serve.detect import detect_language
 from regard.serve.documents import translate_document
 from regard.serve.html_text import translate_html_list
 from regard.serve.model import EncodedRequest, Options, ServedModel, TextRequest, split_text
@@ -113,7 +113,7 @@ def make_router(state: ServerState) -> APIRouter:
     async def detect(request: Request) -> list[dict[str, Any]]:
         body = await _read_request(request, DetectRequest)
         state.check_texts([body.q], 1)
-        return await asyncio.to_thread(detect_language, body.q)
+        return await asyncio.to_thread(detect_language, body.q, state.languages)
 
     return router
 
@@ -390,29 +390,3 @@ def _join_answers(answers: list[dict[str, Any]], *, is_list: bool) -> dict[str, 
     if not is_list:
         return answers[0]
     return {name: [answer[name] for answer in answers] for name in (answers[0] if answers else ["translatedText"])}
-
-
-def detect_language(text: str) -> list[dict[str, Any]]:
-    """Return the most probable languages of a text.
-
-    Raises:
-        HTTPException: 501: the extra `language` is not installed.
-    """
-    try:
-        lingua = import_optional("lingua", "language", "Detecting languages")
-    except RegardError as error:
-        raise HTTPException(501, f"{error.what} {error.fix}") from None
-    values = _make_detector(lingua).compute_language_confidence_values(text)[:3]
-    return [
-        {"language": value.language.iso_code_639_1.name.lower(), "confidence": round(100 * value.value, 1)}
-        for value in values
-    ]
-
-
-_detectors: list[Any] = []
-
-
-def _make_detector(lingua: Any) -> Any:
-    if not _detectors:
-        _detectors.append(lingua.LanguageDetectorBuilder.from_all_languages().build())
-    return _detectors[0]

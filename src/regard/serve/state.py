@@ -18,6 +18,7 @@ from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
+from regard.serve import detect
 from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, TooManyItemsError
 from regard.serve.loaded import assign_adapters
 from regard.serve.metrics import Metrics
@@ -57,6 +58,8 @@ class ServerState:
             adapters = assign_adapters(self.settings)
             for name, folder in self.settings.models.items():
                 self.models[name] = await self._load(name, folder, adapters[name])
+            if any(model.kind == Translator.kind for model in self.models.values()):
+                await asyncio.to_thread(detect.warm_up, self.languages)
         except RegardError as error:
             self.failure = error
             raise
@@ -124,6 +127,12 @@ class ServerState:
             return await asyncio.get_running_loop().run_in_executor(self._renderer, template.render, messages)
         finally:
             self._rendering -= 1
+
+    @property
+    def languages(self) -> set[str]:
+        """All languages of the translation models."""
+        models = [model for model in self.models.values() if model.kind == Translator.kind]
+        return {language for model in models for language in (*model.languages, *model.targets)}
 
     def refuse_early(self, path: bytes) -> bool:
         """Return whether a request finds the queues of all models that answer to its path full.
