@@ -460,7 +460,7 @@ def test_draft_and_target_of_speculative_decoding_run_changed_modules() -> None:
     (prompt,) = generator.encode_prompts([SOURCE], 6)
     with torch.inference_mode():
         logits = model(torch.tensor([[*prompt, *text.tokens[:-1]]]))[0, len(prompt) - 1 :]
-    logits[:, make_tokenizer().specials.not_text] = float("-inf")
+        logits[:, make_tokenizer().specials.not_text] = float("-inf")
     assert list(text.tokens) == logits.argmax(dim=-1).tolist()
 
 
