@@ -55,7 +55,7 @@ def test_shortfall_states_the_time_that_the_trend_needs() -> None:
 def test_shortfall_without_trend_claims_none(history: list[tuple[int, float]]) -> None:
     shortfall = find_shortfall("chrf", 10.0, COIN, history, 2.0)
     assert shortfall is not None
-    assert "no trend yet: try at least 10 min 00 s more" in shortfall.text
+    assert "no clear trend yet: try at least 10 min 00 s more" in shortfall.text
     assert shortfall.more_updates == 300
 
 

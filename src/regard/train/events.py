@@ -125,7 +125,7 @@ class Finished(CompactRepr):
     reason: StopReason
     folder: Path
     best_scores: Mapping[str, float] = field(default_factory=dict)
-    shortfall: str = ""  # why the model is not usable yet, and how much longer it may take
+    shortfall: str = field(default="", compare=False)  # why the model is not usable yet, and the time that it may need
     more_updates: int = 0  # that it may need
 
     def load(self, device: "AnyDevice" = "cpu") -> "AnyPipeline":

@@ -104,7 +104,7 @@ def find_shortfall(
     if seconds_per_update is not None:
         amount = f"{format_duration(more * seconds_per_update)} more on this machine"
     if needed is None:
-        return Shortfall(f"{text}; its scores show no trend yet: try at least {amount}.", more)
+        return Shortfall(f"{text}; its scores show no clear trend yet: try at least {amount}.", more)
     return Shortfall(f"{text}; by the trend of this run, about {amount}.", more)
 
 
