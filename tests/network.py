@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import regard
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
@@ -93,7 +94,7 @@ class TwoHosts:
             **os.environ,
             "REGARD_TIMEOUT": str(TIMEOUT),
             "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT))),
+            "PYTHONPATH": os.pathsep.join((str(Path(regard.__file__).parents[1]), str(ROOT))),
         }
         command = [sys.executable, "-m", "regard", "train", str(run_file), "--out", str(self.life)]
         command += ["--set", f"parallel.mode={mode}"]

@@ -41,11 +41,11 @@ def read_mutants() -> list[Mutant]:
     return [Mutant(**row) for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["mutant"]]
 
 
-def run_tests(tests: list[str], source: Path) -> int:
-    """Run tests with the package in this folder and return pytest's exit code."""
+def run_tests(tests: list[str], source: Path) -> "subprocess.CompletedProcess[str]":
+    """Run tests with the package in this folder."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False).returncode  # noqa: S603
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
 
 
 def is_caught(mutant: Mutant) -> bool:
@@ -54,15 +54,16 @@ def is_caught(mutant: Mutant) -> bool:
         shutil.copytree(PACKAGE, Path(folder) / "regard", ignore=shutil.ignore_patterns("__pycache__"))
         path = Path(folder) / "regard" / mutant.file
         path.write_text(path.read_text(encoding="utf-8").replace(mutant.old, mutant.new), encoding="utf-8")
-        return run_tests(mutant.tests, Path(folder)) == FAILED
+        return run_tests(mutant.tests, Path(folder)).returncode == FAILED
 
 
 def main() -> int:
     """Print one line for each mutant; return 1 if one survives."""
     words = sys.argv[1:] or [""]
     mutants = [mutant for mutant in read_mutants() if any(word in f"{mutant.file} {mutant.name}" for word in words)]
-    if run_tests(sorted({test for mutant in mutants for test in mutant.tests}), ROOT / "src") != 0:
-        sys.stdout.write("The tests do not pass without a mutant.\n")
+    done = run_tests(sorted({test for mutant in mutants for test in mutant.tests}), ROOT / "src")
+    if done.returncode != 0:
+        sys.stdout.write(f"{done.stdout[-3000:]}\nThe tests do not pass without a mutant.\n")
         return 1
     survived = 0
     for mutant in mutants:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import regard
 from regard.base.errors import RegardError
 from regard.train.launch import launch
 from regard.train.rendezvous import Hosts, check_ranks, count_cores, find_interface
@@ -29,7 +30,7 @@ def _launch(action: str, report: list[str] | None = None) -> int:
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT / "src"), str(ROOT))))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(regard.__file__).parents[1]), str(ROOT))))
     monkeypatch.chdir(ROOT)
     yield
     gc.collect()  # closes the files of the agent while the warning is ignored

@@ -44,7 +44,7 @@ EVENTS: list[Event] = [
 
 @pytest.fixture
 def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT / "src"), str(ROOT))))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(regard.__file__).parents[1]), str(ROOT))))
     yield
     gc.collect()  # closes the files of the agent while the warning is ignored
 

@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import regard
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -32,7 +34,7 @@ def make_environment(rank: int, world_size: int, store: Path, attempt: int = 0) 
         "TORCHELASTIC_RESTART_COUNT": str(attempt),
         "GLOO_SOCKET_IFNAME": "lo",
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT))),
+        "PYTHONPATH": os.pathsep.join((str(Path(regard.__file__).parents[1]), str(ROOT))),
     }
 
 
