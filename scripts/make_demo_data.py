@@ -7,6 +7,9 @@ Any English-German corpus of Tatoeba in a format that Regard reads will do; the 
 1,500 German words; one translation per sentence, the one with the most frequent words; no sentence twice. Pairs are
 ordered by a hash. The first 400 become validation and test data; no side of these occurs in the training data, not
 even with other case or punctuation.
+
+People first type "hello", "HELLO" or a single word. So a quarter of the training pairs occurs a second time, without
+the final mark, in lower case or in capitals. The words and phrases of demo_phrases.tsv are added in all these forms.
 """
 
 import argparse
@@ -23,6 +26,7 @@ from regard.data.example import Defects
 from regard.data.readers import read
 
 FOLDER = Path(__file__).parents[1] / "src" / "regard" / "assets" / "demo"
+PHRASES = Path(__file__).parent / "demo_phrases.tsv"
 MAX_WORDS = 5  # of an English sentence; a German one may have one more
 VOCABULARY = 1_000  # English words; German has more inflected forms, so half as many again
 HELD_OUT = 200  # pairs each for validation and test
@@ -40,10 +44,11 @@ def main() -> None:
     examples = read(detect_source(arguments.files), Defects())
     pairs = select_pairs([(example.source, example.target or "") for example in examples])
     validation, test, rest = pairs[:HELD_OUT], pairs[HELD_OUT : 2 * HELD_OUT], pairs[2 * HELD_OUT :]
-    # The demo shows the first validation pairs: those of full length come first.
-    validation.sort(key=lambda pair: len(split_words(pair[0])) < MAX_WORDS)
     held_out = {fold(side) for pair in validation + test for side in pair}
-    train = [pair for pair in rest if not held_out & set(map(fold, pair))]
+    phrases = dict(line.split("\t") for line in PHRASES.read_text(encoding="utf-8").splitlines())
+    train = [variant for pair in rest for variant in add_variant(pair)]
+    train += [(source, target) for phrase, target in phrases.items() for source in list_variants(phrase)]
+    train = [pair for pair in train if not held_out & set(map(fold, pair))]
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, part in (("train", train), ("validation", validation), ("test", test)):
         content = "".join(f"{source}\t{target}\n" for source, target in part).encode()
@@ -69,7 +74,26 @@ def select_pairs(pairs: Sequence[Pair]) -> list[Pair]:
             best[source] = frequency, target
     by_target = {target: source for source, (_, target) in reversed(best.items())}
     unique = [(source, target) for target, source in by_target.items()]
-    return sorted(unique, key=lambda pair: hashlib.sha1("\t".join(pair).encode(), usedforsecurity=False).digest())
+    return sorted(unique, key=hash_pair)
+
+
+def list_variants(source: str) -> list[str]:
+    """Return a text as it is, and as people also type it: without the final mark, in lower case, in capitals."""
+    bare = source.rstrip(".!?")
+    return list(dict.fromkeys([source, bare, bare[0].upper() + bare[1:], bare.lower(), bare.upper(), source.upper()]))
+
+
+def add_variant(pair: Pair) -> list[Pair]:
+    """Return a pair, in 4 of 16 cases followed by a variant of it, chosen by a hash."""
+    bare = pair[0].rstrip(".!?")
+    variants = [bare, bare.lower(), bare.upper(), pair[0].upper()]
+    choice = hash_pair(pair)[-1] % 16
+    return [pair, (variants[choice], pair[1])] if choice < len(variants) else [pair]
+
+
+def hash_pair(pair: Pair) -> bytes:
+    """Return a hash of both sides."""
+    return hashlib.sha1("\t".join(pair).encode(), usedforsecurity=False).digest()
 
 
 def split_words(text: str) -> list[str]:

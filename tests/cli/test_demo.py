@@ -1,6 +1,7 @@
 """`regard demo` needs no file of the user's, shows the model learning, and says what to type next."""
 
 import gzip
+import hashlib
 import subprocess
 import sys
 import tomllib
@@ -8,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from scripts import check_demo
 
 from regard.base.files import sha256
 from regard.config.codec import RUN_FILES
@@ -49,11 +51,14 @@ def test_it_shows_the_same_five_sentences_at_every_stage(trained: CommandResult,
 def test_the_commands_that_it_prints_run(trained: CommandResult, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     commands = [line.strip() for line in trained.output.partition("What to type next:")[2].splitlines() if line.strip()]
-    assert len(commands) >= 5
+    names = [command.split()[1] for command in commands]
+    assert names == ["translate", "look", "serve", "evaluate", "train", "check", "train", "train"]
     for command in commands:
         parse_command_line(command)
-        if "regard-demo" in command:  # the others name files of the user's
-            done = run_command_line(command.partition(" #")[0].replace("--more 500", "--more 1"))
+        is_endless = command.startswith("regard serve")
+        if "regard-demo" in command and not is_endless:  # the others name files of the user's
+            short = command.partition(" #")[0].replace("--more 500", "--more 1")
+            done = run_command_line(f"{short} --save look.html" if command.startswith("regard look") else short)
             assert done.code == 0, (command, done.errors)
 
 
@@ -93,11 +98,34 @@ def test_the_text_is_small_clean_and_held_out() -> None:
         name: gzip.decompress((ASSETS / f"{name}.tsv.gz").read_bytes()).decode().splitlines()
         for name in ("train", "validation", "test")
     }
-    assert [len(lines) for lines in splits.values()] == [17264, 200, 200]
+    assert [len(lines) for lines in splits.values()] == [23100, 200, 200]
     sides = {name: {side for line in lines for side in line.split("\t")} for name, lines in splits.items()}
     assert not sides["train"] & (sides["validation"] | sides["test"])
     assert not sides["validation"] & sides["test"]
     assert all(line.count("\t") == 1 for lines in splits.values() for line in lines)
+
+
+def test_first_inputs_are_in_the_text_as_people_type_them() -> None:
+    train = dict(
+        line.split("\t") for line in gzip.decompress((ASSETS / "train.tsv.gz").read_bytes()).decode().splitlines()
+    )
+    for source in ("Hello", "hello", "HELLO", "Hello!", "Hi", "thanks", "Good morning", "cat", "Cat", "CAT"):
+        assert source in train
+    for form in (str.lower, str.upper, lambda text: text.rstrip(".!?")):
+        assert sum(form(source) == source for source in train) > 1000
+
+
+def test_outputs_are_judged_without_case_and_punctuation() -> None:
+    assert check_demo.find_wrong(["Guten Morgen!", "Hallo Haus."], [["gute nacht", "guten morgen"], ["hallo"]]) == [1]
+    rows = [line.split("\t") for line in check_demo.INPUTS.read_text(encoding="utf-8").splitlines()]
+    assert [len(row) for row in rows] == [3] * 80
+    assert len({source for _, source, _ in rows}) == 80  # no test input is among those that settings are chosen by
+
+
+def test_samples_are_the_first_of_an_unsorted_validation_set() -> None:
+    lines = gzip.decompress((ASSETS / "validation.tsv.gz").read_bytes()).decode().splitlines()
+    hashes = [hashlib.sha1(line.encode(), usedforsecurity=False).digest() for line in lines]
+    assert hashes == sorted(hashes)
 
 
 def test_the_run_file_is_valid() -> None:

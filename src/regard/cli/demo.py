@@ -56,7 +56,8 @@ def demo(
 ) -> None:
     """Train a model that translates English to German, on bundled sentences, in about three minutes.
 
-    It shows the translations of five sentences that the model never trains on, before, during and after training.
+    It shows the translations of five sentences that the model never trains on, before, during and after training: the
+    first five of the validation data, which is in random order.
     """
     model = out / "model"
     _check_folder(out, model)
@@ -64,7 +65,7 @@ def demo(
     counts = _write_corpus(out, QUICK_PAIRS if is_short else {})
     duration = "a few seconds" if is_short else "about three minutes on two CPU cores"
     typer.echo(
-        f"A Transformer learns to translate from English to German, from {counts['train']:,} short sentences.\n"
+        f"A Transformer learns to translate from English to German, from {counts['train']:,} short texts.\n"
         f"This takes {duration}. Ctrl-C saves and stops.\n\n"
         f"  text      {out / 'train.en'}, {out / 'train.de'}  (Tatoeba, CC BY 2.0 FR: {out / 'README.md'})\n"
         f"  settings  {out / 'run.toml'}\n"
@@ -119,7 +120,7 @@ def _check_folder(out: Path, model: Path) -> None:
         fix = f'Use it: regard translate {model} "Where is my book?". To train again: regard demo --out ANOTHER-FOLDER.'
         raise RegardError("The demo was trained here before.", where=str(out), fix=fix)
     if (model / "run.toml").is_file():
-        fix = f"Continue it: regard train --resume {model}. To start anew: regard demo --out ANOTHER-FOLDER."
+        fix = f"Continue it: regard train --resume {model}. To start over: regard demo --out ANOTHER-FOLDER."
         raise RegardError("A demo was started here before, and stopped.", where=str(out), fix=fix)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         what = "The folder is not empty." if out.is_dir() else "--out is a file; the demo needs a folder."
@@ -185,7 +186,9 @@ def _print_results(out: Path, model: Path) -> None:
         f"\nOn {len(sources)} test sentences that it never saw: BLEU {bleu(outputs, references).value:.1f}, "
         f"chrF {chrf(outputs, references).value:.1f} (of 100; beam search).\n\n"
         "What to type next:\n"
-        f'  regard translate {model} "My brother likes music."\n'
+        f'  regard translate {model} "Hello" "My brother likes music."\n'
+        f'  regard look {model} "My brother likes music."   # see inside the model, in a browser\n'
+        f"  regard serve {model}                            # a page and an HTTP API on this machine\n"
         f"  regard evaluate {model} --source {out / 'test.en'} --reference {out / 'test.de'}\n"
         f"  regard train --resume {model} --more 500        # longer training, better translations\n"
         "  regard check yours.en yours.de                  # your own sentence pairs: are they clean?\n"
