@@ -1,6 +1,6 @@
 """Strike a real server: one line per proof, "0 of N" if no request, client or signal did harm.
 
-    python -m tests.load                    # H1 to H9, about half an hour
+    python -m tests.load                    # H1 to H10, about half an hour
     python -m tests.load H3 H6              # some
     python -m tests.load --quick            # 1/50 of the counts, as in CI
     python -m tests.load starts             # 20 starts and ends with CTranslate2
@@ -21,10 +21,10 @@ from tempfile import TemporaryDirectory
 
 from regard.serve.settings import add_key
 from tests.faults.verdict import Verdict
-from tests.load import hostile, nginx, overload, slow, soak, starts, structured
+from tests.load import attacks, hostile, nginx, overload, slow, soak, starts, structured
 from tests.load.server import Server, run_server
 
-PROOFS = ("H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "H9")
+PROOFS = ("H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "H9", "H10")
 OTHERS = ("starts", "nginx", "soak")
 MAX_SHOWN = 20
 DEADLINES = {False: (10.0, 30.0), True: (1.0, 1.5)}  # seconds for headers and body, by `quick`
@@ -34,7 +34,7 @@ def main() -> None:
     """Run proofs and print their lines."""
     parser = argparse.ArgumentParser(prog="python -m tests.load", description=(__doc__ or "").split("\n")[0])
     known = ", ".join((*PROOFS, *OTHERS))
-    parser.add_argument("proofs", nargs="*", metavar="PROOF", help=f"of {known} (default: H1 to H9)")
+    parser.add_argument("proofs", nargs="*", metavar="PROOF", help=f"of {known} (default: H1 to H10)")
     parser.add_argument("--quick", action="store_true", help="1/50 of the counts, as in CI")
     parser.add_argument("--minutes", type=float, default=30.0, help="of soak")
     options = parser.parse_args()
@@ -93,6 +93,8 @@ class Proofs:
             return asyncio.run(hostile.prove_paths(self.server, quick))
         if name == "H9":
             return self._prove_keys()
+        if name == "H10":
+            return asyncio.run(attacks.prove(self.server, quick))
         if name == "starts":
             return starts.prove(quick)
         if name == "nginx":
@@ -103,7 +105,7 @@ class Proofs:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "keys.txt"
             key = add_key(path, "alice")
-            with run_server(options=["--keys", str(path)]) as server:
+            with run_server(options=["--keys", str(path), "--reload-key", "alice"]) as server:
                 return asyncio.run(hostile.prove_keys(server, key, self.quick))
 
 
