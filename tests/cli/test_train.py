@@ -316,7 +316,8 @@ def test_a_run_from_files_to_a_model_and_resumed() -> None:
     assert "Cost:" in done.output
     assert "update 4/4" in done.output
     assert "validation at 4: loss" in done.output
-    assert 'regard translate new "..."' in done.output
+    assert "chrF" in done.output.split("finished, at update 4")[1]  # what is missing, and how to continue
+    assert "Continue with: regard train --resume new --more" in done.output
     log = Path("new/log.txt").read_text(encoding="utf-8")
     assert "200 pairs: preset mini" in log
     assert "update 4/4" in log
