@@ -12,7 +12,7 @@ from regard.models import cpu_decoder
 from regard.pipeline.ctranslate2_pipelines import CTranslate2Translator
 from regard.pipeline.search import Beam
 from regard.serve.metrics import Metrics
-from regard.serve.model import Options, ServedModel, TextRequest
+from regard.serve.model import Options, ServedModel, TextRequest, describe
 from regard.serve.settings import ServeSettings
 
 OPTIONS = Options(Beam(2), max_length=4)
@@ -48,6 +48,7 @@ def test_weights_are_packed_once_for_all_batches(
         for text in ("a", "b", "c"):
             await model.run(OPTIONS, [TextRequest(text)])
         assert len(packs) == count
+        assert describe(model)["supports"] == ["stream", "alignment"]
 
     serve(folders[name], use, engine="torch")
 
@@ -58,6 +59,7 @@ def test_scores_are_computed_where_a_request_asks_for_them(folders: dict[str, Pa
 
     async def use(model: ServedModel) -> None:
         assert isinstance(model.pipeline, CTranslate2Translator)
+        assert describe(model)["supports"] == []  # an export without its PyTorch model
         engine = model.pipeline.engine
         score = engine.score
 

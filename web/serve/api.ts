@@ -8,6 +8,8 @@ export interface Model {
   /** Target languages of a multilingual translator. */
   targets: string[];
   parameters: number;
+  /** What an export without a PyTorch model cannot do: "stream", "alignment". */
+  supports: string[];
   input: { kind: "text" | "image" | "sound"; size?: [number, number] | null; channels?: number; rate?: number };
 }
 

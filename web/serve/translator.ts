@@ -31,8 +31,8 @@ export function makeTranslator(model: Model): Node[] {
   let controller = new AbortController();
   let beamSize = 1;
   let target = model.languages.length === 2 ? model.languages[1] : (model.targets[0] ?? "");
-  let details = DETAILS; // of these, the first that the model can give
-  let canStream = true;
+  let details = DETAILS.slice(model.supports.includes("alignment") ? 0 : 1); // the first that the model can give
+  let canStream = model.supports.includes("stream");
 
   const marks = h("div", { class: "marks", dir: "auto", "aria-hidden": "true" });
   const input = h("textarea", {

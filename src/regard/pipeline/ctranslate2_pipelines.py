@@ -40,6 +40,11 @@ class _LazyTorch:
         self._folder, self._load = folder, load
         self._pipeline: Pipeline | None = None
 
+    @property
+    def is_available(self) -> bool:
+        """Whether the folder has a PyTorch model."""
+        return self._load is not None
+
     def require(self, reason: str) -> Any:
         """Return the PyTorch pipeline.
 
@@ -62,6 +67,11 @@ class _OnCTranslate2:
     engine: Any
     _device: torch.device
     _torch: _LazyTorch
+
+    @property
+    def has_torch_model(self) -> bool:
+        """Whether there is a PyTorch model, which streams and alignment need."""
+        return self._torch.is_available
 
     @property
     def in_torch(self) -> Any:

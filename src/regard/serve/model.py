@@ -423,5 +423,6 @@ def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:
         "targets": list(model.targets),
         "labels": list(getattr(model.pipeline, "labels", ())),
         "input": describe_input(model.pipeline),
+        "supports": ["stream", "alignment"] if getattr(model.pipeline, "has_torch_model", True) else [],
         "parameters": model.pipeline.parameters,
     }
