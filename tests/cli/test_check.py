@@ -92,6 +92,8 @@ def test_strict_exits_with_1_if_the_corpus_must_be_repaired(corpus: Path) -> Non
     assert "Do not train on this yet." in run_check("train.en", "shifted.de", "--strict", code=1).output
     result = json.loads(run_check("train.en", "shifted.de", "--strict", "--json", code=1).output)
     assert (result["grade"], result["rows"]) == ("bad", 300)
+    assert result["preview"][0] == "train.en and shifted.de: source and target (en to de)"
+    assert len(result["preview"]) == 4
     assert result["rules"]["empty"] == {"severity": "remove", "lines": 1, "first": ["train.en:210"]}
     assert json.loads(run_check("train.en", "train.de", "--strict", "--json").output)["grade"] == "good"
 
