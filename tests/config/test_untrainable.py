@@ -57,13 +57,15 @@ def test_a_decoder_only_classifier_is_refused(tmp_path: Path) -> None:
         make_small_run("continue", write_corpus(tmp_path, 10), {"model.task": "embed", "model.head": {"kind": "none"}})
 
 
-def test_the_command_says_what_to_do() -> None:
+def test_the_command_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.en").touch()
+    (tmp_path / "a.de").touch()
     result = run_command(
         "train",
         "--source",
-        "nowhere.en",
+        str(tmp_path / "a.en"),
         "--target",
-        "nowhere.de",
+        str(tmp_path / "a.de"),
         "--out",
         "model",
         "--set",

@@ -77,6 +77,7 @@ def run_training(options: TrainCommandOptions) -> None:
     try:
         options = options.place_files()
         options.check()
+        options.check_corpus()
         check_exports(options)
         if options.dry_run:
             _print_plan(options)

@@ -46,6 +46,9 @@ class TrainCommandOptions(TrainOptions):
         if self.is_distributed and self.dry_run:
             fix = f"Leave out {self.spell('ranks')}: the settings are the same for any number of ranks."
             raise UsageError(f"{self.spell('dry_run')} runs in one process.", fix=fix)
+
+    def check_corpus(self) -> None:
+        """Raise an error for a file or folder that does not exist, before torch is imported."""
         for paths in (self.source, self.target, self.text, self.data, self.images, self.sounds):
             check_existence(paths)
         for paths in (self.validation, self.validation_source, self.validation_target):
