@@ -85,7 +85,7 @@ def test_the_columns_of_training_are_those_of_the_test(models: dict[str, Path], 
 
 def test_fifty_labels_stay_readable(tmp_path: Path) -> None:
     labels = [f"intent {number:02d}" for number in range(50)]
-    (tmp_path / "test.tsv").write_text("".join(f"a text\t{label}\n" for label in labels * 10))
+    (tmp_path / "test.tsv").write_text("".join(f"please do {n}\t{label}\n" for n, label in enumerate(labels * 10)))
     predicted = [labels[0] if label == labels[7] else label for label in labels] * 10
     (tmp_path / "theirs").write_text("".join(f"{label}\n" for label in predicted))
     shown = run_command("evaluate", "--hypotheses", str(tmp_path / "theirs"), "--data", str(tmp_path / "test.tsv"))
