@@ -16,7 +16,8 @@ from regard.exchange.parity_runners import Tokens, TorchRunner
 from regard.exchange.parity_samples import Sample, make_samples
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.store.export_folder import PARITY_FILE
-from regard.store.model_folder import RUN, StoredModel, write_model
+from regard.store.model_folder import StoredModel, write_model
+from regard.store.model_path import RUN
 from regard.store.weights import get_weights
 from tests.exchange.ctranslate2_models import (
     make_decoder_only,

@@ -22,7 +22,8 @@ from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.search import Beam
 from regard.store.export_folder import hash_of_weights
-from regard.store.model_folder import WEIGHTS, find_model, read_model
+from regard.store.model_folder import WEIGHTS, read_model
+from regard.store.model_path import find_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights
 from regard.train.auto.configure import configure

@@ -42,7 +42,8 @@ from regard.nn.stack import Stack
 from regard.pipeline.ctranslate2 import NAME, GenerationEngine, TranslationEngine
 from regard.pipeline.search import Beam
 from regard.store.export_folder import ExportInfo, hash_of_weights
-from regard.store.model_folder import MODEL, WEIGHTS, StoredModel, read_model
+from regard.store.model_folder import WEIGHTS, StoredModel, read_model
+from regard.store.model_path import MODEL
 
 TYPES = ("float32", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16")
 """Types of the stored weights. CTranslate2 computes in float32 where the device lacks float16 or bfloat16."""

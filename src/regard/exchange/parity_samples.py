@@ -8,7 +8,8 @@ from regard.config import model as config
 from regard.pipeline.encoding import add_special_tokens, encode_sources
 from regard.pipeline.translator import EXTRA_TOKENS
 from regard.store.examples import ValidationExample, read_examples
-from regard.store.model_folder import RUN, StoredModel
+from regard.store.model_folder import StoredModel
+from regard.store.model_path import RUN
 from regard.store.run_folder import RunFolder
 from regard.text.tokenizer import Tokenizer
 

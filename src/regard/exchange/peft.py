@@ -32,8 +32,9 @@ from regard.exchange.parity import measure_parity
 from regard.lora import A, B, is_adapter
 from regard.store.adapter_folder import StoredAdapter, read_adapter
 from regard.store.export_folder import default_folder, hash_of_weights
-from regard.store.model_folder import CARD, StoredModel, find_model, read_model
+from regard.store.model_folder import CARD, StoredModel, read_model
 from regard.store.model_folder import WEIGHTS as OUR_WEIGHTS
+from regard.store.model_path import find_model
 from regard.store.weights import save_tensors
 
 CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"

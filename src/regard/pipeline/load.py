@@ -30,7 +30,8 @@ from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.store.adapter_folder import load_adapters
 from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
-from regard.store.model_folder import MODEL, WEIGHTS, find_model, read_model, reads_images, reads_sounds
+from regard.store.model_folder import WEIGHTS, read_model, reads_images, reads_sounds
+from regard.store.model_path import MODEL, find_model
 from regard.text.tokenizer_pair import TokenizerPair
 
 AnyDevice = str | torch.device

@@ -24,7 +24,8 @@ from regard.serve.settings import ServeSettings
 from regard.store.adapter_folder import read_adapter_settings
 from regard.store.calibration import read_temperature
 from regard.store.export_folder import hash_of_weights, is_export, read_export_info
-from regard.store.model_folder import WEIGHTS, find_model
+from regard.store.model_folder import WEIGHTS
+from regard.store.model_path import find_model
 
 logger = logging.getLogger("regard.serve")
 WARM_UP_TEXTS = ("a", "one two three four five six seven eight")

@@ -29,7 +29,7 @@ from regard.serve.media import Media, MediaPipeline, count_vectors, describe_inp
 from regard.serve.metrics import Metrics
 from regard.serve.settings import ServeSettings
 from regard.store.adapter_folder import find_adapter
-from regard.store.model_folder import find_model
+from regard.store.model_path import find_model
 from regard.text.chat_template import ChatTemplate, find_chat_template, read_chat_template
 from regard.text.sentences import split_sentences
 

@@ -19,7 +19,8 @@ from regard.config.toml_file import SettingsFile
 from regard.config.tuning import AdapterFile
 from regard.lora import AdapterSet
 from regard.store.export_folder import hash_of_weights
-from regard.store.model_folder import WEIGHTS, find_model
+from regard.store.model_folder import WEIGHTS
+from regard.store.model_path import find_model
 from regard.store.weights import load_tensors, save_tensors
 
 SETTINGS, TENSORS, FOLDER = "adapter.toml", "adapter.safetensors", "adapter"

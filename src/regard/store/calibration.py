@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import MANIFEST, create_folder, read_json, verify
-from regard.store.model_folder import find_model
+from regard.store.model_path import find_model
 
 CALIBRATION_FILE = "calibration.json"
 

@@ -22,10 +22,7 @@ from regard.config import codec
 from regard.config.model import AnyModel as Settings
 from regard.config.model import EncoderDecoder, EncoderOnly, Mel, Patches, Tokens
 from regard.models.build import AnyModel, build
-from regard.store.model_path import BEST as BEST
-from regard.store.model_path import MODEL as MODEL
-from regard.store.model_path import RUN as RUN
-from regard.store.model_path import find_model as find_model
+from regard.store.model_path import MODEL, find_model
 from regard.store.size_check import check_fits_memory, count_parameters
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
 from regard.text.tokenizer_pair import TokenizerPair

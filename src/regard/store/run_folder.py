@@ -30,7 +30,7 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.base.files import explain_full_disk, flush_file, flush_folder, lock_folder, recover
-from regard.store.model_folder import BEST, RUN
+from regard.store.model_path import BEST, RUN
 
 # Digits are ASCII, and there is one name for each step; suffixes mark what a kill may leave.
 _CHECKPOINT_NAME = re.compile(

@@ -5,7 +5,7 @@ import torch
 from regard.config.codec import RUN_FILES
 from regard.config.run import Run
 from regard.nn.device import check_device
-from regard.store.model_folder import RUN
+from regard.store.model_path import RUN
 
 AMPERE = 8  # major compute capability of the first NVIDIA GPUs with bfloat16 matrix units
 

@@ -28,7 +28,7 @@ from regard.config.run import Run
 from regard.config.toml_file import TomlTable, to_dict, with_changes
 from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
-from regard.store.model_folder import RUN
+from regard.store.model_path import RUN
 from regard.store.run_folder import RunFolder
 from regard.store.size_check import check_fits_memory
 from regard.train.autotune import autotune, make_load, needs_tuning, use_defaults

@@ -14,7 +14,7 @@ from regard.config.codec import MODEL_FILES
 from regard.config.model import AnyModel, Tokens
 from regard.models.inputs import TokenInput
 from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
-from regard.store.model_folder import MODEL, find_model
+from regard.store.model_path import MODEL, find_model
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import Listener, Message

@@ -16,7 +16,8 @@ from regard.lora import is_adapter, merge_weights
 from regard.pipeline.embedder import EMBEDDING_FILE, Pooling
 from regard.store.adapter_folder import write_adapter
 from regard.store.model_card import Card
-from regard.store.model_folder import BEST, write_model
+from regard.store.model_folder import write_model
+from regard.store.model_path import BEST
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, sort_names
 from regard.text.chat_template import CHAT_TEMPLATE_FILE

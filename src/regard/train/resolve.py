@@ -9,7 +9,7 @@ from regard.config.toml_file import to_dict, with_changes
 from regard.data.batches.images import check_shape, measure_channels
 from regard.data.batches.sounds import check_rate, measure_bins
 from regard.data.shards.shard import Shards
-from regard.store.model_folder import RUN
+from regard.store.model_path import RUN
 from regard.train.data import RunData
 from regard.train.length_ratio import compute_max_length_ratio
 from regard.train.vocabularies import list_vocabulary_sizes

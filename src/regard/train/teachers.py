@@ -13,7 +13,8 @@ from regard.config.run import AnySource, Distillation
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
-from regard.store.model_folder import MODEL, WEIGHTS, find_model
+from regard.store.model_folder import WEIGHTS
+from regard.store.model_path import MODEL, find_model
 
 
 @dataclass(frozen=True)

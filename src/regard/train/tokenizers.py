@@ -9,7 +9,7 @@ from regard.base.files import create_folder
 from regard.config.run import AnyTokenizer, Codebook, NoTokenizer, ParentTokenizer, Run
 from regard.config.tuning import Tuning
 from regard.data.example import Defects, Example
-from regard.store.model_folder import find_model
+from regard.store.model_path import find_model
 from regard.store.run_folder import RunFolder
 from regard.text.codebook import ColourCounter, learn_codebook
 from regard.text.learn import learn

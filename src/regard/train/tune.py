@@ -20,7 +20,8 @@ from regard.models.heads import ClassHead, TagHead
 from regard.nn.positions import Position
 from regard.nn.stack import Stack
 from regard.store.export_folder import hash_of_weights
-from regard.store.model_folder import WEIGHTS, find_model, read_model
+from regard.store.model_folder import WEIGHTS, read_model
+from regard.store.model_path import find_model
 from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.train.events import Listener, Message

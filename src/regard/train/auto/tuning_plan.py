@@ -12,6 +12,7 @@ from regard.config.parts import Frozen
 from regard.config.run import ParentTokenizer, RunTokenizer
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.config.tuning import Tuning
+from regard.store.model_path import MODEL, find_model
 from regard.text.chat_template import find_chat_template
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan, make_label_head
 from regard.train.auto.hyperparameters import Budget, format_count
@@ -173,8 +174,6 @@ def _list_vocabulary_sizes(model: AnyModel) -> dict[str, int]:
 
 
 def _find_template(folder: Path) -> str:
-    from regard.store.model_folder import find_model  # imports torch: only when needed
-
     return find_chat_template(find_model(folder)) or ""
 
 
@@ -184,8 +183,6 @@ def read_parent(folder: Path, extra_layers: int | None = None) -> AnyModel:
     Raises:
         RegardError: If the folder holds no model.
     """
-    from regard.store.model_folder import MODEL, find_model  # imports torch: only when needed
-
     settings = codec.MODEL_FILES.load(find_model(folder) / MODEL)
     stacks = {name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)}
     changes = {f"{name}.layers": stack.layers + (extra_layers or 0) for name, stack in stacks.items()}
