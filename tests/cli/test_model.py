@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from regard.base.files import lock_folder
+from regard.config.codec import RUN_FILES
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from tests.commands import run_command
@@ -20,6 +21,7 @@ from tests.pipeline.factories import (
     make_tokenizers,
     make_translator_settings,
 )
+from tests.train.runs import make_small_run, write_corpus
 
 
 def run_regard(*arguments: str, code: int = 0) -> str:
@@ -82,7 +84,7 @@ def test_set_languages_changes_the_settings_of_a_translator_only(tmp_path: Path)
     settings = make_translator_settings()
     weights = get_weights(make_encoder_decoder(settings))
     write_model(tmp_path / "run" / "best", settings, make_tokenizers(), weights, "card", files={"more.json": b"{}"})
-    (tmp_path / "run" / "run.toml").write_text("")
+    RUN_FILES.save(make_small_run("translate", write_corpus(tmp_path / "corpus")), tmp_path / "run" / "run.toml")
     assert "run/best: en to pt-BR" in run_regard("model", "set-languages", str(tmp_path / "run"), "en", "pt-BR")
     stored = read_model(tmp_path / "run")
     assert stored.settings == settings.model_copy(update={"languages": ("en", "pt-BR")})

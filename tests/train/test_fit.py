@@ -21,7 +21,7 @@ from regard.config.toml_file import to_dict
 from regard.data.held_out import is_held_out
 from regard.data.shards.prepare import WorkerError
 from regard.pipeline.translator import Translator
-from regard.store.model_folder import read_model
+from regard.store.model_folder import read_model, set_languages
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
 from regard.train.changed_settings import check_changes, differences
@@ -400,6 +400,15 @@ def test_what_does_not_shape_the_weights_may_change(paused_copy: Path) -> None:
     with pytest.raises(RegardError, match="settings differ from those of the run"):
         resume(paused_copy, changes=changes)
     assert resume(paused_copy, changes=changes, accept={"config"}).update == 4
+
+
+@pytest.mark.parametrize("name", [".", "best"])
+def test_resume_after_set_languages_keeps_the_languages(paused_copy: Path, name: str) -> None:
+    set_languages(paused_copy / name, ("en", "pt-BR"))
+    assert resume(paused_copy).update == 4
+    assert RUN_FILES.load(paused_copy / "run.toml").model.languages == ("en", "pt-BR")
+    for folder in ("best", "average"):
+        assert read_model(paused_copy / folder).settings.languages == ("en", "pt-BR")
 
 
 def test_an_update_may_grow_and_what_follows_from_it_is_no_change(paused_copy: Path) -> None:

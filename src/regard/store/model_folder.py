@@ -22,7 +22,7 @@ from regard.config import codec
 from regard.config.model import AnyModel as Settings
 from regard.config.model import EncoderDecoder, EncoderOnly, Mel, Patches, Tokens
 from regard.models.build import AnyModel, build
-from regard.store.model_path import MODEL, find_model
+from regard.store.model_path import BEST, MODEL, RUN, find_model
 from regard.store.size_check import check_fits_memory, count_parameters
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
 from regard.text.tokenizer_pair import TokenizerPair
@@ -135,6 +135,8 @@ def read_model(path: Path) -> StoredModel:
 def set_languages(path: Path, languages: Sequence[str]) -> Path:
     """Name the source and the target language of a translator in its model folder, and return the folder.
 
+    The settings of a run get them too, so that the run keeps them when it is resumed.
+
     Args:
         path: A model folder, or the folder of a run (its best model).
         languages: Two different codes, e.g. ("en", "de").
@@ -144,7 +146,8 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
             into another.
     """
     recover(path, hide_backup(path))  # a kill while the folder was replaced
-    root, path = path, find_model(path)
+    path = find_model(path)
+    run_file = path.parent / RUN if path.name == BEST and (path.parent / RUN).is_file() else None
     fix = "Give the codes of the source and the target language, e.g. en de."
     if wrong := [code for code in languages if not _LANGUAGE_CODE.fullmatch(code)]:
         raise RegardError(f"'{wrong[0]}' is not a language code.", fix=fix)
@@ -158,10 +161,16 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
     if tags := TokenizerPair.load(path).source.specials.languages:
         what = f"This model is multilingual: its language tags name its languages ({', '.join(tags)})."
         raise RegardError(what, where=str(path), fix="Choose the target language when you translate.")
-    backup = hide_backup(path) if path == root else None  # a run recovers NAME.old
-    with lock_folder(root), create_folder(path, replace=True, backup=backup) as folder:
+    backup = hide_backup(path) if run_file is None else None  # a run recovers NAME.old
+    with (
+        lock_folder(path if run_file is None else path.parent),
+        create_folder(path, replace=True, backup=backup) as folder,
+    ):
         shutil.copytree(path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, MODEL))
         codec.MODEL_FILES.save(settings.model_copy(update={"languages": tuple(languages)}), folder / MODEL)
+        if run_file is not None:
+            run = codec.RUN_FILES.load(run_file)
+            codec.RUN_FILES.save(codec.RUN_FILES.change(run, {"model.languages": list(languages)}), run_file)
     return path
 
 
