@@ -4,6 +4,7 @@ The run is the smallest that uses everything: dropout, accumulation, schedule, m
 checked and restored after each child. Resuming happens in a copy, because the frozen run locks its own folder.
 """
 
+import gc
 import hashlib
 import os
 import re
@@ -61,6 +62,7 @@ class Frozen:
     def strike(self, options: list[str]) -> tuple[Traced, str] | None:
         """Continue the run in a child under strace; return its end and its error, or None in the child itself."""
         self._undo()
+        gc.collect()  # else a child may close the files of runs that this process has resumed, and counts differ
         traced = fork_traced(options)
         return None if traced is None else (traced, read_message(self._shared_message))
 
