@@ -110,6 +110,14 @@ def test_ambiguous_table_error_lists_what_each_column_holds(tmp_path: Path) -> N
     )
 
 
+def test_semicolon_table_with_a_wrong_quote_is_refused_at_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(make('"Hi, {}"', '"Na, {}"', separator=";", header=("en", "de")) + '""Hi" again";"Na"\n')
+    with pytest.raises(RegardError, match="';' expected") as refused:
+        detect_source([str(path)])
+    assert refused.value.where == f"{path}:{ROWS + 2}"
+
+
 def test_columns_option_overrides_the_choice(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(make(*PAIR, identify, separator=";", header=("x", "y", "z")).replace("; ", " "))

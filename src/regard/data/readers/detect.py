@@ -17,7 +17,7 @@ from regard.data.readers.columns import LANGUAGE_NAMES, choose_columns, judge_co
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
 from regard.data.readers.parquet import PARQUET_FIX
 from regard.data.readers.sounds import is_sound_file, is_sound_table
-from regard.data.readers.table import DELIMITERS, Delimiter, is_split, read_rows
+from regard.data.readers.table import DELIMITERS, MIN_ROWS, Delimiter, is_split, read_rows
 from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
 from regard.data.readers.tmx import read_units
 
@@ -29,7 +29,6 @@ _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
 _FILE_NAMES = ("file", "path", "sound", "audio", "image")
 _TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
-_MIN_ROWS = 3  # rows that show which delimiter a table has
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
@@ -94,7 +93,7 @@ def is_table(path: str) -> bool:
         lines = _read_first_lines(path)
     except CorpusError:  # the reader reports it
         return False
-    return len(lines) >= _MIN_ROWS and is_split(lines, "tab")
+    return len(lines) >= MIN_ROWS and is_split(lines, "tab")
 
 
 def _select_columns(paths: Sequence[str], columns: dict[str, Any]) -> AnySource:
@@ -165,7 +164,7 @@ def _detect_delimiter(path: str, suffix: str) -> Delimiter:
     """Return what separates the columns: tabs, or what the suffix says, unless only another delimiter splits all."""
     expected: Delimiter = "comma" if suffix == ".csv" else "tab"
     lines = [line for line in _read_first_lines(path) if line.strip()]
-    candidates = ("tab", expected, *DELIMITERS) if len(lines) >= _MIN_ROWS else ()
+    candidates = ("tab", expected, *DELIMITERS) if len(lines) >= MIN_ROWS else ()
     return next((delimiter for delimiter in candidates if is_split(lines, delimiter)), expected)
 
 

@@ -7,6 +7,7 @@ columns as the first; in a ragged row the texts may be in the wrong columns, so 
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -17,6 +18,7 @@ from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_text_defe
 
 Delimiter = Literal["tab", "semicolon", "comma", "spaces"]
 DELIMITERS: tuple[Delimiter, ...] = get_args(Delimiter)  # the more certain ones first
+MIN_ROWS = 3  # rows that show which delimiter a table has
 _SEPARATORS = {"comma": ",", "semicolon": ";"}
 _SPACES = re.compile(" {2,}")
 
@@ -51,12 +53,14 @@ def read_rows(path: str, delimiter: Delimiter, defects: Defects) -> Iterator[Tab
 
 def is_split(lines: Sequence[str], delimiter: Delimiter) -> bool:
     """Whether a delimiter splits these first lines of a file into rows of the same width, of two columns or more."""
-    widths: set[int] = set()
+    widths: Counter[int] = Counter()
     try:
         rows = map(_SPLIT[delimiter], lines) if delimiter in _SPLIT else _parse_csv(lines, delimiter)
-        widths.update(map(len, rows))
+        for row in rows:
+            widths[len(row)] += 1
     except csv.Error as error:
-        if "unexpected end" not in str(error):  # a quoted field may continue after these lines
+        # A quoted field may continue after these lines; enough rows show the delimiter in spite of a wrong quote.
+        if "unexpected end" not in str(error) and widths.total() < MIN_ROWS:
             return False
     return len(widths) == 1 and max(widths) > 1
 
