@@ -57,6 +57,7 @@ def test_examples_can_be_parsed(path: tuple[str, ...]) -> None:
         (("translate", "m", "--n-bst", "3"), "Did you mean --n-best?"),
         (("look", "m", "text", "--out", "page.html"), "Did you mean --save?"),
         (("look", "m", "text", "--beam-size", "2"), "Did you mean --beam?"),
+        (("evaluate", "m", "--source", "a.en", "--target", "a.de"), "Did you mean --reference?"),
         (("train", "--lr", "0.1"), "--set train.schedule.peak"),
         (("translate", "m", "--beam", "five"), "got 'five'"),
     ],

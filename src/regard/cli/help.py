@@ -26,7 +26,11 @@ HINTS = {  # options of other toolkits, and what the commands that train have in
     "--model": "Use --preset NAME; `regard model presets` lists them.",
 }
 RUN_HINTS = {"--device": 'The command runs on the CPU; in Python: regard.load("MODEL", "cuda").'}
-SYNONYMS = (("--out", "--output", "--save"), ("--beam", "--beam-size", "--num-beams"))  # one thing in several commands
+SYNONYMS = (  # one thing in several commands
+    ("--out", "--output", "--save"),
+    ("--beam", "--beam-size", "--num-beams"),
+    ("--reference", "--target"),
+)
 SIMILARITY = 0.75  # of two names, from which one may be a misspelling of the other
 MAX_WIDTH, NAME_WIDTH = 100, 28  # columns of the help, and of the names in it
 
