@@ -227,7 +227,9 @@ def test_a_document_keeps_its_white_space(translator_folder: str, tmp_path: Path
     assert "not UTF-8" in wrong.errors
 
 
-@pytest.mark.parametrize("name", ["film.srt", "film.VTT.gz", "page.html", "letter.docx", "letter.pdf", "data.json"])
+@pytest.mark.parametrize(
+    "name", ["film.srt", "film.VTT.gz", "page.html", "letter.docx", "letter.pdf", "data.json", "app.po"]
+)
 @pytest.mark.parametrize("mode", [[], ["--document"]])
 def test_file_with_structure_is_refused_and_output_stays(
     translator_folder: str, tmp_path: Path, name: str, mode: list[str]

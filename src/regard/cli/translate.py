@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 CONSTRAINTS = {"panel": "Constraints"}  # the heading of these options in the help
 SERVED_FORMATS = (".srt", ".vtt", ".html", ".htm", ".xhtml")  # whose structure `regard serve` keeps
-OTHER_FORMATS = (".ass", ".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".pptx", ".xlsx", ".ods", ".xml", ".json")
+OTHER_FORMATS = (
+    *(".ass", ".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".pptx", ".xlsx", ".ods", ".xml", ".json"),
+    *(".po", ".xliff", ".xlf", ".tmx", ".yaml", ".yml"),
+)
 EXAMPLES = """
 regard translate my-model "Where is Tom?"
 regard translate my-model --input news.en --output news.de
