@@ -41,18 +41,19 @@ def test_metrics_without_threshold_are_named() -> None:
 
 
 def test_shortfall_states_the_time_that_the_trend_needs() -> None:
-    shortfall = find_shortfall("chrf", 10.0, COIN, [(50, 5.0), (100, 10.0)], 2.0)
+    shortfall = find_shortfall("chrf", 10.0, COIN, [(25, 0.0), (50, 5.0), (100, 10.0)], 2.0)
     assert shortfall is not None
     assert shortfall.more_updates == 700  # five points per doubling: 25 at 800
     assert shortfall.text.startswith("chrF 10.00: not usable yet (usable from about 25.00: ")
     assert shortfall.text.endswith("by the trend of this run, about 23 min 20 s more on this machine.")
-    unmeasured = find_shortfall("chrf", 10.0, COIN, [(50, 5.0), (100, 10.0)], None)
+    unmeasured = find_shortfall("chrf", 10.0, COIN, [(25, 0.0), (50, 5.0), (100, 10.0)], None)
     assert unmeasured is not None
     assert unmeasured.text.endswith("about 700 more updates.")
 
 
-@pytest.mark.parametrize("history", [[(100, 10.0)], [(50, 10.0), (100, 10.0)], [(50, 12.0), (100, 10.0)]])
-def test_shortfall_without_trend_claims_none(history: list[tuple[int, float]]) -> None:
+@pytest.mark.parametrize("scores", [[10.0], [5.0, 10.0], [10.0, 10.0, 10.0], [14.0, 12.0, 10.0]])
+def test_shortfall_without_trend_claims_none(scores: list[float]) -> None:
+    history = list(zip((25, 50, 100)[-len(scores) :], scores, strict=True))
     shortfall = find_shortfall("chrf", 10.0, COIN, history, 2.0)
     assert shortfall is not None
     assert "no clear trend yet: try at least 10 min 00 s more" in shortfall.text
@@ -60,7 +61,7 @@ def test_shortfall_without_trend_claims_none(history: list[tuple[int, float]]) -
 
 
 def test_shortfall_of_a_run_that_no_longer_improves_advises_other_data() -> None:
-    shortfall = find_shortfall("chrf", 10.0, COIN, [(50, 5.0), (100, 10.0)], 2.0, can_improve=False)
+    shortfall = find_shortfall("chrf", 10.0, COIN, [(25, 0.0), (50, 5.0), (100, 10.0)], 2.0, can_improve=False)
     assert shortfall is not None
     assert "Longer training does not help" in shortfall.text
     assert not shortfall.more_updates

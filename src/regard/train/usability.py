@@ -24,6 +24,7 @@ MIN_CHRF, MIN_BLEU = 25.0, 5.0  # below, a translation repeats frequent words in
 MAX_ENTROPY_SHARE = 0.75  # of the labels' entropy; a bigram model of English characters has 0.74
 MAX_GROWTH = 100  # no forecast beyond this many times the updates that were made
 GROWTH_WITHOUT_TREND = 4
+MIN_POINTS = 3  # validations of a trend
 
 Counts = NDArray[np.int64]  # how often each label occurs in the validation data
 
@@ -111,13 +112,13 @@ def find_shortfall(
 def forecast_updates(history: Sequence[tuple[int, float]], threshold: float) -> int | None:
     """Return the updates after which the scores reach the threshold; None if they do not move towards it.
 
-    >>> forecast_updates([(10, 5.0), (20, 10.0)], 20.0)
+    >>> forecast_updates([(5, 0.0), (10, 5.0), (20, 10.0)], 20.0)
     80
-    >>> forecast_updates([(10, 5.0), (20, 5.0)], 20.0) is None
+    >>> forecast_updates([(10, 5.0), (20, 10.0)], 20.0) is None  # two points are no trend
     True
     """
     updates, values = (np.array(column, np.float64) for column in zip(*history, strict=True))
-    if len(set(updates.tolist())) < 2 or not np.isfinite(values).all():
+    if len(set(updates.tolist())) < MIN_POINTS or not np.isfinite(values).all():
         return None
     slope = float(np.polyfit(np.log(updates), values, 1)[0])
     distance = threshold - float(values[-1])
