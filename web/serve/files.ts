@@ -7,7 +7,7 @@ const ENDINGS = ".txt,.md,.html,.htm,.xhtml,.srt,.vtt";
 
 /** Return the row with the button; `options` gives the model and the target language. */
 export function makeFileRow(options: () => Record<string, string>): HTMLElement {
-  const status = h("p", { class: "small", role: "status" }, "Text, Markdown, HTML and subtitles keep their structure.");
+  const status = h("p", { class: "small", role: "status" }, "Text, HTML and subtitles keep their structure.");
   const input = h("input", {
     type: "file",
     accept: ENDINGS,
