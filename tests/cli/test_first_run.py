@@ -24,7 +24,7 @@ def test_from_two_files_to_a_translation(tmp_path: Path) -> None:
     trained = run_command("train", "--source", source, "--target", target, "--out", model, "--updates", "4")
     assert trained.code == 0, trained.output + trained.errors
     for message in (
-        "200 pairs of 21 characters: preset mini",
+        "200 pairs of 19 characters: preset mini",
         "Vocabulary:",
         "Cost:",
         "finished, at update 4",
