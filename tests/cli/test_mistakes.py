@@ -65,7 +65,7 @@ def test_ctrl_c_before_or_after_a_command_exits_without_traceback(is_late: bool)
         signal.raise_signal(signal.SIGINT)
         return 0
 
-    previous = signal.getsignal(signal.SIGINT)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs start with SIGINT ignored
     try:
         command = mock.patch("regard.cli.app.app", return_value=75, side_effect=None if is_late else interrupt)
         with command, pytest.raises(SystemExit) as caught:
