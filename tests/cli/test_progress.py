@@ -13,6 +13,7 @@ from rich.progress import Progress  # noqa: TID251
 import regard
 from regard.base.progress import Advance, begin, listen
 from regard.cli import evaluate, progress, translate
+from regard.exchange import parity
 from regard.exchange.export import export_model
 from regard.exchange.imported import import_model
 from regard.store.model_folder import write_model
@@ -95,7 +96,8 @@ def test_evaluate_and_translate_advance_to_the_number_of_texts(tmp_path: Path, m
     assert stages.totals["translating"] == stages.counts["translating"] == 2
 
 
-def test_export_import_and_look_report_their_stages(tmp_path: Path) -> None:
+def test_export_import_and_look_report_their_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parity, "TEXTS", 2)
     save_translator(tmp_path / "model")
     stages = Stages()
     with listen(stages.begin):
