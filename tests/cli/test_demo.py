@@ -139,7 +139,7 @@ def test_the_script_makes_the_same_files(tmp_path: Path) -> None:
     """Where the public corpus is at hand."""
     corpus = ROOT / "../shared/data/tatoeba_deen"
     if not corpus.is_dir():
-        pytest.skip("the corpus is not here")
+        pytest.skip("needs the shared corpus")
     script = ROOT / "scripts" / "make_demo_data.py"
     files = [str(corpus / "train.en.gz"), str(corpus / "train.de.gz")]
     subprocess.run([sys.executable, str(script), *files, "--out", str(tmp_path)], check=True)  # noqa: S603

@@ -25,7 +25,7 @@ def export(
     out: Annotated[
         Path | None,
         option(
-            "New folder. Default: MODEL-TARGET beside MODEL.",
+            "New folder. Default: MODEL-TARGET next to MODEL.",
             metavar="FOLDER",
             panel=OUTPUT_PANEL,
             callback=check_output_folder,

@@ -255,7 +255,7 @@ class ServedModel:
         ]
 
     async def run_encoded(self, options: Options, items: Sequence[EncodedRequest]) -> list[Any]:
-        """Answer encoded texts, in batches with those of other clients."""
+        """Answer encoded inputs, batched with other requests."""
         source_tokens = [max(1, len(item.tokens)) for item in items]
         tokens = [count * item.rows for count, item in zip(source_tokens, items, strict=True)]
         return await self._submit(options, items, tokens, sum(source_tokens))

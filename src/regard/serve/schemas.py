@@ -13,7 +13,7 @@ MIN_SIMILARITY = 0.8  # of the letters of two names, from 0 to 1
 
 
 class _Request(BaseModel):
-    """Ignores unknown fields, because clients send those of newer services, but refuses names that look misspelled."""
+    """Ignores unknown fields, because clients send fields of newer services; refuses names that look misspelled."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -50,7 +50,7 @@ class TranslateRequest(_Request):
 
 
 class FileRequest(_Request):
-    """`POST /translate_file`: the fields of the form beside the file, or of the query."""
+    """`POST /translate_file`: the form fields sent with the file, or of the query."""
 
     source: str = "auto"
     target: str = ""
@@ -152,7 +152,7 @@ class ClassifyRequest(_Request):
 
 
 class ClassifyFiles(_Request):
-    """`POST /classify` with images or sounds: the fields of the form beside the files."""
+    """`POST /classify` with images or sounds: the form fields sent with the files."""
 
     model: str | None = None
 
@@ -166,11 +166,11 @@ class MediaSearchRequest(_Request):
 
 
 class CaptionRequest(MediaSearchRequest):
-    """`POST /caption`: the fields of the form beside the files."""
+    """`POST /caption`: the form fields sent with the files."""
 
 
 class TranscriptionRequest(MediaSearchRequest):
-    """`POST /v1/audio/transcriptions`: the fields of the form beside the file; beams and alternatives are Regard's."""
+    """`POST /v1/audio/transcriptions`: the form fields sent with the file; beams and alternatives are Regard's."""
 
     response_format: Literal["json", "text"] = "json"
     temperature: float = Field(0, ge=0, le=1)
