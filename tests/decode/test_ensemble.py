@@ -1,6 +1,4 @@
-"""Ensembles and contrastive decoding, token by token."""
-
-import math
+"""Ensembles, token by token."""
 
 import pytest
 import torch
@@ -8,11 +6,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.beam import beam
-from regard.decode.contrastive import contrastive
 from regard.decode.ensemble import ensemble
-from regard.decode.filters import Filters
-from regard.decode.greedy import greedy
-from regard.decode.sample import sample
 from tests.decode.table_models import BOS, EOS, BigramModel, TableModel
 
 PROMPT = torch.tensor([[BOS]])
@@ -76,88 +70,8 @@ def test_mismatched_ensemble_members_raise() -> None:
     step, state = ensemble([(first.step, first.start([0])), (second.step, second.start([0]))])
     with pytest.raises(RegardError, match="4, 5 tokens"):
         step(PROMPT, state)
-    contrastive_step, state = contrastive((first.step, first.start([0])), (second.step, second.start([0])))
-    with pytest.raises(RegardError, match="expert's vocabulary has 4 tokens, the amateur's 5"):
-        contrastive_step(PROMPT, state)
     for weights in ([1.0, 2.0], [-1.0], [0.0]):
         with pytest.raises(RegardError, match="cannot use the weights"):
             ensemble([(first.step, first.start([0]))], weights=weights)
     with pytest.raises(RegardError, match="of 0 models"):
         ensemble([])
-
-
-def contrastive_logits(strength: float, plausibility: float, suppressed: Tensor | None = None) -> list[float]:
-    first, second = make_model(FIRST_PROBABILITIES), make_model(SECOND_PROBABILITIES)
-    members = (first.step, first.start([0])), (second.step, second.start([0]))
-    step, state = contrastive(*members, strength=strength, plausibility=plausibility, suppressed=suppressed)
-    return step(PROMPT, state)[0, 0].tolist()
-
-
-def test_contrast_token_by_token() -> None:
-    neg_inf = -math.inf
-    assert contrastive_logits(1.0, 0.6) == [
-        neg_inf,
-        neg_inf,
-        pytest.approx(math.log(0.3 / 0.5)),
-        pytest.approx(9999, rel=1e-3),
-    ]
-    assert contrastive_logits(0.0, 0.5) == [neg_inf, *(pytest.approx(math.log(p)) for p in (0.2, 0.3, 0.4))]
-    assert contrastive_logits(0.5, 0.1)[:3] == pytest.approx(
-        [
-            math.log(p) - 0.5 * math.log(q)
-            for p, q in zip(FIRST_PROBABILITIES[:3].tolist(), SECOND_PROBABILITIES[:3].tolist(), strict=True)
-        ]
-    )
-    assert contrastive_logits(1.0, 0.9, torch.tensor([3])) == [neg_inf, neg_inf, pytest.approx(math.log(0.6)), neg_inf]
-
-
-def test_zero_strength_equals_min_p() -> None:
-    expert, amateur = TableModel(6, 1), TableModel(6, 2)
-    settings = {"eos": EOS, "max_lengths": [4] * 50}
-    prompt = torch.full((50, 1), BOS)
-    step, state = contrastive(
-        (expert.step, expert.start([0] * 50)), (amateur.step, amateur.start([0] * 50)), strength=0.0, plausibility=0.3
-    )
-    contrastive_texts = sample(step, state, prompt, generator=torch.Generator().manual_seed(1), **settings)  # type: ignore[arg-type]
-    expected = sample(
-        expert.step,
-        expert.start([0] * 50),
-        prompt,
-        generator=torch.Generator().manual_seed(1),
-        filters=Filters(min_p=0.3),
-        **settings,  # type: ignore[arg-type]
-    )
-    assert [hypothesis.tokens for hypothesis in contrastive_texts] == [hypothesis.tokens for hypothesis in expected]
-
-
-def test_amateur_reads_same_tokens() -> None:
-    expert, amateur = TableModel(5, 3), TableModel(5, 4)
-    for sentence in range(5):
-        states = expert.start([sentence]), amateur.start([sentence])
-        step, state = contrastive((expert.step, states[0]), (amateur.step, states[1]), plausibility=0.05)
-        (hypothesis,) = greedy(step, state, PROMPT, eos=EOS, max_lengths=[4])
-        text: tuple[int, ...] = ()
-        while len(text) < 4 and EOS not in text:
-            expert_logprobs, amateur_logprobs = (
-                table.logits(sentence, (BOS, *text)).log_softmax(dim=0) for table in (expert, amateur)
-            )
-            text += (
-                int(
-                    (expert_logprobs - amateur_logprobs)
-                    .masked_fill(expert_logprobs < expert_logprobs.max() + math.log(0.05), -math.inf)
-                    .argmax()
-                ),
-            )
-        assert hypothesis.tokens == text
-
-
-def test_invalid_contrastive_arguments_raise() -> None:
-    table = TableModel(4, 1)
-    for strength, plausibility in ((-1.0, 0.1), (1.0, 0.0), (1.0, 1.1)):
-        with pytest.raises(RegardError, match="cannot use strength"):
-            contrastive(
-                (table.step, table.start([0])),
-                (table.step, table.start([0])),
-                strength=strength,
-                plausibility=plausibility,
-            )
