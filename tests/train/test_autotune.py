@@ -309,12 +309,6 @@ def test_tokens_fit_the_smaller_vocabulary() -> None:
     assert seconds_per_update(make_run(changes=sides), 8) > 0
 
 
-def test_r_drop_is_more_work() -> None:
-    with_r_drop = make_run(r_drop=5.0)
-    assert count_flops(with_r_drop, 8) == 2 * count_flops(make_run(), 8)
-    assert seconds_per_update(with_r_drop, 8) > 0
-
-
 def test_a_device_that_is_not_there_is_named() -> None:
     with pytest.raises(RegardError, match="There is no device 'cuda:9'"):
         seconds_per_update(make_run().model_copy(update={"device": Device(name="cuda:9")}), 8)

@@ -159,7 +159,6 @@ def test_a_batch_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ("changes", "fault"),
     [
         ({"train.label_smoothing": 0.1}, "train.label_smoothing: is set, but the contrastive loss"),
-        ({"train.r_drop": 5.0}, "train.r_drop: is set"),
         ({"validation.metric": "perplexity"}, "Use loss, accuracy or retrieval_at_1"),
         ({"train.contrastive.temperature": 0.0}, "train.contrastive.temperature: is 0.0"),
         (

@@ -20,7 +20,7 @@ from regard.train.autotune import pick_typical_batch
 from regard.train.batches import make_loader
 from regard.train.data import RunData, prepare_data
 from regard.train.engine import cut_rows
-from regard.train.objective import Objective, _duplicate
+from regard.train.objective import Objective
 from tests.pipeline.factories import perturb
 from tests.train.runs import make_sentences
 
@@ -125,9 +125,6 @@ def test_copies_and_parts_of_a_batch_keep_the_types(corpus: Path, run_data: RunD
     run = make_pair_run(corpus, 2)
     batch = read_batch(run, run_data)
     assert batch.types is not None
-    doubled = _duplicate(batch)
-    assert doubled.types is not None
-    assert torch.equal(doubled.types, torch.cat((batch.types, batch.types)))
     parts = [part.types for part in cut_rows(batch, 2) if part.types is not None]
     assert torch.equal(torch.cat(parts), batch.types)
     assert pick_typical_batch(run, run_data).types is not None

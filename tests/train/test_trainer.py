@@ -183,14 +183,13 @@ def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
         "train.clip": 0.5,
         "device.logit_rows": 7,
     }
-    settings |= {"train.r_drop": 5.0, "device.attention": "float32"}
+    settings |= {"device.attention": "float32"}
     trainer = make_trainer("translate", tmp_path, settings)
     stacks = [module for module in trainer.model.modules() if isinstance(module, Stack)]
     assert [stack.checkpoint_activations for stack in stacks] == [True, True]
     attentions = [module for module in trainer.model.modules() if isinstance(module, AutocastAttention)]
     assert [attention.should_upcast for attention in attentions] == [True] * 3  # self-attention twice, cross-attention
     assert (trainer.objective.label_smoothing, trainer.objective.logit_rows, trainer.updater._clip) == (0.3, 7, 0.5)
-    assert trainer.objective.r_drop == 5.0
     assert trainer.loader.accumulate == trainer.run.accumulate == 2
     assert trainer.loader._resegment is not None
     assert trainer.validator is not None

@@ -276,7 +276,6 @@ class Run(Consistent):
             what = f"is set, but the task is '{self.model.task}': only masked language modelling masks tokens."
             yield Fault("data.masking", what, "Remove it, or train an encoder on running text: the task 'fill'.")
         yield from self._find_contrastive_faults()
-        yield from self._find_pixel_faults()
         yield from self._find_media_faults()
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is set, but there is a validation corpus.", "Remove one of the two.")
@@ -410,13 +409,9 @@ class Run(Consistent):
                 what = f"is set, but the task is '{self.model.task}': only embeddings are trained contrastively."
                 yield Fault("train.contrastive", what, "Remove it, or train an encoder on pairs: the task 'embed'.")
             return
-        for name in ("label_smoothing", "r_drop"):
-            if getattr(self.train, name):
-                yield Fault(f"train.{name}", "is set, but the contrastive loss of embeddings has none.", "Set it to 0.")
-
-    def _find_pixel_faults(self) -> Iterator[Fault]:
-        if self.model.head.kind == "pixels" and self.train.r_drop:
-            yield Fault("train.r_drop", "is set, but masked patches have no distribution to compare.", "Set it to 0.")
+        if self.train.label_smoothing:
+            what = "is set, but the contrastive loss of embeddings has none."
+            yield Fault("train.label_smoothing", what, "Set it to 0.")
 
     def _find_distillation_faults(self) -> Iterator[Fault]:
         if self.model.family != "encoder_decoder" or self.model.task != "translate":

@@ -196,9 +196,6 @@ class Training(Frozen):
     optimizer: Optimizer = AdamW()
     label_smoothing: Rate = 0.0
     """Probability mass spread uniformly over the vocabulary (Szegedy et al. 2016)."""
-    r_drop: NotNegative = 0.0
-    """Weight of R-Drop (Liang et al. 2021; they use 5): two forward passes per sample with different dropout, and their
-    KL divergence as a second loss. For small corpora; more than twice the work per update."""
     contrastive: Contrastive | None = None
     """Loss of the task `embed`; other tasks have none of it."""
     clip: NotNegative = 1.0

@@ -261,11 +261,9 @@ def _make_objective(run: Run, processes: SingleProcess) -> Objective:
         model = build(run.model).train()
         prepare_model(model, run)
     apply_device_settings(model, run)
-    settings = run.train
     objective = Objective(
         model,
-        label_smoothing=settings.label_smoothing,
-        r_drop=settings.r_drop,
+        label_smoothing=run.train.label_smoothing,
         logit_rows=run.device.logit_rows or 0,
         contrastive=run.contrastive,
     )

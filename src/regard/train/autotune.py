@@ -168,7 +168,6 @@ class StepTimer:
         self._objective = Objective(
             self.model,
             label_smoothing=run.train.label_smoothing,
-            r_drop=run.train.r_drop,
             logit_rows=run.device.logit_rows or 0,
             contrastive=run.contrastive,
         )
@@ -344,7 +343,7 @@ def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
 
 def count_flops(run: Run, length: int) -> float:
     """Count the floating-point operations of forward and backward through one batch."""
-    passes = 2 if run.train.r_drop or run.model.task == "embed" else 1
+    passes = 2 if run.model.task == "embed" else 1
     rows = max(1, run.data.batch_tokens // length) * passes
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
     if isinstance(mel := getattr(run.model, "source", None), Mel):

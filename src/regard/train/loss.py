@@ -59,7 +59,10 @@ def token_loss(
     if logit_rows == 0:
         logits = F.linear(x, weight, bias)  # (N, V)
         return _full_logits_loss(logits, labels, label_smoothing, scratch=logits.detach())
-    return run_pass(ChunkedPass(x, labels, weight, bias, label_smoothing, logit_rows), x, weight, bias)
+    chunked_pass = ChunkedPass(x, labels, weight, bias, label_smoothing, logit_rows)
+    if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in (x, weight, bias)):
+        return LossSums(*_ChunkedLoss.apply(x, weight, bias, chunked_pass))
+    return chunked_pass.compute()
 
 
 def class_loss(logits: Tensor, labels: Tensor, label_smoothing: float = 0.0) -> LossSums:
@@ -84,13 +87,6 @@ def pixel_loss(predicted: Tensor, pixels: Tensor, is_masked: Tensor) -> LossSums
     errors = (predicted.float() - (pixels - pixels.mean(dim=-1, keepdim=True)) / deviation).square().mean(dim=-1)
     total = errors[is_masked].sum()
     return LossSums(total, total.detach(), torch.zeros((), dtype=torch.long, device=total.device))
-
-
-def run_pass(chunked_pass: "ChunkedPass", x: Tensor, weight: Tensor, bias: Tensor | None) -> LossSums:
-    """Run a chunked pass; its total has gradients to `x`, `weight` and `bias` where they require them."""
-    if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in (x, weight, bias)):
-        return LossSums(*_ChunkedLoss.apply(x, weight, bias, chunked_pass))
-    return chunked_pass.compute()
 
 
 def _full_logits_loss(logits: Tensor, labels: Tensor, label_smoothing: float, scratch: Tensor) -> LossSums:

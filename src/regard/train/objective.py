@@ -1,13 +1,13 @@
 """From a batch to its loss: hidden states of the labelled positions, through the head.
 
-Padding never reaches the output matrix: hidden states of labelled positions are gathered first. With R-Drop a batch
-goes through the model twice, side by side, with different dropout (see `r_drop`). The whole loss is one
-`nn.Module.forward`: data and tensor parallelism wrap this module and reach every weight that the loss reads.
+Padding never reaches the output matrix: hidden states of labelled positions are gathered first. The
+whole loss is one `nn.Module.forward`: data and tensor parallelism wrap this module and reach every weight that the loss
+reads.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -22,19 +22,17 @@ from regard.models.heads import BagHead, LMHead, MLMHead, PixelHead, pool_states
 from regard.models.inputs import EmbeddedInput, PatchInput, cut_patches
 from regard.train.contrastive import contrastive_loss, find_duplicates
 from regard.train.loss import LossSums, class_loss, pixel_loss, token_loss
-from regard.train.r_drop import r_drop_class_loss, r_drop_token_loss
 
 
 class Objective(nn.Module):
     """The training objective: the loss summed over all labelled positions of a batch.
 
-    In evaluation mode the loss is plain cross-entropy: without label smoothing, R-Drop and compilation.
+    In evaluation mode the loss is plain cross-entropy: without label smoothing and compilation.
 
     Args:
         model: The model to train.
         label_smoothing: Probability mass spread uniformly over the vocabulary.
         logit_rows: Rows of logits in memory at a time; 0 for all.
-        r_drop: Strength of R-Drop; 0 turns it off.
         should_compile: Compile everything below the head with torch.compile.
         contrastive: Settings of the contrastive loss, for a model without a head.
     """
@@ -45,14 +43,12 @@ class Objective(nn.Module):
         *,
         label_smoothing: float,
         logit_rows: int,
-        r_drop: float = 0.0,
         should_compile: bool = False,
         contrastive: Contrastive | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
-        self.r_drop = r_drop
         self.logit_rows = logit_rows
         self.contrastive = contrastive
         self._hidden_states = (
@@ -65,8 +61,6 @@ class Objective(nn.Module):
         Moves the batch to the model's device.
         """
         device = next(self.model.parameters()).device
-        if self.training and self.r_drop:
-            batch = _duplicate(batch)
         hidden_states = self._hidden_states if self.training else self._compute_hidden_states
         if self.contrastive is not None:
             return self._contrastive_loss(batch.to(device), self.contrastive, hidden_states)
@@ -112,15 +106,12 @@ class Objective(nn.Module):
 
     def _loss(self, x: Tensor, labels: Tensor, valid: Tensor | None) -> LossSums:
         head: nn.Module = self.model.head
-        label_smoothing, r_drop = (self.label_smoothing, self.r_drop) if self.training else (0.0, 0.0)
+        label_smoothing = self.label_smoothing if self.training else 0.0
         if isinstance(head, BagHead):
             x, head = head.average(x, valid), head.lm_head
         if not isinstance(head, LMHead | MLMHead):  # few classes: chunking saves nothing
             logits = head(x, valid)  # (B, classes) or (B, T, classes)
-            labels = labels.flatten().to(x.device)  # (N)
-            if r_drop:
-                return r_drop_class_loss(logits.flatten(0, -2), labels, label_smoothing, r_drop)
-            loss_sums = class_loss(logits, labels, label_smoothing)
+            loss_sums = class_loss(logits, labels.to(x.device), label_smoothing)
             return loss_sums if self.training else loss_sums._replace(predictions=logits.argmax(dim=-1))
         x, labels = x.flatten(0, 1), labels.flatten()  # (B T, D), (B T)
         indices = (labels != IGNORE_INDEX).nonzero()[:, 0]
@@ -129,17 +120,7 @@ class Objective(nn.Module):
         if isinstance(head, MLMHead):
             x, head = head.transform(x), head.lm_head
         labels, weight, bias = labels.to(x.device), head.projection.weight, head.bias
-        if r_drop:
-            return r_drop_token_loss(x, labels, weight, bias, label_smoothing, self.logit_rows, r_drop)
         return token_loss(x, labels, weight, bias, label_smoothing, self.logit_rows)
-
-
-def _duplicate(batch: Batch) -> Batch:
-    """Repeat all rows of a batch."""
-    names = ("labels", "source", "source_valid", "types", "target", "documents", "positions")
-    tensors = {name: tensor for name in names if (tensor := getattr(batch, name)) is not None}
-    doubled: dict[str, Any] = {name: torch.cat((tensor, tensor)) for name, tensor in tensors.items()}
-    return replace(batch, **doubled)
 
 
 def _drop_trivial_masks(batch: Batch) -> Batch:

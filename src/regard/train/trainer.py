@@ -99,7 +99,6 @@ class Trainer:
         self.objective = Objective(
             self.model,
             label_smoothing=settings.label_smoothing,
-            r_drop=settings.r_drop,
             logit_rows=run.device.logit_rows or 0,
             contrastive=run.contrastive,
             should_compile=settings.compile,
@@ -563,10 +562,7 @@ class Trainer:
             progress.plans, progress.seconds = [], 0.0
         if progress.best_scores:
             progress.best = progress.best_scores.get(self.run.validation.metric)
-        if (previous.get("label_smoothing", 0.0), previous.get("r_drop", 0.0)) != (
-            settings.label_smoothing,
-            settings.r_drop,
-        ):
+        if previous.get("label_smoothing", 0.0) != settings.label_smoothing:
             progress.losses = []
 
     def _is_patience_over(self) -> bool:
