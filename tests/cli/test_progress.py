@@ -1,9 +1,10 @@
 """Long commands say how far they are: a line on standard error now and then, a bar on a terminal."""
 
 import io
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,15 @@ def test_evaluate_and_translate_advance_to_the_number_of_texts(tmp_path: Path, m
     assert stages.totals == stages.counts == {"translating": 2, "scoring the references": 2}
     assert run_command("translate", "model", "--input", "source", "--output", "target").code == 0
     assert stages.totals["translating"] == stages.counts["translating"] == 2
+
+
+def test_output_to_a_pipe_does_not_reach_the_terminal_of_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then treats standard error as a terminal
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors), progress.show_progress("reading", 2):
+        sys.stdout.write("a line\n")
+    assert output.getvalue() == "a line\n"
+    assert "a line" not in errors.getvalue()
 
 
 def test_export_import_and_look_report_their_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Progress with the time left: a bar on a terminal, and now and then a line in a log."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from threading import Event, Thread
@@ -35,7 +36,14 @@ def show_stages() -> Iterator[Callable[[str, int | None], Advance]]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     is_live = console.is_terminal
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not is_live) as progress:
+    with Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not is_live,
+        redirect_stdout=sys.stdout.isatty(),  # else Rich would print to standard error what belongs into a file or pipe
+    ) as progress:
 
         def begin(stage: str, total: int | None) -> Advance:
             for number in progress.task_ids:
