@@ -98,7 +98,7 @@ def prompt(model: Path, count: int, sentences: int | None, out: Path, data: Path
     examples, texts = out / f"shots-{count}.tsv", out / "test.txt"
     examples.write_text("".join(f"{text}\t{NAMES[label]}\n" for text, label in shots), encoding="utf-8")
     texts.write_text("".join(f"{text}\n" for text, _ in read_rows(data / TEST)[:sentences]), encoding="utf-8")
-    arguments = ["label", str(model), "--input", str(texts), "--template", TEMPLATE, "--json"]
+    arguments = ["predict", str(model), "--input", str(texts), "--template", TEMPLATE, "--json"]
     arguments += ["--labels", ",".join(NAMES.values()), *(["--examples", str(examples)] if shots else [])]
     output, minutes = call_regard(arguments, data)
     write_minutes(out, labels.name.removesuffix(".labels.txt"), minutes)

@@ -3,7 +3,7 @@
     python examples/whisper/compare.py tiny.en.pt tiny.en clips transcripts.tsv
 
 openai-whisper decodes as its README shows: `pad_or_trim`, `log_mel_spectrogram`, `decode`, with temperature 0, without
-timestamps, in float32. Regard decodes as `regard transcribe --beam 1`. Each program computes its own spectrogram.
+timestamps, in float32. Regard decodes as `regard predict --beam 1`. Each program computes its own spectrogram.
 """
 
 import sys

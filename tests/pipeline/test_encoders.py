@@ -1,13 +1,15 @@
 """Encoder-only models on raw text: fill gaps, classify texts, tag words."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import regard
 from regard.base.errors import RegardError
+from regard.base.progress import Advance
 from regard.config import codec
 from regard.config.model import EncoderOnly as EncoderOnlySettings
 from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram, WordLevel
@@ -81,10 +83,10 @@ def test_a_long_text_is_truncated(models: dict[str, Path]) -> None:
     assert whole.probabilities == pytest.approx(exact.probabilities)
     (pair,) = classifier.classify(["bad cat"], [long])
     assert pair.is_truncated
-    labelled = run_command("label", str(models["classify"]), long, "bad cat", long)
+    labelled = run_command("predict", str(models["classify"]), long, "bad cat", long)
     assert (labelled.code, len(labelled.output.split("\n"))) == (0, 4)
     assert "2 texts were truncated" in labelled.errors
-    assert run_command("label", str(models["classify"]), "bad cat").errors == ""
+    assert run_command("predict", str(models["classify"]), "bad cat").errors == ""
 
 
 def test_words_get_tags(models: dict[str, Path]) -> None:
@@ -99,40 +101,84 @@ def test_words_get_tags(models: dict[str, Path]) -> None:
     assert len(odd.tags) == 4
 
 
-def test_a_line_break_in_a_gap_is_visible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filled_text_escapes_a_predicted_line_break() -> None:
     """A masked model may predict a line break; printed raw, it broke one output line into two."""
     filled = FilledText("a\nb", ((Candidate("\n", 0.75, 5), Candidate("\x1b", 0.25, 6)),))
-    model = SimpleNamespace(fill=lambda *_, **__: [filled])  # a real one predicts what it likes
-    monkeypatch.setattr("regard.cli.fill.load_as", lambda *_: model)
-    (tmp_path / "model.toml").touch()
-    assert run_command("fill", str(tmp_path), "a ___ b").output == "a⏎b\n  ⏎ 75.0%, \\x1b 25.0%\n"
-    printed = run_command("fill", str(tmp_path), "a ___ b", "--json").output
-    assert json.loads(printed)["text"] == "a\nb"
+    assert filled.to_lines("a ___ b", 2) == ["a⏎b", "  ⏎ 75.0%, \\x1b 25.0%"]
 
 
-def test_the_commands(models: dict[str, Path], tmp_path: Path) -> None:
-    filled = run_command("fill", str(models["fill"]), "red dog ___ blue cat", "--n-best", "2")
+def test_predict_command_prints_n_best_labels_to_a_file(models: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "texts").write_text("good dog 7\nbad cat\n")
+    files = ("--input", str(tmp_path / "texts"), "--output", str(tmp_path / "labels"))
+    done = run_command("predict", str(models["classify"]), *files, "--n-best", "2")
+    assert (done.code, done.output, done.errors) == (0, "", "")
+    rows = [line.split("\t") for line in (tmp_path / "labels").read_text().splitlines()]
+    assert [(label, text) for label, _, text in rows] == [
+        ("yes", "good dog 7"), ("no", "good dog 7"), ("no", "bad cat"), ("yes", "bad cat"),
+    ]  # fmt: skip
+    assert sum(float(probability.rstrip("%")) for _, probability, _ in rows[:2]) == pytest.approx(100, abs=0.11)
+    assert "one tag for each word" in run_command("predict", str(models["tag"]), "the dog", "--n-best", "2").errors
+
+
+@pytest.mark.parametrize(
+    ("task", "option", "message"),
+    [
+        ("classify", ("--gap", "_"), "--gap is not for a classification or tagging model"),
+        ("fill", ("--beam", "2"), "--beam is not for a masked language model"),
+        ("fill", ("--pair-text", "a"), "--pair is not for a masked language model"),
+        ("tag", ("--max-length", "2"), "--max-length is not for a"),
+    ],
+)
+def test_predict_command_refuses_an_option_that_the_model_lacks(
+    models: dict[str, Path], task: str, option: tuple[str, str], message: str
+) -> None:
+    done = run_command("predict", str(models[task]), "the ___ dog", *option)
+    assert done.code == 1
+    assert message in done.errors
+
+
+@pytest.mark.parametrize("task", ["fill", "classify", "tag"])
+def test_predict_command_advances_to_the_number_of_texts(
+    models: dict[str, Path], task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    shown: list[tuple[str, int | None]] = []
+
+    @contextmanager
+    def show_progress(stage: str, total: int | None) -> Iterator[Advance]:
+        shown.append((stage, total))
+        yield counts.append
+
+    monkeypatch.setattr("regard.cli.predict.show_progress", show_progress)
+    (tmp_path / "texts").write_text("the ___\na ___ cat\nthe dog ___ a cat\n")
+    assert run_command("predict", str(models[task]), "--input", str(tmp_path / "texts")).code == 0
+    assert shown == [("predicting", 3)]
+    assert sum(counts) == 3
+
+
+def test_predict_command_runs_each_task(models: dict[str, Path], tmp_path: Path) -> None:
+    filled = run_command("predict", str(models["fill"]), "red dog ___ blue cat", "--n-best", "2")
     assert filled.code == 0, filled.errors
     assert filled.output.split("\n")[0] == "red dog sees blue cat"
     assert filled.output.split("\n")[1].startswith("  sees ")
-    labelled = run_command("label", str(models["classify"]), "good dog 7", "--json")
+    labelled = run_command("predict", str(models["classify"]), "good dog 7", "--json")
     assert json.loads(labelled.output)["label"] == "yes"
     classifier = regard.load(models["classify"])
     assert isinstance(classifier, Classifier)
     (beside,) = classifier.classify(["good dog 7"], ["bad cat"])
-    paired = run_command("label", str(models["classify"]), "good dog 7", "--pair-text", "bad cat", "--json")
+    paired = run_command("predict", str(models["classify"]), "good dog 7", "--pair-text", "bad cat", "--json")
     assert json.loads(paired.output)["probability"] == pytest.approx(beside.probability)
     (tmp_path / "beside.txt").write_text("bad cat\n")
     by_file = run_command(
-        "label", str(models["classify"]), "good dog 7", "--pair", str(tmp_path / "beside.txt"), "--json"
+        "predict", str(models["classify"]), "good dog 7", "--pair", str(tmp_path / "beside.txt"), "--json"
     )
     assert by_file == paired
-    assert "takes no second text" in run_command("label", str(models["tag"]), "the dog", "--pair-text", "a").errors
-    tagged = run_command("label", str(models["tag"]), "the dog sees")
+    assert "takes no second text" in run_command("predict", str(models["tag"]), "the dog", "--pair-text", "a").errors
+    tagged = run_command("predict", str(models["tag"]), "the dog sees")
     assert tagged.output == "the/D dog/N sees/V\n"
     wrong = run_command("translate", str(models["tag"]), "the dog")
     assert wrong.code == 1
-    assert "regard label" in wrong.errors
+    assert "regard predict" in wrong.errors
     assert Translator.__name__ not in wrong.errors
 
 

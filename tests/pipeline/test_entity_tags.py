@@ -50,7 +50,7 @@ def test_the_commands_have_an_off_switch(tmp_path: Path) -> None:
     classifier = regard.load_classifier(folder)
     by_option = {(): classifier.tag(TEXTS), ("--unconstrained",): classifier.tag(TEXTS, constrained=False)}
     for options, tagged_texts in by_option.items():
-        done = run_command("label", str(folder), *TEXTS, *options)
+        done = run_command("predict", str(folder), *TEXTS, *options)
         expected = [
             " ".join(f"{word}/{tag.label}" for word, tag in zip(tagged.words, tagged.tags, strict=True))
             for tagged in tagged_texts
@@ -75,7 +75,7 @@ def test_other_taggers_have_none(tmp_path: Path) -> None:
     folder = write_tagger(tmp_path / "tagger", ["NOUN", "VERB"])
     classifier = regard.load_classifier(folder)
     assert classifier.tag(TEXTS) == classifier.tag(TEXTS, constrained=False)
-    done = run_command("label", str(folder), TEXTS[0], "--unconstrained")
+    done = run_command("predict", str(folder), TEXTS[0], "--unconstrained")
     assert done.code == 1
     assert "not in the scheme BIO" in done.errors
 

@@ -132,10 +132,12 @@ def test_a_model_that_knows_the_answer(tmp_path: Path) -> None:
     (tmp_path / "shots.tsv").write_text("good tree\tyes\nbad dog\tno\n")
     model, shots = str(tmp_path / "lm"), ("--examples", str(tmp_path / "shots.tsv"))
     for options in (("--labels", "yes,no"), shots, (*shots, "--labels", "no,yes")):
-        done = run_command("label", model, *texts, *options)
+        done = run_command("predict", model, *texts, *options)
         assert done.code == 0, done.errors
         assert [line.split("\t")[0] for line in done.output.splitlines()] == ["yes", "no", "no", "yes"]
-    done = run_command("label", model, "good cat", *shots, "--json", "--template", r"Text: {text}\nLabel: {label}\n\n")
+    done = run_command(
+        "predict", model, "good cat", *shots, "--json", "--template", r"Text: {text}\nLabel: {label}\n\n"
+    )
     expected = PromptClassifier(
         regard.load_generator(model), ["yes", "no"], examples=[("good tree", "yes"), ("bad dog", "no")]
     ).classify("good cat")
@@ -150,12 +152,12 @@ def test_the_command_refuses_what_does_not_fit(tmp_path: Path, generator: TextGe
     (tmp_path / "none.jsonl").write_text('{"source": "only text"}\n')
     for options, fault in (
         (("--template", "{text}{label}"), "need --examples or --labels"),
-        (("--labels", "a,b", "--unconstrained"), "no second text and no tags"),
+        (("--labels", "a,b", "--unconstrained"), "--unconstrained is not for a language model with a prompt"),
         (("--labels", "a"), "at least two"),
         (("--examples", str(tmp_path / "none.tsv")), "no column 2"),
         (("--examples", str(tmp_path / "none.jsonl")), "no labels"),
         (("--examples", str(tmp_path / "nowhere.tsv")), "no such file"),
     ):
-        done = run_command("label", folder, "text", *options)
+        done = run_command("predict", folder, "text", *options)
         assert done.code == 1
         assert fault in done.errors, done.errors

@@ -56,7 +56,7 @@ def test_images_become_captions(tmp_path: Path) -> None:
     table, out = tmp_path / "corpus" / "captions.tsv", str(tmp_path / "whole")
     rows = [line.split("\t") for line in table.read_text().splitlines()]
     files = [str(table.parent / file) for file, _ in rows]
-    result = run_command("caption", out, *files[:8])
+    result = run_command("predict", out, *files[:8])
     assert result.code == 0, result.errors
     texts = result.output.splitlines()
     assert texts == [text for _, text in rows[:8]]
@@ -75,12 +75,12 @@ def test_images_become_captions(tmp_path: Path) -> None:
     assert scores["images"] == 60
     assert scores["scores"]["exact_match"]["value"] == pytest.approx(100 * right / 60)
     assert right > 54
-    record = json.loads(run_command("caption", out, files[0], "--json").output)
+    record = json.loads(run_command("predict", out, files[0], "--json").output)
     assert (record["source"], record["text"]) == (files[0], texts[0])
-    assert f"{files[0]}\t" in run_command("caption", out, files[0], "--n-best", "2").output
-    errors = run_command("label", out, files[0]).errors
+    assert f"{files[0]}\t" in run_command("predict", out, files[0], "--n-best", "2").output
+    errors = run_command("translate", out, "text").errors
     assert "This is a captioning model" in errors
-    assert "regard caption" in errors
+    assert "regard predict" in errors
     page = tmp_path / "look.html"
     assert run_command("look", out, files[0], "--save", str(page)).code == 0
     document = read_document(page.read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:
     output = " ".join(result.output.split())
     assert "60 images with captions of 13 characters: preset image-to-text" in output
     assert "not mirrored: a caption may say left or right" in output
-    assert f'regard caption {out} "IMAGE.png"' in show_next_steps(out)
+    assert f'regard predict {out} "IMAGE.png"' in show_next_steps(out)
 
 
 @pytest.fixture(scope="module")

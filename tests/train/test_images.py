@@ -98,9 +98,9 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     assert result.code == 0, result.errors
     assert "80 images with 2 labels: preset vit" in result.output
     assert "Patches of 4 x 4 pixels: 4 vectors and the class token" in result.output
-    assert f"regard label {out}" in show_next_steps(out)
+    assert f"regard predict {out}" in show_next_steps(out)
     files = sorted(map(str, images.rglob("*.png")))
-    result = run_command("label", str(out), files[0], files[-1], "--json")
+    result = run_command("predict", str(out), files[0], files[-1], "--json")
     records = [json.loads(line) for line in result.output.splitlines()]
     assert [record["source"] for record in records] == [files[0], files[-1]]
     assert set(records[0]["probabilities"]) == {"class 0", "class 1"}
@@ -117,7 +117,7 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     recorded = classifier.record(files[0])
     assert list(recorded.source_tokens) == ["class token", "0,0", "0,1", "1,0", "1,1"]
     assert tuple(recorded["encoder.0.self"].shape) == (2, 5, 5)
-    assert run_command("label", str(out), str(tmp_path / "none.png")).code == 1
+    assert run_command("predict", str(out), str(tmp_path / "none.png")).code == 1
     result = run_command("translate", str(out), "text")
     assert "This is a classification model for images, not a translation model" in result.errors
     assert "These are images" in run_command("check", str(images)).errors
@@ -253,7 +253,7 @@ def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixtur
     resume(tmp_path / "parts")
     assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
     assert set(finished.best_scores) == {"loss"}
-    assert "does not label images" in run_command("label", str(tmp_path / "whole"), "x.png").errors
+    assert "does not label images" in run_command("predict", str(tmp_path / "whole"), "x.png").errors
     images, out = write_folders(tmp_path), tmp_path / "tuned"
     _print_next_steps(finished)
     _, command = capsys.readouterr().out.splitlines()

@@ -94,9 +94,9 @@ def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
     assert result.code == 0, result.errors
     assert "60 sounds with 2 labels: preset sound-encoder" in result.output
     assert "Sounds: 8,000 samples per second" in result.output
-    assert f'regard label {out} "SOUND.wav"' in show_next_steps(out)
+    assert f'regard predict {out} "SOUND.wav"' in show_next_steps(out)
     files = sorted(map(str, sounds.rglob("*.wav")))
-    result = run_command("label", str(out), files[0], files[-1], "--json")
+    result = run_command("predict", str(out), files[0], files[-1], "--json")
     records = [json.loads(line) for line in result.output.splitlines()]
     assert [record["source"] for record in records] == [files[0], files[-1]]
     assert set(records[0]["probabilities"]) == {"low", "high"}
@@ -114,7 +114,7 @@ def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
     assert recorded.source_tokens[:2] == ("0.00", "0.02")
     assert recorded["encoder.0.self"].shape[1] == len(recorded.source_tokens)
     slow = write_wav(tmp_path / "slow.wav", bytes(3200), rate=16000)
-    errors = run_command("label", str(out), str(slow)).errors
+    errors = run_command("predict", str(out), str(slow)).errors
     assert "16,000 samples per second; the model reads 8,000" in errors
     assert "-ar 8000" in errors
     assert "classification model for sounds, not a translation" in run_command("translate", str(out), "text").errors
@@ -220,7 +220,7 @@ def test_speech_becomes_text(tmp_path: Path) -> None:
     table, out = tmp_path / "corpus" / "speech.tsv", str(tmp_path / "whole")
     rows = [line.split("\t") for line in table.read_text().splitlines()]
     files = [str(table.parent / file) for file, _ in rows]
-    result = run_command("transcribe", out, *files[:8])
+    result = run_command("predict", out, *files[:8])
     assert result.code == 0, result.errors
     texts = result.output.splitlines()
     assert texts == [text for _, text in rows[:8]]
@@ -243,12 +243,12 @@ def test_speech_becomes_text(tmp_path: Path) -> None:
     named.write_text("file\ttext\n" + table.read_text())
     again = run_command("evaluate", "--sounds", str(named), "--hypotheses", str(predictions), "--json")
     assert json.loads(again.output)["scores"] == scores["scores"]
-    record = json.loads(run_command("transcribe", out, files[0], "--json").output)
+    record = json.loads(run_command("predict", out, files[0], "--json").output)
     assert (record["source"], record["text"]) == (files[0], texts[0])
-    assert f"{files[0]}\t" in run_command("transcribe", out, files[0], "--n-best", "2").output
+    assert f"{files[0]}\t" in run_command("predict", out, files[0], "--n-best", "2").output
     errors = run_command("translate", out, "text").errors
     assert "This is a transcription model, not a translation model" in errors
-    assert "regard transcribe" in errors
+    assert "regard predict" in errors
     errors = run_command("evaluate", out, "--sounds", str(table.parent / "sounds")).errors
     assert "labelled sounds" in errors
     assert "not a sound file" in run_command("look", out, "text").errors

@@ -41,6 +41,11 @@ def escape_control_characters(text: str) -> str:
     return "".join(visible)
 
 
+def join_lines(text: str) -> str:
+    """Replace line breaks by spaces: one text must stay one line of the output."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
 class CompactRepr:
     """Gives dataclasses (`repr=False`) a short repr: rounded floats, no fields at their default or with `repr=False`.
 

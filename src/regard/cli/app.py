@@ -21,7 +21,7 @@ COMMANDS = {  # by heading in the help; a module has the name of its command, ex
     "Start": ("demo", "info"),
     "Data": ("check", "tokenizer", "prepare"),
     "Train": ("train", "tune", "plan", "settings", "model"),
-    "Use": ("translate", "transcribe", "caption", "generate", "fill", "label", "embed", "neighbors"),
+    "Use": ("translate", "generate", "predict", "embed", "neighbors"),
     "Serve": ("serve",),
     "Inspect": ("look",),
     "Measure": ("evaluate", "score"),

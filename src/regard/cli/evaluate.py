@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.base.formatting import pluralize
+from regard.base.formatting import join_lines, pluralize
 from regard.cli.evaluate_options import EvaluateOptions
 from regard.cli.evaluation_data import EvaluationData, Labels, read_data, split_labels
 from regard.cli.evaluation_tables import print_evaluation
 from regard.cli.options import takes_options
 from regard.cli.progress import show_progress
-from regard.cli.text_input import check_unconstrained, join_lines, load_as
+from regard.cli.text_input import load_as
 from regard.store.model_path import find_model
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     for system in (classifier, other_classifier):
         if system is not None:
             _check_labels(system, expected, str(options.data_path))
-            if isinstance(system, Classifier):
-                check_unconstrained(system, options.unconstrained)
+            if options.unconstrained and isinstance(system, Classifier):
+                system.check_tag_scheme()
     predicted = (
         split_labels(data.hypotheses or [], expected, "--hypotheses")
         if classifier is None

@@ -108,9 +108,6 @@ ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model folder or run folder.", callback=check_model)
 ]
 InputFile = Annotated[Path | None, input_file_option("Read the texts from a file, one per line.", "--input")]
-PathsFile = Annotated[
-    Path | None, input_file_option("Read the paths of the files from a file, one per line.", "--input")
-]
 TargetLanguage = Annotated[
     str | None, option("Target language (multilingual models).", "--into", metavar="LANGUAGE", panel=INPUT_PANEL)
 ]

@@ -1,9 +1,7 @@
 """Helpers of the commands that run a model: load it, read texts line by line."""
 
-import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
@@ -11,25 +9,11 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 
 if TYPE_CHECKING:
-    from regard.pipeline.classifier import Classifier
     from regard.pipeline.encoding import Pipeline
     from regard.pipeline.load import Engine
-    from regard.pipeline.results import GeneratedText
 
 CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
 AnyPipeline = TypeVar("AnyPipeline", bound="Pipeline")
-COMMANDS = {
-    "Translator": "translate",
-    "TextGenerator": "generate",
-    "FillMask": "fill",
-    "Classifier": "label",
-    "Embedder": "embed",
-    "ImageClassifier": "label",
-    "ImageGenerator": "generate",
-    "SoundClassifier": "label",
-    "Transcriber": "transcribe",
-    "ImageCaptioner": "caption",
-}
 
 
 def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torch") -> AnyPipeline:
@@ -42,23 +26,12 @@ def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torc
 
     pipeline = load(folder, engine=cast("Engine", engine))
     if not isinstance(pipeline, pipeline_class):
-        names = [base.__name__ for base in type(pipeline).__mro__]
-        command = next(command for name, command in COMMANDS.items() if name in names)
         raise RegardError(
             f"This is a {pipeline.kind}, not a {pipeline_class.kind}.",
             where=str(folder),
-            fix=f'Use `regard {command} {folder} "..."`.',
+            fix=f'Use `regard {pipeline.command} {folder} "..."`.',
         )
     return pipeline
-
-
-def check_unconstrained(classifier: "Classifier", unconstrained: bool) -> None:
-    """Refuse --unconstrained for a model without constraints."""
-    if unconstrained and classifier.tag_scheme is None:
-        what = (
-            "--unconstrained is for taggers of entities: the labels of this model are not in the scheme BIO or BIOES."
-        )
-        raise RegardError(what, fix="Leave out --unconstrained.")
 
 
 def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None = None) -> None:
@@ -107,11 +80,6 @@ def zip_file(
         raise RegardError(message, where=str(file), fix=fix)
 
 
-def join_lines(text: str) -> str:
-    """Replace line breaks by spaces: one text must stay one line of the output."""
-    return text.replace("\r", " ").replace("\n", " ")
-
-
 def read_text(input_file: Path | None) -> str:
     """Read a whole file, or standard input, as one text."""
     from regard.data.readers.text_files import read_decompressed  # also reads .gz, .xz and .zst
@@ -133,16 +101,3 @@ def _decode_lines(lines: BinaryIO) -> Iterator[str]:
             raise RegardError(
                 f"The line is not UTF-8: {error.reason}.", where=f"standard input:{number}", fix="Convert it to UTF-8."
             ) from error
-
-
-def write_texts(files: Sequence[str], texts: "Sequence[GeneratedText]", *, n_best: int, as_json: bool) -> None:
-    """Write the text of each file of images or sounds: a line, a JSON object, or a row for each of several texts."""
-    for file, result in zip(files, texts, strict=True):
-        if as_json:
-            sys.stdout.write(json.dumps({"source": file, **asdict(result)}, ensure_ascii=False) + "\n")
-        elif n_best == 1:
-            sys.stdout.write(f"{join_lines(result.text)}\n")
-        else:
-            for candidate in (result, *result.alternatives):
-                sys.stdout.write(f"{file}\t{candidate.score:.4f}\t{join_lines(candidate.text)}\n")
-    sys.stdout.flush()

@@ -42,16 +42,16 @@ regard train --source train.en --target train.de --dry-run
 USES = {  # by task: the command that uses the model, a text or options for it, and the options of `regard evaluate`
     "translate": ("translate", "...", "--source TEST --reference TEST"),
     "continue": ("generate", "...", "--text TEST"),
-    "fill": ("fill", "... ___ ...", "--text TEST"),
-    "classify": ("label", "...", "--data TEST"),
-    "tag": ("label", "...", "--data TEST"),
+    "fill": ("predict", "... ___ ...", "--text TEST"),
+    "classify": ("predict", "...", "--data TEST"),
+    "tag": ("predict", "...", "--data TEST"),
     "embed": ("embed", "...", "--data TEST"),
-    "images": ("label", "IMAGE", "--images TEST"),
+    "images": ("predict", "IMAGE", "--images TEST"),
     "masked_patches": ("tune", "--images LABELLED --out TUNED", None),
     "pixels": ("generate", "--out IMAGES", "--images TEST"),
-    "sounds": ("label", "SOUND.wav", "--sounds TEST"),
-    "transcribe": ("transcribe", "SOUND.wav", "--sounds TEST"),
-    "caption": ("caption", "IMAGE.png", "--images TEST"),
+    "sounds": ("predict", "SOUND.wav", "--sounds TEST"),
+    "transcribe": ("predict", "SOUND.wav", "--sounds TEST"),
+    "caption": ("predict", "IMAGE.png", "--images TEST"),
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.base.formatting import join_lines
 from regard.cli import search_options
 from regard.cli.options import (
     INPUT_PANEL,
@@ -28,7 +29,7 @@ from regard.cli.options import (
 )
 from regard.cli.progress import show_progress
 from regard.cli.search_options import LengthNormalization, SearchKind
-from regard.cli.text_input import check_paths, join_lines, load_as, read_lines, read_text
+from regard.cli.text_input import check_paths, load_as, read_lines, read_text
 
 if TYPE_CHECKING:
     from regard.pipeline.results import Translation

@@ -1,7 +1,7 @@
 """Classify texts, or tag their words, with an encoder."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
@@ -39,6 +39,11 @@ class Label(CompactRepr):
             best = max(range(len(probabilities)), key=probabilities.__getitem__)
         return Label(labels[best], probabilities[best], dict(zip(labels, probabilities, strict=True)))
 
+    def to_lines(self, source: str, n_best: int, /) -> list[str]:
+        """Return a row for each of the most probable labels: label, probability, source."""
+        best = sorted(self.probabilities.items(), key=lambda item: -item[1])[:n_best]
+        return [f"{label}\t{probability:.1%}\t{source}" for label, probability in best]
+
 
 @dataclass(frozen=True, repr=False)
 class Classification(Label):
@@ -58,6 +63,13 @@ class TaggedText:
     def __repr__(self) -> str:
         pairs = zip(self.words, self.tags, strict=True)
         return f"TaggedText({' '.join(f'{word}/{tag.label}' for word, tag in pairs)!r})"
+
+    def to_lines(self, _source: str, n_best: int, /) -> list[str]:
+        """Return one line of word/tag."""
+        if n_best > 1:
+            fix = "Leave out n_best; --json prints the probabilities of all tags."
+            raise RegardError("A tagger prints one tag for each word.", fix=fix)
+        return [" ".join(f"{word}/{tag.label}" for word, tag in zip(self.words, self.tags, strict=True))]
 
 
 class Classifier(Pipeline):
@@ -79,17 +91,45 @@ class Classifier(Pipeline):
         self.labels = settings.head.labels
         self.tag_scheme = TagScheme.from_labels(self.labels) if settings.task == "tag" else None
 
+    def predict(
+        self,
+        inputs: Sequence[str],
+        *,
+        pairs: Sequence[str] | None = None,
+        unconstrained: bool = False,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> list[Classification] | list[TaggedText]:
+        """Classify or tag each text; what `regard predict` does."""
+        if unconstrained:
+            self.check_tag_scheme()
+        if self.settings.task == "classify":
+            return self.classify(inputs, pairs, report=report)
+        if pairs is not None:
+            fix = "Leave out --pair and --pair-text."
+            raise RegardError("This model tags words and takes no second text.", fix=fix)
+        return self.tag(inputs, constrained=not unconstrained, report=report)
+
     @overload
     def classify(  # type: ignore[overload-overlap]
-        self, texts: str, pairs: str | None = None, batch_tokens: int = 4096
+        self, texts: str, pairs: str | None = None, batch_tokens: int = 4096, *, report: Callable[[int], None] = ...
     ) -> Classification: ...
     @overload
     def classify(
-        self, texts: Sequence[str], pairs: Sequence[str] | None = None, batch_tokens: int = 4096
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        batch_tokens: int = 4096,
+        *,
+        report: Callable[[int], None] = ...,
     ) -> list[Classification]: ...
 
     def classify(
-        self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None, batch_tokens: int = 4096
+        self,
+        texts: str | Sequence[str],
+        pairs: str | Sequence[str] | None = None,
+        batch_tokens: int = 4096,
+        *,
+        report: Callable[[int], None] = lambda _: None,
     ) -> Classification | list[Classification]:
         """Classify one text or pair of texts, or each of several. A text that is too long is truncated.
 
@@ -97,6 +137,7 @@ class Classifier(Pipeline):
             texts: One text or several.
             pairs: The second text of each pair, for a model that was trained on pairs.
             batch_tokens: Maximum number of tokens in a batch, padding included.
+            report: Called with the number of texts that were just classified.
 
         Returns:
             The label of one text, or a list with that of each text in their order.
@@ -118,17 +159,30 @@ class Classifier(Pipeline):
                 results[index] = Classification(
                     **vars(Label.choose(self.labels, probabilities)), is_truncated=is_truncated[index]
                 )
+            report(len(indices))
         return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
 
     @overload
     def tag(  # type: ignore[overload-overlap]
-        self, texts: str, batch_tokens: int = 4096, *, constrained: bool = True
+        self, texts: str, batch_tokens: int = 4096, *, constrained: bool = True, report: Callable[[int], None] = ...
     ) -> TaggedText: ...
     @overload
-    def tag(self, texts: Sequence[str], batch_tokens: int = 4096, *, constrained: bool = True) -> list[TaggedText]: ...
+    def tag(
+        self,
+        texts: Sequence[str],
+        batch_tokens: int = 4096,
+        *,
+        constrained: bool = True,
+        report: Callable[[int], None] = ...,
+    ) -> list[TaggedText]: ...
 
     def tag(
-        self, texts: str | Sequence[str], batch_tokens: int = 4096, *, constrained: bool = True
+        self,
+        texts: str | Sequence[str],
+        batch_tokens: int = 4096,
+        *,
+        constrained: bool = True,
+        report: Callable[[int], None] = lambda _: None,
     ) -> TaggedText | list[TaggedText]:
         """Tag each word of one text or of several texts. White space separates words.
 
@@ -139,6 +193,7 @@ class Classifier(Pipeline):
             batch_tokens: Maximum number of tokens in a batch, padding included.
             constrained: For tags of entities (BIO, BIOES): choose the most probable sequence that the scheme allows, in
                 which I-x never follows O or another type. False: the most probable tag of each word by itself.
+            report: Called with the number of texts that were just tagged.
 
         Returns:
             One tagged text, or a list of them in the order of the texts.
@@ -155,7 +210,14 @@ class Classifier(Pipeline):
                 first_tokens = find_first_tokens(joined_texts[index], encoded[index].offsets)
                 tag_logprobs = logprobs[1 + torch.from_numpy(first_tokens).to(logprobs.device)]  # (words, labels)
                 results[index] = TaggedText(tuple(words[index]), self._make_tags(tag_logprobs, constrained))
+            report(len(indices))
         return results[0] if isinstance(texts, str) else [results[index] for index in range(len(rows))]
+
+    def check_tag_scheme(self) -> None:
+        """Refuse a choice between constrained and unconstrained tags if the labels have no scheme."""
+        if self.tag_scheme is None:
+            what = "--unconstrained is for taggers of entities: the labels of this model are not in the scheme BIO or "
+            raise RegardError(f"{what}BIOES.", fix="Leave out --unconstrained.")
 
     def record(self, text: str, pair: str | None = None) -> RecordedAttention:
         """Record the attention of the model while it reads a text, or a pair of texts; a long text is truncated."""

@@ -35,7 +35,7 @@ def score_continuations(
         continuations: For each prompt as many continuations as for the others, of at least one token.
         pad_id: The token id of padding.
         batch_tokens: Maximum number of tokens in a batch, padding included.
-        report: Called after each batch with the number of continuations that were scored.
+        report: Called after each batch with the number of prompts whose continuations were scored.
     """
     scores: list[list[list[float]]] = [[] for _ in prompts]
     if not prompts:
@@ -68,7 +68,7 @@ def score_continuations(
                 labels = torch.tensor(choice, device=device)
                 scores[batch[number]].append(logprobs.gather(1, labels[:, None])[:, 0].tolist())
             if report is not None:
-                report(len(choices))
+                report(len(batch))
     if any(logprob != logprob for choices in scores for choice in choices for logprob in choice):
         raise nan_error()
     return scores

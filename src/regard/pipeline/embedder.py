@@ -89,6 +89,7 @@ class Embedder(Pipeline):
     """
 
     kind = "encoder"
+    command = "embed"
 
     def __init__(
         self,

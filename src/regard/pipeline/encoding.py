@@ -34,6 +34,8 @@ class Pipeline:
     settings: settings_of.AnyModel
     kind: ClassVar[str]
     """What the pipeline needs, e.g. "translation model"."""
+    command: ClassVar[str] = "predict"
+    """The command that runs the model."""
 
     @property
     def in_torch(self) -> Self:

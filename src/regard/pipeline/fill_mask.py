@@ -1,13 +1,13 @@
 """Fill gaps in texts with a masked language model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import torch
 
 from regard.base.errors import RegardError
-from regard.base.formatting import CompactRepr
+from regard.base.formatting import CompactRepr, escape_control_characters
 from regard.config import model as settings_of
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.attention import RecordedAttention, record_attention
@@ -37,6 +37,11 @@ class FilledText(CompactRepr):
     gaps: tuple[tuple[Candidate, ...], ...]
     """Candidates for each gap, most probable first."""
 
+    def to_lines(self, _source: str, _n_best: int, /) -> list[str]:
+        """Return the filled text, and a line of candidates for each gap."""
+        lines = [", ".join(f"{choice.text} {choice.probability:.1%}" for choice in gap) for gap in self.gaps]
+        return [escape_control_characters(line) for line in (self.text, *(f"  {line}" for line in lines))]
+
 
 class FillMask(Pipeline):
     """Fills gaps with a masked language model.
@@ -57,17 +62,46 @@ class FillMask(Pipeline):
         self.tokenizers = tokenizers
         self.settings: settings_of.EncoderOnly = settings
 
+    def predict(
+        self,
+        inputs: Sequence[str],
+        *,
+        n_best: int = 5,
+        gap: str = GAP,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> list[FilledText]:
+        """Fill the gaps of each text; what `regard predict` does."""
+        return self.fill(inputs, n_best, gap, report=report)
+
     @overload
     def fill(  # type: ignore[overload-overlap]
-        self, texts: str, n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096
+        self,
+        texts: str,
+        n_best: int = 5,
+        gap: str = GAP,
+        batch_tokens: int = 4096,
+        *,
+        report: Callable[[int], None] = ...,
     ) -> FilledText: ...
     @overload
     def fill(
-        self, texts: Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096
+        self,
+        texts: Sequence[str],
+        n_best: int = 5,
+        gap: str = GAP,
+        batch_tokens: int = 4096,
+        *,
+        report: Callable[[int], None] = ...,
     ) -> list[FilledText]: ...
 
     def fill(
-        self, texts: str | Sequence[str], n_best: int = 5, gap: str = GAP, batch_tokens: int = 4096
+        self,
+        texts: str | Sequence[str],
+        n_best: int = 5,
+        gap: str = GAP,
+        batch_tokens: int = 4096,
+        *,
+        report: Callable[[int], None] = lambda _: None,
     ) -> FilledText | list[FilledText]:
         """Fill the gaps of one text or of each of several texts.
 
@@ -76,6 +110,7 @@ class FillMask(Pipeline):
             n_best: Number of candidates per gap.
             gap: String that marks a gap in the texts.
             batch_tokens: Maximum number of tokens in a batch, padding included.
+            report: Called with the number of texts that were just filled.
 
         Returns:
             The filled text, or a list of them in the order of the texts.
@@ -95,6 +130,7 @@ class FillMask(Pipeline):
                 gaps = [position for position, token in enumerate(rows[index]) if token == mask_id]
                 probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, n_best)
                 results[index] = self._make_filled_text(rows[index], gaps, probabilities.tolist(), tokens.tolist())
+            report(len(indices))
         return results[0] if isinstance(texts, str) else results
 
     def record(self, text: str, gap: str = GAP) -> RecordedAttention:

@@ -60,6 +60,7 @@ class TextGenerator(Pipeline):
     """
 
     kind = "language model"
+    command = "generate"
     engine_name = "torch"
 
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:

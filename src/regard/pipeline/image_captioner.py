@@ -50,6 +50,20 @@ class ImageCaptioner(Pipeline):
         self.patches = settings.source
         self._decoder = LazyCpuDecoder()
 
+    def predict(
+        self,
+        inputs: Sequence[str],
+        *,
+        n_best: int = 1,
+        beam: int | None = None,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> list[GeneratedText]:
+        """Caption each file; what `regard predict` does."""
+        search = self.make_search(beam, length_penalty, n_best)
+        return self.caption(inputs, search, n_best=n_best, max_length=max_length, report=report)
+
     @overload
     def caption(  # type: ignore[overload-overlap]
         self,

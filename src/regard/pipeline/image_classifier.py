@@ -42,6 +42,10 @@ class ImageClassifier(Pipeline):
         self.patches = settings.source
         self.labels = settings.head.labels
 
+    def predict(self, inputs: Sequence[str], *, report: Callable[[int], None] = lambda _: None) -> list[Label]:
+        """Classify each file; what `regard predict` does."""
+        return self.classify(inputs, report)
+
     @overload
     def classify(  # type: ignore[overload-overlap]
         self, images: str | PathLike[str] | Image | NDArray[np.uint8], report: Callable[[int], None] = ...

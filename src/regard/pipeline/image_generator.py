@@ -37,6 +37,7 @@ class ImageGenerator(Pipeline):
     """
 
     kind = "model that generates images"
+    command = "generate"
 
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
         if settings.raster is None:

@@ -15,7 +15,7 @@ favours labels of many tokens, of which the later ones are easy to predict.
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import overload
+from typing import ClassVar, overload
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
@@ -42,6 +42,8 @@ class PromptClassifier:
     Raises:
         RegardError: The template, the labels or the examples are unusable.
     """
+
+    kind: ClassVar[str] = "language model with a prompt"
 
     def __init__(
         self,
@@ -74,6 +76,10 @@ class PromptClassifier:
         shots = "".join(self._before.replace(TEXT, shot) + label + self._after for shot, label in self.examples)
         return shots + self._before.replace(TEXT, text)
 
+    def predict(self, inputs: Sequence[str], *, report: Callable[[int], None] | None = None) -> list[Classification]:
+        """Classify each text; what `regard predict` does."""
+        return self.classify(inputs, report=report)
+
     @overload
     def classify(  # type: ignore[overload-overlap]
         self, texts: str, batch_tokens: int = 4096, *, report: Callable[[int], None] | None = None
@@ -95,7 +101,7 @@ class PromptClassifier:
         Args:
             texts: One text or several.
             batch_tokens: Maximum number of tokens in a batch, padding included.
-            report: Called after each batch with the number of labels that were scored.
+            report: Called after each batch with the number of texts that were classified.
 
         Raises:
             RegardError: A prompt is longer than the model's learned positions.

@@ -1,16 +1,34 @@
 """Results of translation and text generation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
-from regard.base.formatting import CompactRepr
+from regard.base.formatting import CompactRepr, join_lines
 from regard.decode.mbr import minimum_bayes_risk
 from regard.decode.protocol import Hypothesis
 from regard.measure.sentence_chrf import SentenceChrf
 from regard.text.tokenizer import Tokenizer
 
 Result = TypeVar("Result", bound="GeneratedText")
+
+
+class Prediction(Protocol):
+    """What a model predicts for one input: a dataclass that can write itself as lines of text."""
+
+    def to_lines(self, source: str, n_best: int, /) -> list[str]:
+        """Return the lines that `regard predict` prints; `source` is the text, or the name of the file."""
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A pipeline that predicts one result for each text or file."""
+
+    kind: ClassVar[str]
+
+    @property
+    def predict(self) -> Callable[..., Sequence[Prediction]]:
+        """Predict a result for each input; the keyword arguments are the options that this pipeline has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +50,12 @@ class GeneratedText(CompactRepr):
     """Expected chrF against all samples (minimum Bayes risk decoding only)."""
     alternatives: "tuple[GeneratedText, ...]" = ()
     """The next best texts, if `n_best` is greater than 1."""
+
+    def to_lines(self, source: str, n_best: int, /) -> list[str]:
+        """Return the text, or a row for each of several texts: source, score, text."""
+        if n_best == 1:
+            return [join_lines(self.text)]
+        return [f"{source}\t{result.score:.4f}\t{join_lines(result.text)}" for result in (self, *self.alternatives)]
 
 
 @dataclass(frozen=True, repr=False)

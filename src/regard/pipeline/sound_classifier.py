@@ -38,6 +38,10 @@ class SoundClassifier(Pipeline):
         self.mel = settings.source
         self.labels = settings.head.labels
 
+    def predict(self, inputs: Sequence[str], *, report: Callable[[int], None] = lambda _: None) -> list[Label]:
+        """Classify each file; what `regard predict` does."""
+        return self.classify(inputs, report)
+
     @overload
     def classify(self, sounds: AnySound, report: Callable[[int], None] = ...) -> Label: ...  # type: ignore[overload-overlap]
     @overload

@@ -74,6 +74,7 @@ class Translator(Pipeline):
     """
 
     kind = "translation model"
+    command = "translate"
     engine_name = "torch"
 
     def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:

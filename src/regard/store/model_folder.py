@@ -50,7 +50,7 @@ class StoredModel:
         if self.tokenizer_pair is None:
             media = "sounds" if reads_sounds(self.settings) else "images"
             what = f"This model reads {media}: it has no tokenizer."
-            fix = f"Label {media} with it: `regard label {self.path} FILE`."
+            fix = f"Label {media} with it: `regard predict {self.path} FILE`."
             raise RegardError(what, where=str(self.path), fix=fix)
         return self.tokenizer_pair
 
