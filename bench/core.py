@@ -146,7 +146,7 @@ def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
 
 
 def lm(rows: int, with_hugging_face: bool) -> ModelContest:
-    """Create the language modelling contest, without padding."""
+    """Create the language modeling contest, without padding."""
     vocabulary_size, width, heads, hidden, layers, length = 65, 384, 6, 1536, 6, 256
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(vocabulary_size, (rows, length), generator=generator)

@@ -3,7 +3,7 @@
     python -m bench.searches MODEL [--with SECOND_MODEL] [--sentences 1000]
     python -m bench.searches MODEL --quick        # 50 sentences
 
-MODEL is a run of examples/multi30k (lower-cased, tokenised text). Quality is the BLEU (`tokenize=none`) and chrF of the
+MODEL is a run of examples/multi30k (lower-cased, tokenized text). Quality is the BLEU (`tokenize=none`) and chrF of the
 first hypothesis of each sentence. Diversity, for searches that return several hypotheses, is distinct-2 (distinct word
 bigrams among all hypotheses) and self-BLEU (similarity of the five hypotheses of a sentence). Speed is sentences per
 CPU-second, one thread, one pass. The last line is JSON: the speed of each search relative to a beam of 5.

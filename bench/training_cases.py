@@ -84,7 +84,7 @@ def make_tiny_case(seconds: float, tokens: int = 4096, accumulate: int = 1) -> T
 def make_shakespeare_case(
     seconds: float, layers: int = 4, heads: int = 4, width: int = 128, context: int = 64
 ) -> TrainingCase:
-    """Create a character-level language modelling case: tinyshakespeare."""
+    """Create a character-level language modeling case: tinyshakespeare."""
     rows = 12 if context == 64 else 16
     changes = {
         "model.width": width,

@@ -27,7 +27,7 @@ class CommandResult:
 
 
 def run_command(*arguments: str, columns: int = 100) -> CommandResult:
-    """Run `regard arguments...` on a terminal of this width, without colours."""
+    """Run `regard arguments...` on a terminal of this width, without colors."""
     output, errors, code = io.StringIO(), io.StringIO(), 0
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
     with (

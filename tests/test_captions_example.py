@@ -29,7 +29,7 @@ def write_idx(folder: Path, count: int, seed: int) -> Path:
 
 
 def test_images_become_words_and_images_again() -> None:
-    words = corpus.GreyWords([0, 100, 250])
+    words = corpus.GrayWords([0, 100, 250])
     (text,) = words.encode(np.array([[[3, 90], [255, 120]]], np.uint8))
     assert text == "#000000 #646464 #fafafa #646464"
     image = words.decode(text, 2)
@@ -44,7 +44,7 @@ def test_one_model_writes_captions_and_draws(
 ) -> None:
     images, test = write_idx(tmp_path / "train", 120, seed=1), write_idx(tmp_path / "test", 40, seed=2)
     data, picture = tmp_path / "data", tmp_path / "picture.png"
-    settings = {"SIDE": 4, "GREYS": 4, "VALIDATION": 20, "NAMES": corpus.NAMES[:2]}
+    settings = {"SIDE": 4, "GRAYS": 4, "VALIDATION": 20, "NAMES": corpus.NAMES[:2]}
     for name, value in settings.items():
         monkeypatch.setattr(run, name, value)
     run_step(monkeypatch, "prepare", images, data)
@@ -61,8 +61,8 @@ def test_one_model_writes_captions_and_draws(
     printed = capsys.readouterr().out
     pattern = re.compile(r"^([a-z0-9 ,]+): ([\d.]+)% right", re.MULTILINE)
     shares = {name: float(share) for name, share in pattern.findall(printed)}
-    whats, judges = ("test images in greys", "drawn images"), ("5 nearest images", "vit")
-    assert set(shares) == {"captions", *(f"{what}, {judge}" for what in whats for judge in judges)}
+    subjects, judges = ("test images in grays", "drawn images"), ("5 nearest images", "vit")
+    assert set(shares) == {"captions", *(f"{subject}, {judge}" for subject in subjects for judge in judges)}
     assert min(shares.values()) >= 90
     assert re.search(r"^drawn texts that are no image: [0-4] of 40$", printed, re.MULTILINE)
     assert picture.read_bytes()[:4] == b"\x89PNG"

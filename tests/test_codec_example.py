@@ -35,7 +35,7 @@ def test_a_sound_becomes_codes_and_a_sound_again() -> None:
         assert again.size == 2000
         assert find_peak(again) == pytest.approx(frequency, rel=0.1)
         assert np.std(again) == pytest.approx(6000 / np.sqrt(2), rel=0.3)
-        assert np.abs(frames.to_levels(again).astype(int) - codebook.centres[codebook.encode(again)]).mean() < 12
+        assert np.abs(frames.to_levels(again).astype(int) - codebook.centers[codebook.encode(again)]).mean() < 12
 
 
 def test_a_prompt_has_the_voice_of_another_recording() -> None:
@@ -62,7 +62,7 @@ def test_words_and_voices_become_digits(
                 tone = volume * make_tone(400 + 1200 * digit, 100 * digit + index)
                 write_wav(folder / f"{digit}_{speaker}_{index}.wav", tone.astype("<i2").tobytes())
     run_step(monkeypatch, "prepare", folder, data, "--codes", "8")
-    assert frames.FrameCodebook.load(data / corpus.CODEBOOK).centres.shape == (8, frames.BINS)
+    assert frames.FrameCodebook.load(data / corpus.CODEBOOK).centers.shape == (8, frames.BINS)
     monkeypatch.chdir(data)
     fit(RUN_FILES.change(RUN_FILES.load(run.RUN_FILE), SMALL), tmp_path / "run")
     run_step(monkeypatch, "generate", folder, data, tmp_path / "run", sounds, "--temperature", "0.5")
@@ -82,10 +82,10 @@ def test_words_and_voices_become_digits(
     picture = tmp_path / "picture.png"
     run_step(monkeypatch, "evaluate", folder, data, sounds, tmp_path / "digits", "--picture", picture)
     printed = capsys.readouterr().out
-    recognised = re.search(r"^generated: ([\d.]+)% recognised .*, ([\d.]+)% in the voice", printed, re.MULTILINE)
-    assert recognised is not None
-    assert float(recognised[1]) >= 90
-    assert float(recognised[2]) >= 90
+    recognized = re.search(r"^generated: ([\d.]+)% recognized .*, ([\d.]+)% in the voice", printed, re.MULTILINE)
+    assert recognized is not None
+    assert float(recognized[1]) >= 90
+    assert float(recognized[2]) >= 90
     assert re.search(r"^0_loud: \d\.\d\d s, -1\d\.\d dB$", printed, re.MULTILINE)
     assert picture.read_bytes()[:4] == b"\x89PNG"
 

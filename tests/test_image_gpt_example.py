@@ -29,7 +29,7 @@ def test_a_squared_error_gives_a_grey_that_no_image_has(tmp_path: Path) -> None:
     changes |= {
         "train.updates": 60,
         "train.update_tokens": 64,
-        "tokenizer.colours": 3,
+        "tokenizer.colors": 3,
         "train.schedule.peak": 0.02,
         "device.threads": 1,
     }
@@ -46,9 +46,9 @@ def test_a_squared_error_gives_a_grey_that_no_image_has(tmp_path: Path) -> None:
 def test_bits_of_counts() -> None:
     rng = np.random.default_rng(1)
     images = np.repeat(rng.integers(0, 2, (2000, 1, 1)) * 200, 16, axis=1).reshape(-1, 4, 4)
-    codes = counts.quantise(images.astype(np.uint8), images.astype(np.uint8), 2)
+    codes = counts.quantize(images.astype(np.uint8), images.astype(np.uint8), 2)
     assert set(codes.flatten().tolist()) == {0, 1}
     histogram = counts.bits_per_pixel(codes, codes, 2, counts.find_places, 0.1)
-    neighbours = counts.bits_per_pixel(codes, codes, 2, counts.find_neighbours, 0.1)
+    neighbors = counts.bits_per_pixel(codes, codes, 2, counts.find_neighbors, 0.1)
     assert histogram == pytest.approx(1, abs=0.01)
-    assert neighbours == pytest.approx(1 / 16, abs=0.01), "only the first pixel is uncertain"
+    assert neighbors == pytest.approx(1 / 16, abs=0.01), "only the first pixel is uncertain"

@@ -22,7 +22,7 @@ const look = await bundle(
   "app.ts",
   "iife",
   120 * 1024,
-  "Regard look. Sources: web/. Contains d3-shape and d3-path, ISC licence, (c) Mike Bostock.",
+  "Regard look. Sources: web/. Contains d3-shape and d3-path, ISC license, (c) Mike Bostock.",
 );
 const served = "Regard, page of the server. Sources: web/serve/.";
 const serve = await bundle("serve/page.ts", "iife", 24 * 1024, served);

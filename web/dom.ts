@@ -37,7 +37,7 @@ function append(element: Element, children: Child[]): void {
   }
 }
 
-/** A labelled checkbox. */
+/** A labeled checkbox. */
 export function checkbox(label: string, checked: boolean, change: (checked: boolean) => void): HTMLLabelElement {
   const input = h("input", { type: "checkbox", onchange: () => change(input.checked) });
   input.checked = checked;
@@ -57,7 +57,7 @@ export function choice<T extends string>(
   return h("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
 }
 
-/** A labelled list to choose from. */
+/** A labeled list to choose from. */
 export function select<T extends string>(
   label: string,
   options: [T, string][],

@@ -21,7 +21,7 @@ export function isOn(name: string, value: number | null | undefined): boolean {
   return !((name === "temperature" || name === "repetition_penalty") && value === 1);
 }
 
-/** Apply filters one after the other to log-probabilities; each renormalises what it keeps. */
+/** Apply filters one after the other to log-probabilities; each renormalizes what it keeps. */
 export function applyFilters(
   logprobs: ArrayLike<number>,
   history: number[],
@@ -63,7 +63,7 @@ export function applyFilters(
   }
   let current = softmax(scores);
   const keep = (name: string, kept: (token: number) => boolean) => {
-    current = normalise(current.map((probability, token) => (kept(token) ? probability : 0)));
+    current = normalize(current.map((probability, token) => (kept(token) ? probability : 0)));
     stages.push({ name, probabilities: current });
   };
 
@@ -132,10 +132,10 @@ export function byValue(values: Float64Array): number[] {
 
 function softmax(scores: Float64Array): Float64Array {
   const largest = scores.reduce((best, value) => Math.max(best, value), -Infinity);
-  return normalise(scores.map((score) => Math.exp(score - largest)));
+  return normalize(scores.map((score) => Math.exp(score - largest)));
 }
 
-function normalise(values: Float64Array): Float64Array {
+function normalize(values: Float64Array): Float64Array {
   const sum = values.reduce((total, value) => total + value, 0);
   return values.map((value) => value / sum);
 }

@@ -112,7 +112,7 @@ export function strongest(matrix: Matrix, row: number, count: number): { column:
 }
 
 /**
- * Colour a grid of codes. It shrinks to at most maxWidth x maxHeight by maximum: a mean would wash out single strong
+ * Color a grid of codes. It shrinks to at most maxWidth x maxHeight by maximum: a mean would wash out single strong
  * weights. `stretched` scales each row to its largest code.
  */
 export function colorCodes(

@@ -20,7 +20,7 @@ export interface TextStyle {
   angle?: number;
 }
 
-/** Colours of a grid, little-endian ABGR. */
+/** Colors of a grid, little-endian ABGR. */
 export interface Pixels {
   width: number;
   height: number;
@@ -31,9 +31,9 @@ export interface Renderer {
   rect(x: number, y: number, width: number, height: number, style: ShapeStyle): void;
   /** Draw a path in the notation of SVG, e.g. from d3-shape. */
   path(data: string, style: ShapeStyle): void;
-  /** Draw text, vertically centred at y. */
+  /** Draw text, vertically centered at y. */
   text(x: number, y: number, text: string, style: TextStyle): void;
-  /** Draw a grid of colours with sharp edges. */
+  /** Draw a grid of colors with sharp edges. */
   pixels(x: number, y: number, width: number, height: number, pixels: Pixels): void;
 }
 

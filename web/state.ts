@@ -23,7 +23,7 @@ export interface State {
   specials: boolean;
   /** Print every weight in its cell. */
   numbers: boolean;
-  /** Stretch every row so that its largest weight has the full colour. */
+  /** Stretch every row so that its largest weight has the full color. */
   stretched: boolean;
   hover: Cell | null;
   locked: Cell | null;

@@ -1,4 +1,4 @@
-// Colours, read from the style sheet so that light and dark are defined in one place.
+// Colors, read from the style sheet so that light and dark are defined in one place.
 
 export interface Theme {
   page: string;
@@ -10,7 +10,7 @@ export interface Theme {
   /** What covers a picture: it must be seen on black and on white. */
   tint: string;
   font: string;
-  /** Colour of each code 0 to 255, as #rrggbb; code 0 is the page's colour. */
+  /** Color of each code 0 to 255, as #rrggbb; code 0 is the page's color. */
   ramp: string[];
   /** The same for ImageData: little-endian ABGR. */
   pixels: Uint32Array;
@@ -38,7 +38,7 @@ const STOPS: Record<"light" | "dark", [number, Rgb][]> = {
 
 let cached: { key: string; theme: Theme } | null = null;
 
-/** Return the colours of the current scheme. */
+/** Return the colors of the current scheme. */
 export function readTheme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string) => style.getPropertyValue(name).trim();
@@ -61,7 +61,7 @@ export function readTheme(): Theme {
   return theme;
 }
 
-/** 256 distinct colours: a reader of pixels can recover every code. */
+/** 256 distinct colors: a reader of pixels can recover every code. */
 function makeRamp(stops: [number, Rgb][]): Rgb[] {
   const colors: Rgb[] = [];
   const used = new Set<string>();
@@ -71,7 +71,7 @@ function makeRamp(stops: [number, Rgb][]): Rgb[] {
     const [endAt, end] = stops[next];
     const share = endAt === startAt ? 1 : (code - startAt) / (endAt - startAt);
     const color = start.map((value, i) => Math.round(value + share * (end[i] - value))) as Rgb;
-    // Neighbours can round to the same colour: one step of blue, which nobody sees, keeps them apart.
+    // Neighbors can round to the same color: one step of blue, which nobody sees, keeps them apart.
     while (used.has(color.join())) color[2] += color[2] < 128 ? 1 : -1;
     used.add(color.join());
     colors.push(color);
@@ -83,14 +83,14 @@ function toHex([r, g, b]: Rgb): string {
   return "#" + [r, g, b].map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** A colour between two colours #rrggbb, for ImageData. */
+/** A color between two colors #rrggbb, for ImageData. */
 export function mixPixel(from: string, to: string, share: number): number {
   const read = (color: string, at: number) => parseInt(color.slice(at, at + 2), 16);
   const [r, g, b] = [1, 3, 5].map((at) => Math.round(read(from, at) + share * (read(to, at) - read(from, at))));
   return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-/** Black or white text, whichever reads better on a colour #rrggbb. */
+/** Black or white text, whichever reads better on a color #rrggbb. */
 export function inkOn(color: string): string {
   const [r, g, b] = [1, 3, 5].map((at) => {
     const value = parseInt(color.slice(at, at + 2), 16) / 255;

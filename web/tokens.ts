@@ -24,7 +24,7 @@ export function makeVisible(text: string): string {
     INVISIBLE,
     (character) => NAMES[character] ?? `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`,
   );
-  // Isolates keep right-to-left text from reordering its neighbours.
+  // Isolates keep right-to-left text from reordering its neighbors.
   return RTL.test(visible) ? `\u2068${visible}\u2069` : visible;
 }
 

@@ -2,7 +2,7 @@
 
 The models are given: `--model gru=FOLDER --model transformer=FOLDER`, both English to German (or both German to
 English). The links are those of 100 pairs of Europarl (`align_gold/deen_bicici`, Biçici 2011), lower-cased and
-tokenised.
+tokenized.
 """
 
 import random
@@ -67,7 +67,7 @@ def run(options: Options) -> Report:
         "Alignments: what a GRU and a Transformer attend to",
         "Every target word is aligned with the source word of the largest attention weight (mean of the heads), and "
         f"compared with {len(pairs)} annotated pairs of Europarl, whose sentences the models read lower-cased and "
-        "tokenised. The row of attention is that which predicts the target word (output) or reads it (input); the "
+        "tokenized. The row of attention is that which predicts the target word (output) or reads it (input); the "
         "best and the last decoder layer are listed. Error rate, precision and recall in percent; the diagonal "
         "aligns words by their relative place.",
         ["attention", "error rate", "precision", "recall"],

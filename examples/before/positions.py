@@ -1,6 +1,6 @@
 """Position encodings that the lectures reject beside those that models use, on longer texts than in training.
 
-The rejected ones are modules of this file, not kinds of Regard. `normalised` divides by the length of the text, which a
+The rejected ones are modules of this file, not kinds of Regard. `normalized` divides by the length of the text, which a
 decoder that generates does not know: the same token would get another position at every step, and nothing that the KV
 cache holds would stay true. So it is in the encoder only, and the decoder has sinusoids.
 """
@@ -32,7 +32,7 @@ class Index(Position):
         return x + positions[..., None]
 
 
-class Normalised(Position):
+class Normalized(Position):
     """p divided by the length: bounded, but a distance of one token differs from text to text."""
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class Normalised(Position):
 
 
 class Binary(Position):
-    """The bits of p, the lowest first: unique and bounded, but neighbours may differ in every bit."""
+    """The bits of p, the lowest first: unique and bounded, but neighbors may differ in every bit."""
 
     def on_input(self, x: Tensor, positions: Tensor) -> Tensor:
         """Add bit i mod 16 to dimension i."""
@@ -70,7 +70,7 @@ class Concatenated(Position):
         return torch.cat((x[..., : -encodings.size(-1)], encodings.expand(x.size(0), -1, -1)), dim=-1)
 
 
-REJECTED = ("index", "normalised", "binary", "exponential", "concatenated")
+REJECTED = ("index", "normalized", "binary", "exponential", "concatenated")
 KINDS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *REJECTED)
 
 
@@ -78,7 +78,7 @@ def make_position(kind: str, width: int) -> Position:
     """Return the module of a rejected kind."""
     if kind == "concatenated":
         return Concatenated(width)
-    return {"index": Index, "normalised": Normalised, "binary": Binary, "exponential": Exponential}[kind]()
+    return {"index": Index, "normalized": Normalized, "binary": Binary, "exponential": Exponential}[kind]()
 
 
 def make_change(kind: str, width: int) -> Change | None:
@@ -89,7 +89,7 @@ def make_change(kind: str, width: int) -> Change | None:
     def change(model: AnyNetwork) -> None:
         assert isinstance(model, EncoderDecoder)  # noqa: S101 - a translator
         model.encoder.position = make_position(kind, width)
-        if kind != "normalised":
+        if kind != "normalized":
             model.decoder.position = make_position(kind, width)
 
     return change
@@ -130,7 +130,7 @@ def run(options: Options) -> Report:
     rows, lines = [], {}
     for kind in REJECTED if options.small else KINDS:
         training = Training(updates, 2048, 0.005, 300 if options.small else 3000, settings=MUON)
-        named = kind if kind not in REJECTED else "sinusoidal" if kind == "normalised" else "none"
+        named = kind if kind not in REJECTED else "sinusoidal" if kind == "normalized" else "none"
         position = {"kind": named} | ({"length": 128} if named == "learned" else {})
         changes = {f"{stack}.position": position for stack in ("encoder", "decoder")}
         with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +143,7 @@ def run(options: Options) -> Report:
         "Positions: kinds that the lectures reject, and longer texts",
         f"Transformers of width {width} on {count:,} Tatoeba pairs (en-de, at most {longest} words), {updates:,} "
         f"updates of 2,048 tokens. Loss per token of {tests} test pairs: one by one, and two or four joined to one "
-        "text of twice or four times the length. `normalised` is in the encoder only: a decoder does not know the "
+        "text of twice or four times the length. `normalized` is in the encoder only: a decoder does not know the "
         "length of what it generates.",
         ["positions", "1 x", "2 x", "4 x"],
         rows,

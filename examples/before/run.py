@@ -32,7 +32,7 @@ PARTS = {
     "positions": "position encodings that the lectures reject, and longer texts than in training",
     "perplexity": "n-grams, an LSTM and a Transformer as language models",
     "words": "an LSTM and a Transformer on the words of WikiText-2, beside n-grams",
-    "vectors": "word2vec: neighbours and analogies",
+    "vectors": "word2vec: neighbors and analogies",
     "alignments": "alignment error rates and attention pictures of a GRU and a Transformer (--model NAME=FOLDER)",
     "ablations": "a Transformer without residual connections, and without norms",
     "surface": "the loss around a Transformer with and without residual connections",

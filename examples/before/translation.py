@@ -37,7 +37,7 @@ class Corpus(NamedTuple):
 MULTI30K = Corpus(
     "translation",
     "Translation: with and without attention",
-    "Multi30k en-de (lower-cased, tokenised), updates of 2,048 tokens; BLEU of test2016",
+    "Multi30k en-de (lower-cased, tokenized), updates of 2,048 tokens; BLEU of test2016",
     ("multi30k/tok/train.lc.norm.tok", "multi30k/tok/val.lc.norm.tok", "multi30k/tok/test_2016_flickr.lc.norm.tok"),
     updates=1500,
     buckets=((1, 9), (10, 13), (14, 18), (19, 99)),

@@ -1,4 +1,4 @@
-"""word2vec on books: neighbours of words, and analogies such as Paris - France + Italy."""
+"""word2vec on books: neighbors of words, and analogies such as Paris - France + Italy."""
 
 import re
 import tempfile
@@ -98,7 +98,7 @@ def run(options: Options) -> Report:
             rank = vectors.find_rank("Rome", ["Paris", "Italy"], ["France"])
             notes.append(f"{task}: Paris - France + Italy has Rome at rank {rank} of {len(vectors.vectors):,}.")
     return Report(
-        "Vectors: words by their neighbours",
+        "Vectors: words by their neighbors",
         f"word2vec by its two tasks, 100 numbers per word, window 5, on {len(words):,} words of books; the most "
         f"frequent 12,000 words, full softmax, {UPDATES['cbow']} (CBOW) and {UPDATES['skip_gram']} (skip-gram) updates "
         f"of {UPDATE_TOKENS:,} words. An analogy a : b = c : d asks for the word nearest to b - a + c; all "

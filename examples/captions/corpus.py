@@ -1,9 +1,9 @@
 """The corpus: images as words, and captions, in both directions.
 
-    draw: a photo of a coat          -> #000000 #1f1f1f ... (196 greys, row after row)
+    draw: a photo of a coat          -> #000000 #1f1f1f ... (196 grays, row after row)
     caption: #000000 #1f1f1f ...     -> a photo of a coat
 
-Greys are the codebook of ImageGPT (`regard.text.codebook`), learned from the training images. Captions are a template
+Grays are the codebook of ImageGPT (`regard.text.codebook`), learned from the training images. Captions are a template
 over ten labels. The last images of the training file are the validation part.
 """
 
@@ -16,7 +16,7 @@ from regard.config.run import Codebook as CodebookSettings
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.detect import make_image_source
-from regard.text.codebook import Codebook, ColourCounter, learn_codebook
+from regard.text.codebook import Codebook, ColorCounter, learn_codebook
 
 NAMES = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle-boot"]
 DRAW, CAPTION = "draw:", "caption:"
@@ -24,7 +24,7 @@ Pixels = NDArray[np.uint8]  # (N, side, side)
 
 
 def load_images(path: Path, side: int) -> tuple[Pixels, list[str]]:
-    """Return the pixels of grey images, scaled to a side, and their captions."""
+    """Return the pixels of gray images, scaled to a side, and their captions."""
     source = make_image_source(str(path)).model_copy(update={"size": (side, side), "channels": 1})
     examples = [example for example in read(source, Defects()) if example.image is not None]
     pixels = b"".join(example.image.pixels for example in examples if example.image)
@@ -42,19 +42,19 @@ def make_caption(label: int) -> str:
     return f"a photo of {'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def find_greys(images: Pixels, count: int) -> list[int]:
-    """Return the centres of k-means over the greys of images."""
-    counter = ColourCounter()
+def find_grays(images: Pixels, count: int) -> list[int]:
+    """Return the centers of k-means over the grays of images."""
+    counter = ColorCounter()
     counter.add(images[None])
-    return counter.find_colours(count)[:, 0].tolist()
+    return counter.find_colors(count)[:, 0].tolist()
 
 
-class GreyWords:
-    """Images as words: each pixel is the nearest grey of the codebook, named as the codebook names it."""
+class GrayWords:
+    """Images as words: each pixel is the nearest gray of the codebook, named as the codebook names it."""
 
-    def __init__(self, greys: list[int]) -> None:
-        colours = np.repeat(np.array(greys)[:, None], 3, axis=1)
-        self.tokenizer = learn_codebook(colours, (), CodebookSettings())
+    def __init__(self, grays: list[int]) -> None:
+        colors = np.repeat(np.array(grays)[:, None], 3, axis=1)
+        self.tokenizer = learn_codebook(colors, (), CodebookSettings())
         self.codebook = Codebook(self.tokenizer)
         self._token_of_word = {self.tokenizer.vocabulary[token]: int(token) for token in self.codebook.tokens}
 
@@ -71,18 +71,18 @@ class GreyWords:
         return self.codebook.decode(np.array(tokens, np.int64), side, side)[..., 0]
 
 
-def prepare(train: Path, out: Path, side: int, greys: int, validation: int) -> None:
+def prepare(train: Path, out: Path, side: int, grays: int, validation: int) -> None:
     """Learn the codebook, and write the rows of both directions of both parts."""
     out.mkdir(parents=True, exist_ok=True)
     images, captions = load_images(train, side)
     count = len(images) - validation
-    words = GreyWords(find_greys(images[:count], greys))
+    words = GrayWords(find_grays(images[:count], grays))
     texts = words.encode(images)
     for part, rows in (("train", slice(count)), ("validation", slice(count, None))):
         write(out / f"{part}.draw", [f"{DRAW} {caption}" for caption in captions[rows]], texts[rows])
         write(out / f"{part}.caption", [f"{CAPTION} {text}" for text in texts[rows]], captions[rows])
-    (out / "greys.txt").write_text(" ".join(map(str, words.codebook.colours[:, 0])) + "\n", encoding="utf-8")
-    print(f"{count:,} training images, {validation:,} validation images, {greys} greys, two rows for each image")
+    (out / "grays.txt").write_text(" ".join(map(str, words.codebook.colors[:, 0])) + "\n", encoding="utf-8")
+    print(f"{count:,} training images, {validation:,} validation images, {grays} grays, two rows for each image")
 
 
 def write(path: Path, prompts: list[str], responses: list[str]) -> None:

@@ -4,7 +4,7 @@
     python examples/captions/run.py train DATA RUN
     python examples/captions/run.py evaluate TRAIN_IMAGES TEST_IMAGES DATA RUN --picture images.png [--vit VIT]
 
-`prepare` writes rows of both directions with one vocabulary: the words of captions, and the greys of ImageGPT's
+`prepare` writes rows of both directions with one vocabulary: the words of captions, and the grays of ImageGPT's
 codebook. `train` is `regard train` with run.toml. `evaluate` writes the captions of test images, draws images of every
 caption, and asks the five nearest training images what they show, or also a Vision Transformer (`regard train --images
 TRAIN_IMAGES --image-size 14 --out VIT`).
@@ -28,12 +28,12 @@ from regard.pipeline.search import Sampling
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 
-from examples.captions.corpus import CAPTION, DRAW, NAMES, GreyWords, Pixels, load_images, make_caption, prepare
-from examples.fashion_mnist.neighbours import predict
+from examples.captions.corpus import CAPTION, DRAW, NAMES, GrayWords, Pixels, load_images, make_caption, prepare
+from examples.fashion_mnist.neighbors import predict
 
-SIDE, GREYS, VALIDATION = 14, 16, 300
+SIDE, GRAYS, VALIDATION = 14, 16, 300
 TEMPERATURE = 0.6  # by the validation images
-NEIGHBOURS = 5
+NEIGHBORS = 5
 GREEDY = Sampling(filters=Filters(temperature=0))
 SCALE, SHOWN = 3, 10  # pixels of the picture per pixel of an image; images of each caption
 RUN_FILE = Path(__file__).with_name("run.toml")
@@ -46,14 +46,14 @@ def train(data: Path, out: Path, options: Sequence[str] = ()) -> None:
         sys.exit(code)
 
 
-def write_captions(generator: TextGenerator, words: GreyWords, images: Pixels) -> list[str]:
+def write_captions(generator: TextGenerator, words: GrayWords, images: Pixels) -> list[str]:
     """Return the most probable caption of each image, word by word."""
     prompts = [f"{CAPTION} {text}" for text in words.encode(images)]
     return [text.text.strip() for text in generator.generate(prompts, 10, GREEDY)]
 
 
 def draw_images(
-    generator: TextGenerator, words: GreyWords, captions: list[str], side: int, temperature: float
+    generator: TextGenerator, words: GrayWords, captions: list[str], side: int, temperature: float
 ) -> list[NDArray[np.uint8] | None]:
     """Sample an image of each caption; None where the text is no image."""
     search = Sampling(filters=Filters(temperature=temperature))
@@ -72,8 +72,8 @@ def evaluate(
     vit: Path | None = None,
     picture: Path | None = None,
 ) -> None:
-    """Print how many captions of `count` images are right, and how many of `count` drawn images are recognised."""
-    words = GreyWords([int(grey) for grey in (data / "greys.txt").read_text(encoding="utf-8").split()])
+    """Print how many captions of `count` images are right, and how many of `count` drawn images are recognized."""
+    words = GrayWords([int(gray) for gray in (data / "grays.txt").read_text(encoding="utf-8").split()])
     training_images, training_captions = load_images(train, SIDE)
     if test == train:  # the validation part
         test_images, test_captions = training_images[-VALIDATION:], training_captions[-VALIDATION:]
@@ -93,9 +93,9 @@ def evaluate(
     drawn = draw_images(generator, words, asked, SIDE, temperature)
     print(f"drawn texts that are no image: {sum(image is None for image in drawn)} of {len(drawn)}")
     shown = np.stack([np.zeros((SIDE, SIDE), np.uint8) if image is None else image for image in drawn])
-    in_greys = words.codebook.decode(words.codebook.encode(images[:, None]), SIDE, SIDE)[..., 0]
+    in_grays = words.codebook.decode(words.codebook.encode(images[:, None]), SIDE, SIDE)[..., 0]
     for name, judge in judges.items():
-        report(f"test images in greys, {name}", judge(in_greys), captions)
+        report(f"test images in grays, {name}", judge(in_grays), captions)
         report(f"drawn images, {name}", judge(shown), asked)
     if picture is not None:
         step = len(NAMES)
@@ -107,7 +107,7 @@ def make_judge(images: Pixels, captions: list[str]) -> Callable[[Pixels], list[s
     """Return a classifier of images: the most frequent caption of the five nearest ones."""
     names = sorted(set(captions))
     vectors, labels = flatten(images), np.array([names.index(caption) for caption in captions])
-    return lambda pixels: [names[label] for label in predict(vectors, labels, flatten(pixels), NEIGHBOURS)]
+    return lambda pixels: [names[label] for label in predict(vectors, labels, flatten(pixels), NEIGHBORS)]
 
 
 def flatten(images: Pixels) -> NDArray[np.float32]:
@@ -140,7 +140,7 @@ def main() -> None:
         parser.error(f"unknown arguments: {' '.join(options)}")
     match given.step:
         case "prepare":
-            prepare(given.images, given.data, SIDE, GREYS, VALIDATION)
+            prepare(given.images, given.data, SIDE, GRAYS, VALIDATION)
         case "train":
             train(given.data, given.run, options)
         case "evaluate":

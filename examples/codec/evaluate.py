@@ -1,4 +1,4 @@
-"""How good generated digits are: recognised by a classifier of recordings, in the voice of the prompt, not copied.
+"""How good generated digits are: recognized by a classifier of recordings, in the voice of the prompt, not copied.
 
 The bounds are the recordings themselves, and the recordings as codes and back. The baseline counts which code follows
 which in the recordings of a digit, and samples from the counts.
@@ -54,7 +54,7 @@ def evaluate(recordings: Path, data: Path, sounds: Path, digits: Path, part: str
         is_voice = nearest == np.array([one.speaker for one in expected])
         seconds = np.array([len(one) / RATE for one in samples])
         print(
-            f"{name}: {mean:.1%} recognised ({low:.1%} to {high:.1%}), {is_voice.mean():.1%} in the voice of the "
+            f"{name}: {mean:.1%} recognized ({low:.1%} to {high:.1%}), {is_voice.mean():.1%} in the voice of the "
             f"speaker; {seconds.mean():.2f} s on average, {seconds.min():.2f} to {seconds.max():.2f} s"
         )
     known = {tuple(codes.tolist()) for codes in training_codes}

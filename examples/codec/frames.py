@@ -1,8 +1,8 @@
 """A codebook of mel frames: sound -> one code per 10 ms -> sound.
 
 Frames of a log-mel spectrogram become 8-bit levels, and k-means over the frames of training recordings finds the
-centres, as `regard.text.codebook` does with colours. A frame is the number of its nearest centre. On the way back,
-centres are mel frames again, and Griffin-Lim (1984) finds phases that fit their magnitudes.
+centers, as `regard.text.codebook` does with colors. A frame is the number of its nearest center. On the way back,
+centers are mel frames again, and Griffin-Lim (1984) finds phases that fit their magnitudes.
 """
 
 from pathlib import Path
@@ -23,14 +23,14 @@ Codes = NDArray[np.int64]
 
 
 class FrameCodebook:
-    """Centres of mel frames: `encode` finds the nearest, `decode` makes a sound of them."""
+    """Centers of mel frames: `encode` finds the nearest, `decode` makes a sound of them."""
 
-    def __init__(self, centres: NDArray[np.uint8]) -> None:
-        self.centres = centres  # (k, bins)
+    def __init__(self, centers: NDArray[np.uint8]) -> None:
+        self.centers = centers  # (k, bins)
 
     @classmethod
     def learn(cls, sounds: list[Samples], k: int) -> "FrameCodebook":
-        """Learn k centres from the frames of sounds."""
+        """Learn k centers from the frames of sounds."""
         frames, counts = np.unique(np.concatenate([to_levels(sound) for sound in sounds]), axis=0, return_counts=True)
         return cls(cluster_vectors(frames.astype(np.int64), counts.astype(np.int64), k).astype(np.uint8))
 
@@ -40,16 +40,16 @@ class FrameCodebook:
         return cls(np.load(path, allow_pickle=False))
 
     def save(self, path: Path) -> None:
-        """Write the centres."""
-        np.save(path, self.centres)
+        """Write the centers."""
+        np.save(path, self.centers)
 
     def encode(self, sound: Samples) -> Codes:
         """Return the code of each frame."""
-        return find_nearest(to_levels(sound), self.centres)
+        return find_nearest(to_levels(sound), self.centers)
 
     def decode(self, codes: Codes) -> NDArray[np.float64]:
         """Return the log-mel frames (frames, bins) of codes."""
-        return LOW + self.centres[codes].astype(np.float64) * ((HIGH - LOW) / LEVELS)
+        return LOW + self.centers[codes].astype(np.float64) * ((HIGH - LOW) / LEVELS)
 
 
 def to_levels(sound: Samples) -> NDArray[np.uint8]:

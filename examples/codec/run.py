@@ -7,7 +7,7 @@
 
 `prepare` learns the codebook and writes pairs of lines, prompts and codes. `train` is `regard train` with run.toml.
 `generate` writes a sound for each recording of a part: the same digit, and a voice from 0.2 s of another recording of
-the same speaker. `evaluate` counts the digits that the classifier recognises, beside bounds and a baseline.
+the same speaker. `evaluate` counts the digits that the classifier recognizes, beside bounds and a baseline.
 """
 
 import argparse

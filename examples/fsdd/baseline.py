@@ -2,7 +2,7 @@
 
     python examples/fsdd/baseline.py official-train.tsv official-test.tsv [--output labels.txt]
 
-The features are normalised with the training part. Also a linear classifier on the same features, by ridge regression
+The features are normalized with the training part. Also a linear classifier on the same features, by ridge regression
 on one-hot labels.
 """
 

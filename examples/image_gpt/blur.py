@@ -1,9 +1,9 @@
-"""Why continuous outputs blur: the same network with a squared error, beside a distribution over greys.
+"""Why continuous outputs blur: the same network with a squared error, beside a distribution over grays.
 
     python examples/image_gpt/blur.py RUN t10k-images-idx3-ubyte.gz --out blur.png
 
-RUN is a folder of `regard train --preset image-gpt`. Its network gets a new output of one number, the grey of the next
-pixel, and all of it is trained on with the squared error. The best such number is the mean of all greys that are
+RUN is a folder of `regard train --preset image-gpt`. Its network gets a new output of one number, the gray of the next
+pixel, and all of it is trained on with the squared error. The best such number is the mean of all grays that are
 possible there, and a mean of images is no image. Both networks then complete the same upper halves.
 
 The picture has three rows of ten images: the image, its completion by distribution, its completion by number.
@@ -36,7 +36,7 @@ PEAK, SCALE, SHOWN = 1e-3, 3, 10  # learning rate; pixels of the picture per pix
 
 
 class Regression(nn.Module):
-    """A decoder with one number per position: the grey of the next pixel, from 0 to 1."""
+    """A decoder with one number per position: the gray of the next pixel, from 0 to 1."""
 
     def __init__(self, generator: ImageGenerator) -> None:
         super().__init__()
@@ -44,12 +44,12 @@ class Regression(nn.Module):
         self.output = nn.Linear(generator.settings.width, 1)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the greys (B, T) that follow tokens (B, T)."""
-        greys: Tensor = self.output(self.decoder.hidden_states(tokens))[..., 0].sigmoid()
-        return greys
+        """Return the grays (B, T) that follow tokens (B, T)."""
+        grays: Tensor = self.output(self.decoder.hidden_states(tokens))[..., 0].sigmoid()
+        return grays
 
 
-def train(model: Regression, run_folder: Path, greys: Tensor, updates: int) -> None:
+def train(model: Regression, run_folder: Path, grays: Tensor, updates: int) -> None:
     """Train all parameters with the squared error, on the batches of the run."""
     run = RUN_FILES.load(run_folder / "run.toml")
     data = prepare_data(run, RunFolder(run_folder), lambda _: None)
@@ -60,7 +60,7 @@ def train(model: Regression, run_folder: Path, greys: Tensor, updates: int) -> N
     for number, update in zip(range(updates), loader.updates(), strict=False):
         (batch,) = update.batches[:1]
         assert batch.target is not None  # noqa: S101 - the task sets it
-        targets = greys[batch.target[:, 1:]]
+        targets = grays[batch.target[:, 1:]]
         loss = ((model(batch.target[:, :-1]) - targets) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -73,16 +73,16 @@ def train(model: Regression, run_folder: Path, greys: Tensor, updates: int) -> N
 
 @torch.inference_mode()
 def complete(model: Regression, generator: ImageGenerator, prompts: Tensor) -> Pixels:
-    """Append the predicted grey, pixel by pixel; the network reads the token of the nearest grey."""
+    """Append the predicted gray, pixel by pixel; the network reads the token of the nearest gray."""
     height, width = generator.raster.size
     tokens, values = (
         prompts,
         generator.codebook.decode(prompts[:, 1:].numpy(), -1, width)[..., 0].reshape(len(prompts), -1),
     )
     while tokens.size(1) <= height * width:
-        grey = (255 * model(tokens)[:, -1]).round().to(torch.uint8).numpy()
-        values = np.concatenate((values, grey[:, None]), axis=1)
-        nearest = torch.from_numpy(generator.codebook.encode(grey[:, None, None, None]))
+        gray = (255 * model(tokens)[:, -1]).round().to(torch.uint8).numpy()
+        values = np.concatenate((values, gray[:, None]), axis=1)
+        nearest = torch.from_numpy(generator.codebook.encode(gray[:, None, None, None]))
         tokens = torch.cat((tokens, nearest), dim=1)
     return values.reshape(-1, height, width)
 
@@ -95,12 +95,12 @@ def compare(run_folder: Path, test: Pixels, updates: int) -> tuple[Pixels, Pixel
     sampled = np.stack(generator.complete(list(test), labels, seed=1))
     visible = generator.codebook.encode(test[:, None])[:, : height // 2 * width]
     first = np.array([generator.codebook.find_label(label) for label in labels])
-    greys = torch.zeros(generator.tokenizers.source.size)
-    levels = generator.codebook.colours[:, 0] / 255
-    greys[torch.from_numpy(generator.codebook.tokens)] = torch.from_numpy(levels).float()
+    grays = torch.zeros(generator.tokenizers.source.size)
+    levels = generator.codebook.colors[:, 0] / 255
+    grays[torch.from_numpy(generator.codebook.tokens)] = torch.from_numpy(levels).float()
     torch.manual_seed(1)
     regression = Regression(generator)
-    train(regression, run_folder, greys, updates)
+    train(regression, run_folder, grays, updates)
     prompts = torch.from_numpy(np.concatenate((first[:, None], visible), axis=1))
     return sampled, complete(regression, generator, prompts)
 

@@ -191,7 +191,7 @@ def draw_figure() -> str:
         y = top + cell * position
         for dimension, value in enumerate(row):
             x = left + cell * dimension
-            parts.append(f'<rect x="{x}" y="{y}" width="{cell}" height="{cell}" fill="{choose_colour(value)}"/>')
+            parts.append(f'<rect x="{x}" y="{y}" width="{cell}" height="{cell}" fill="{choose_color(value)}"/>')
         if position % 10 == 0:
             parts.append(f'<text x="{left - 8}" y="{y + cell}" text-anchor="end">{position}</text>')
     y = top + cell * POSITIONS + 14
@@ -201,7 +201,7 @@ def draw_figure() -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def choose_colour(value: float) -> str:
+def choose_color(value: float) -> str:
     """Return blue for -1, white for 0 and red for 1."""
     fade = round(255 * (1 - min(1.0, abs(value))))
     return f"#ff{fade:02x}{fade:02x}" if value > 0 else f"#{fade:02x}{fade:02x}ff"

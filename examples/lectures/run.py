@@ -5,7 +5,7 @@
     python examples/lectures/run.py variance     # why scores are divided by sqrt(d_k)
     python examples/lectures/run.py mask         # raw scores, causal mask and probabilities, 12 x 12
     python examples/lectures/run.py order        # a sentence is a set without positions, a sequence with them
-    python examples/lectures/run.py positions    # sinusoidal positions, what they must fulfil, what fails
+    python examples/lectures/run.py positions    # sinusoidal positions, what they must fulfill, what fails
     python examples/lectures/run.py padding      # a batch of unequal rows: padding gets no weight
     python examples/lectures/run.py embedding    # one-hot vector times embedding matrix = row of the matrix
     python examples/lectures/run.py loss         # cross-entropy = KL divergence + entropy of the target
@@ -212,7 +212,7 @@ def show_positions() -> None:
     }
     for name, encode_one in candidates.items():
         print(f"  {name:60}", "  ".join(f"{encode_one(p):.4g}" for p in places))
-    print("  binary: 7 = 0111 and 8 = 1000 are neighbours, and every bit differs")
+    print("  binary: 7 = 0111 and 8 = 1000 are neighbors, and every bit differs")
 
 
 def show_padding() -> None:

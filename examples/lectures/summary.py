@@ -1,4 +1,4 @@
-"""Summarise a text by its own most central sentences: no sequence-to-sequence model writes anything.
+"""Summarize a text by its own most central sentences: no sequence-to-sequence model writes anything.
 
     python examples/lectures/summary.py docs/first-hour.md
     python examples/lectures/summary.py book.txt --sentences 5 --model my-encoder

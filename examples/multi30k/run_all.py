@@ -3,7 +3,7 @@
     python examples/multi30k/run_all.py --data path/to/multi30k/task1 --runs multi30k
     python examples/multi30k/run_all.py --data path/to/multi30k/task1 --runs multi30k --list   # print the commands only
 
-`--data` has the tokenised files in `tok/` and the raw ones in `raw/` or beside it, with or without .gz. They are copied
+`--data` has the tokenized files in `tok/` and the raw ones in `raw/` or beside it, with or without .gz. They are copied
 to `tok/` and `raw/` in the folder of the runs, under the names that the commands use.
 
 Every step is one `regard` command: three models of recipe.toml, then three students of the same recipe with these three
@@ -221,7 +221,7 @@ def copy_data(data: Path, folder: Path, *, is_quick: bool) -> None:
 
 
 def read_file(data: Path, version: str, split: str, language: str) -> bytes:
-    """Read a file of the tokenised or the raw version, with or without .gz."""
+    """Read a file of the tokenized or the raw version, with or without .gz."""
     name = f"{split}{'.lc.norm.tok' if version == 'tok' else ''}.{language}"
     for path in (folder / f"{name}{suffix}" for folder in (data / version, data) for suffix in ("", ".gz")):
         if path.is_file():

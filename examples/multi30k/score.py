@@ -3,8 +3,8 @@
     python examples/multi30k/score.py --runs multi30k                    # after run_all.py
     python examples/multi30k/score.py --runs multi30k --hypotheses examples/multi30k/hypotheses
 
-`--runs` is the folder of run_all.py: its `tok/` and `raw/` have the references. Text of `tok/` is tokenised and
-lower-cased already and is scored as it is (`tok:none`); raw text is scored with the tokenisation of sacreBLEU
+`--runs` is the folder of run_all.py: its `tok/` and `raw/` have the references. Text of `tok/` is tokenized and
+lower-cased already and is scored as it is (`tok:none`); raw text is scored with the tokenization of sacreBLEU
 (`tok:13a`). The kept translations are compressed.
 """
 

@@ -1,4 +1,4 @@
-"""Write Europarl in the form of Multi30k's `tok/` files: normalised, lower-cased, tokenised as Moses does.
+"""Write Europarl in the form of Multi30k's `tok/` files: normalized, lower-cased, tokenized as Moses does.
 
     python examples/tune_translation/prepare.py --europarl DATA/europarl_deen --multi30k DATA/multi30k/tok --out OUT
 
@@ -22,7 +22,7 @@ def main() -> None:
     """Write both corpora."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--europarl", type=Path, required=True, help="folder of {train,valid,test}.{en,de}.gz")
-    parser.add_argument("--multi30k", type=Path, required=True, help="folder of the lower-cased, tokenised files")
+    parser.add_argument("--multi30k", type=Path, required=True, help="folder of the lower-cased, tokenized files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the new files")
     parser.add_argument("--pairs", type=int, default=PAIRS, help="number of training pairs of Europarl")
     options = parser.parse_args()
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def tokenize(lines: list[str], language: str) -> list[str]:
-    """Normalise punctuation, tokenise with escapes (&apos;) and lower-case, as the files of Multi30k were made."""
+    """Normalize punctuation, tokenize with escapes (&apos;) and lower-case, as the files of Multi30k were made."""
     normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
     return [tokenizer.tokenize(normalizer.normalize(line), return_str=True).lower() for line in lines]
 

@@ -164,7 +164,7 @@ def train_from_scratch(out: Path) -> None:
 
 
 def score(out: Path, hypotheses: Path) -> None:
-    """Print BLEU of all translations, tokenised and lower-cased as they are."""
+    """Print BLEU of all translations, tokenized and lower-cased as they are."""
     bleu = BLEU(tokenize="none", force=True)
     for path in sorted(hypotheses.glob("*.test.de")):
         scores = []

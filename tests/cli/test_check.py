@@ -156,9 +156,9 @@ def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
         "DE 0.50 EN 0.40 .....",
         "DE 1.00",
     ]
-    judgement = judge.judge(0, texts)
-    assert judgement.is_wrong.tolist() == [False, True, True, False, False]  # the last is too short
-    assert judgement.is_other_side.tolist() == [False, True, False, False, False]
+    judgment = judge.judge(0, texts)
+    assert judgment.is_wrong.tolist() == [False, True, True, False, False]  # the last is too short
+    assert judgment.is_other_side.tolist() == [False, True, False, False, False]
     assert judge.judge(1, texts).is_wrong.tolist() == [False, False, False, False, False]
 
 

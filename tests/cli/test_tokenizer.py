@@ -94,7 +94,7 @@ def test_normalisation_is_not_an_error(peter: Path, tmp_path: Path) -> None:
     assert json.loads(out.read_bytes())["normalizer"]["normalizers"] == [{"type": "Lowercase"}]
     assert "[PAD]" in Tokenizer.load(out).vocabulary
     text = run_tokenizer("check", out, peter)
-    assert "normalised: 1 line" in text
+    assert "normalized: 1 line" in text
     assert "lossless: every line is decoded exactly" in text
 
 

@@ -47,9 +47,9 @@ def test_a_tone_is_in_its_bin() -> None:
     tone = (10_000 * np.sin(2 * np.pi * 1000 * np.arange(8000) / 8000)).astype(np.int16)
     spectrogram = log_mel(tone, mel)
     filters = mel_filters(8000, 200, 40)
-    centres = np.linspace(0, 4000, 101)[filters.argmax(axis=0)]
+    centers = np.linspace(0, 4000, 101)[filters.argmax(axis=0)]
     assert spectrogram.shape == (100, 40)
-    assert abs(centres[spectrogram[50].argmax()] - 1000) <= 80
+    assert abs(centers[spectrogram[50].argmax()] - 1000) <= 80
     assert (filters.sum(axis=0) > 0).all(), "no bin is empty"
 
 

@@ -64,7 +64,7 @@ def reference_distribution(filters: Filters) -> list[float]:
 
 @pytest.mark.parametrize("filters", CASES, ids=str)
 def test_sampling_frequencies_match_filtered_distribution(filters: Filters) -> None:
-    logits = torch.tensor(PROBABILITIES).log().expand(DRAWS, -1) + 3.0  # any constant: logits need not be normalised
+    logits = torch.tensor(PROBABILITIES).log().expand(DRAWS, -1) + 3.0  # any constant: logits need not be normalized
     expected = reference_distribution(filters)
     assert filters.probabilities(logits[:1])[0].tolist() == pytest.approx(expected, abs=1e-5)
     assert filters.probabilities(logits[:1]).sum().item() == pytest.approx(1.0)
@@ -92,10 +92,10 @@ def test_temperature_limits_are_greedy_and_uniform() -> None:
 def test_repetition_penalty_is_power_of_probability() -> None:
     logprobs = torch.tensor([PROBABILITIES, PROBABILITIES]).log()
     history = torch.tensor([[1, 3, 1], [0, 0, 0]])
-    penalised_probabilities = Filters(repetition_penalty=2.0).apply_penalties(logprobs, history).exp()
+    penalized_probabilities = Filters(repetition_penalty=2.0).apply_penalties(logprobs, history).exp()
     expected = [list(PROBABILITIES), list(PROBABILITIES)]
     expected[0][1], expected[0][3], expected[1][0] = 0.35**2, 0.25**2, 0.05**2
-    for row, expected_row in zip(penalised_probabilities.tolist(), expected, strict=True):
+    for row, expected_row in zip(penalized_probabilities.tolist(), expected, strict=True):
         assert row == pytest.approx(expected_row)
     rewarded_probabilities = Filters(repetition_penalty=0.5).apply_penalties(logprobs, history).exp()
     assert rewarded_probabilities[0, 1].item() == pytest.approx(0.35**0.5)
@@ -105,8 +105,8 @@ def test_repetition_penalty_is_power_of_probability() -> None:
 def test_no_repeat_ngram_excludes_repeats(size: int) -> None:
     logprobs = torch.full((3, 4), 0.25).log()
     histories = [[0, 1, 2, 0, 1], [3, 3, 3, 3, 3], [2, 0, 1, 3, 0]]
-    penalised = Filters(no_repeat_ngram=size).apply_penalties(logprobs, torch.tensor(histories))
-    for history, row in zip(histories, penalised.tolist(), strict=True):
+    penalized = Filters(no_repeat_ngram=size).apply_penalties(logprobs, torch.tensor(histories))
+    for history, row in zip(histories, penalized.tolist(), strict=True):
         ngrams = {tuple(history[start : start + size]) for start in range(len(history) - size + 1)}
         repeated_tokens = {token for token in range(4) if (*history[len(history) - size + 1 :], token) in ngrams}
         assert {token for token, logprob in enumerate(row) if logprob == -math.inf} == repeated_tokens

@@ -31,7 +31,7 @@ def sample_beams(
 
 
 def probabilities(table: TableModel, suppressed: torch.Tensor | None = None) -> dict[tuple[int, ...], float]:
-    """Return the probability of every sequence, renormalised over allowed tokens at every step."""
+    """Return the probability of every sequence, renormalized over allowed tokens at every step."""
     (texts,) = exhaustive(
         table.step,
         table.start([0]),

@@ -84,7 +84,7 @@ def _bart_family(
         if target_vocabulary is not None:
             settings |= {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": target_vocabulary}
         module = make_hugging_face_model(weight_map.architecture, f"{kind}Config", settings)
-        if bias:  # a buffer, which `randomise_weights` skips
+        if bias:  # a buffer, which `randomize_weights` skips
             logits_bias = module.final_logits_bias
             logits_bias += torch.randn(logits_bias.shape, generator=torch.Generator().manual_seed(1))
         for side in (module.model.encoder, module.model.decoder):

@@ -16,7 +16,7 @@ from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.exchange.cases import CASES, Case
-from tests.exchange.models import parse_settings, randomise_weights
+from tests.exchange.models import parse_settings, randomize_weights
 
 CHARACTERS = " .,abcdefghijklmnopqrstuvwxyzäöü?!-'"
 SPECIAL_TOKENS = 7
@@ -52,7 +52,7 @@ def write_case(name: str, folder: Path) -> tuple[AnyModel, config.AnyModel]:
     case: Case = CASES[name]
     settings = parse_settings(case.settings | {"languages": ["en", "de"]})
     model = build(settings, seed=0)
-    randomise_weights(model)
+    randomize_weights(model)
     write_model(folder, settings, make_tokenizers(settings), get_weights(model), "# Case\n")
     return model, settings
 

@@ -50,21 +50,21 @@ def make_hugging_face_model(architecture: str, name: str, settings: Settings, **
 
 
 def write_positions(table: nn.Embedding, sinusoid: Sinusoid | None) -> None:
-    """Write a sinusoid into the last rows of their table and freeze it, so that `randomise_weights` skips it."""
+    """Write a sinusoid into the last rows of their table and freeze it, so that `randomize_weights` skips it."""
     if sinusoid is not None:
         encodings = Sinusoidal(WIDTH, sinusoid.base, sinusoid.interleaved).encode(torch.arange(sinusoid.length)[None])
         table.weight.requires_grad_(False).zero_()
         table.weight[-sinusoid.length :] = encodings[0]
 
 
-def randomise_weights(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Randomise all trainable weights, around 1 in norms: no bias is zero, and two swapped tensors are noticed."""
+def randomize_weights(module: nn.Module, seed: int = 0) -> nn.Module:
+    """Randomize all trainable weights, around 1 in norms: no bias is zero, and two swapped tensors are noticed."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             if parameter.requires_grad:  # a sinusoid is a frozen parameter in Marian
-                centre = 1.0 if parameter.dim() == 1 and name.endswith("weight") else 0.0
-                parameter.copy_(centre + 0.2 * torch.randn(parameter.shape, generator=generator))
+                center = 1.0 if parameter.dim() == 1 and name.endswith("weight") else 0.0
+                parameter.copy_(center + 0.2 * torch.randn(parameter.shape, generator=generator))
     return module.eval()
 
 

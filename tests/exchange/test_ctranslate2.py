@@ -73,7 +73,7 @@ def test_types_leave_the_weights_alone(type_name: str, tmp_path: Path) -> None:
     assert all(torch.equal(before[name], tensor) for name, tensor in stored.model.state_dict().items())
     sizes = {"float32": 4, "int16": 2, "float16": 2, "bfloat16": 2}
     numbers = sum(parameter.numel() for parameter in stored.model.parameters())
-    table = 2048 * 16 * 4  # not quantised in all types
+    table = 2048 * 16 * 4  # not quantized in all types
     assert (tmp_path / "model.bin").stat().st_size < numbers * sizes.get(type_name, 1) + table + 20_000
 
 

@@ -17,7 +17,7 @@ from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.pipeline.load import load_generator
 from regard.text.chat_template import find_chat_template
-from tests.exchange.models import make_batch, make_stack, parse_settings, randomise_weights
+from tests.exchange.models import make_batch, make_stack, parse_settings, randomize_weights
 from tests.fuzz.seeds import make_gguf_metadata, write_gguf
 
 WIDTH, HEADS, VOCABULARY = 32, 2, 37
@@ -49,7 +49,7 @@ def make_model() -> DecoderOnly:
     settings = {"family": "decoder_only", "width": WIDTH, "tokens": tokens, "decoder": decoder}
     model = build(parse_settings(settings | {"head": {"kind": "lm", "tied": False}}), seed=0)
     assert isinstance(model, DecoderOnly)
-    randomise_weights(model)
+    randomize_weights(model)
     with torch.no_grad():
         for name in ("query", "key"):
             getattr(model.decoder.layers[0].attention, name).weight.mul_(5.0)  # so that positions matter

@@ -28,7 +28,7 @@ from regard.store.model_folder import read_model
 from regard.text.tokenizer import Tokenizer
 from tests.exchange.cases import CASES
 from tests.exchange.folders import FOLDER_CASES, load_theirs, make_tokenizers, write_case
-from tests.exchange.models import POSITIONS, TOLERANCE, max_difference, parse_settings, randomise_weights
+from tests.exchange.models import POSITIONS, TOLERANCE, max_difference, parse_settings, randomize_weights
 from tests.exchange.test_parity import compute_outputs
 
 TEXTS = ["a bad dog.", "hello, you", "e", "what <pad> is </s> <unk>"]
@@ -116,7 +116,7 @@ def _assert_same_texts(ours: Path, folder: Path, theirs: Any) -> None:
 @pytest.mark.parametrize("name", FOLDER_CASES)
 def test_their_tensors_survive(name: str, tmp_path: Path) -> None:
     """Their folder, imported and exported again, has the same bytes in every tensor."""
-    theirs: Any = randomise_weights(CASES[name].make_theirs())
+    theirs: Any = randomize_weights(CASES[name].make_theirs())
     settings = parse_settings(CASES[name].settings)
     theirs.save_pretrained(tmp_path / "theirs")
     tokenizers = make_tokenizers(settings)

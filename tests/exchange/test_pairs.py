@@ -11,7 +11,7 @@ from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.imported import import_model
 from regard.pipeline.load import load_classifier
 from tests.exchange.folders import load_theirs
-from tests.exchange.models import randomise_weights
+from tests.exchange.models import randomize_weights
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = ("a", "man", "sleeps", "he", "is", "awake", "dog", "##s", ".", "the", "old", "run")
@@ -42,7 +42,7 @@ def write_theirs(folder: Path, types: int) -> tuple[Any, Any]:
     config = transformers.BertConfig(
         vocab_size=len(vocabulary), max_position_embeddings=32, type_vocab_size=types, num_labels=3, **sizes
     )
-    model: Any = randomise_weights(transformers.BertForSequenceClassification(config)).eval()
+    model: Any = randomize_weights(transformers.BertForSequenceClassification(config)).eval()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model, tokenizer

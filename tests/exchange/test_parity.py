@@ -23,7 +23,7 @@ from tests.exchange.models import (
     make_batch,
     max_difference,
     max_gradient_difference,
-    randomise_weights,
+    randomize_weights,
 )
 
 
@@ -38,7 +38,7 @@ class Pair:
 def _make_pair(name: str) -> Pair:
     """Make their model with random weights, and ours with the same; `load_state_dict` checks names and shapes."""
     case = CASES[name]
-    theirs, ours = randomise_weights(case.make_theirs()), build_model(case.settings)
+    theirs, ours = randomize_weights(case.make_theirs()), build_model(case.settings)
     ours.load_state_dict(to_ours(case.weight_map, theirs.state_dict()))
     return Pair(case.weight_map, theirs, ours)
 

@@ -23,7 +23,7 @@ from tests.exchange.models import (
     make_stack,
     max_difference,
     max_gradient_difference,
-    randomise_weights,
+    randomize_weights,
 )
 
 TOKENS = {"kind": "tokens", "vocabulary": VOCABULARY}
@@ -61,7 +61,7 @@ def _make_decoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
 
 
 def _copy_weights(theirs: nn.Module, ours: Stack, weight_map: WeightMap) -> tuple[nn.Module, Stack, WeightMap]:
-    randomise_weights(theirs)
+    randomize_weights(theirs)
     ours.load_state_dict(to_ours(weight_map, theirs.state_dict()))
     return theirs, ours, weight_map
 

@@ -12,7 +12,7 @@ from regard.exchange.mapping import to_ours
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.encoder_only import EncoderOnly
-from tests.exchange.models import TOLERANCE, make_batch, max_difference, randomise_weights
+from tests.exchange.models import TOLERANCE, make_batch, max_difference, randomize_weights
 
 transformers = pytest.importorskip("transformers")
 ROBERTA = {"vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
@@ -57,7 +57,7 @@ def test_a_small_roberta_gives_the_same_outputs() -> None:
     sizes: dict[str, Any] = {"vocab_size": 37, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4}
     sizes |= {"intermediate_size": 24, "max_position_embeddings": 42, "pad_token_id": 1}
     config = transformers.RobertaConfig(**ROBERTA | sizes)
-    theirs = randomise_weights(transformers.RobertaForMaskedLM(config).eval())
+    theirs = randomize_weights(transformers.RobertaForMaskedLM(config).eval())
     changes = {"width": 16, "source.vocabulary": 37, "encoder.layers": 2, "encoder.attention.heads": 4}
     changes |= {"encoder.feedforward.hidden": 24, "encoder.position.length": 40}
     ours = build(codec.preset("roberta", changes), seed=0).eval()

@@ -16,7 +16,7 @@ from regard.pipeline.load import load_transcriber
 from regard.pipeline.search import Beam
 from regard.pipeline.sound_input import load_spectrogram, pad_spectrograms
 from regard.pipeline.transcriber import Transcriber
-from tests.exchange.models import randomise_weights
+from tests.exchange.models import randomize_weights
 
 TOLERANCE = 2e-5
 END, START, NO_TIMESTAMPS = "<|endoftext|>", "<|startoftranscript|>", "<|notimestamps|>"
@@ -55,7 +55,7 @@ def write_theirs(folder: Path, **changes: Any) -> Any:
     """Write a random model of `transformers` with a tokenizer of bytes, as published folders have it."""
     transformers = pytest.importorskip("transformers")
     config = transformers.WhisperConfig(**SIZES | changes)
-    theirs: Any = randomise_weights(transformers.WhisperForConditionalGeneration(config))
+    theirs: Any = randomize_weights(transformers.WhisperForConditionalGeneration(config))
     with torch.no_grad():
         for name, weight in theirs.named_parameters():
             if "encoder_attn" in name or "decoder.embed_positions" in name:

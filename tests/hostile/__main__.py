@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from tests.hostile.attack import try_attack
-from tests.hostile.catalogue import list_attacks
+from tests.hostile.catalog import list_attacks
 
 
 def main() -> None:

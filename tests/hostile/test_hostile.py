@@ -13,7 +13,7 @@ import pytest
 from regard.base.errors import RegardError
 from tests.hostile import child
 from tests.hostile.attack import Attack, try_attack
-from tests.hostile.catalogue import KINDS, list_attacks
+from tests.hostile.catalog import KINDS, list_attacks
 from tests.hostile.child import open_in_child
 from tests.hostile.doors import Canary, Door, enter, make_place
 

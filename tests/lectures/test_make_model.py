@@ -115,7 +115,7 @@ def make_twins(size: Size) -> tuple[annotated.EncoderDecoder, EncoderDecoder]:
         for parameter in theirs.parameters():
             if parameter.dim() == 1:  # norms and the biases of clones start equal: make them different
                 parameter.add_(0.1 * torch.randn(parameter.shape))
-    with torch.device("meta"):  # not initialised: every value must come from the lecture's model
+    with torch.device("meta"):  # not initialized: every value must come from the lecture's model
         ours = build(size.make_settings()).eval()
     weights = {to_our_name(name): parameter.detach().clone() for name, parameter in theirs.named_parameters()}
     ours.load_state_dict(weights, strict=True, assign=True)

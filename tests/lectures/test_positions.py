@@ -50,7 +50,7 @@ def test_bounded(interleaved: bool) -> None:
 
 
 def test_any_length() -> None:
-    # "Generalise to longer sentences": there is no maximum length, and the frequencies stay the same.
+    # "Generalize to longer sentences": there is no maximum length, and the frequencies stay the same.
     far = Sinusoidal(64, 10000.0, interleaved=True).encode(make_positions(1_000_000))
     assert torch.isfinite(far).all()
     assert Sinusoidal(64, 10000.0, interleaved=True).max_positions is None

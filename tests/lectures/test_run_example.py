@@ -67,7 +67,7 @@ def test_one_hot_times_matrix_is_the_embedding(capsys: pytest.CaptureFixture[str
 
 
 def test_cross_entropy_is_divergence_plus_entropy(capsys: pytest.CaptureFixture[str]) -> None:
-    """The loss of training, computed by Regard, is the sum that the lecture minimises."""
+    """The loss of training, computed by Regard, is the sum that the lecture minimizes."""
     run.show_loss()
     output = capsys.readouterr().out
     losses = [float(number) for number in re.findall(r"cross-entropy ([\d.]+)", output)]

@@ -25,7 +25,7 @@ this is no sentence of the page at all
 """
 
 
-def summarise(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *options: str) -> list[str]:
+def summarize(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *options: str) -> list[str]:
     monkeypatch.setattr(sys, "argv", ["summary.py", *options])
     summary.main()
     return capsys.readouterr().out.splitlines()
@@ -36,13 +36,13 @@ def test_the_central_sentences_are_printed_in_their_order(
 ) -> None:
     path = tmp_path / "text.md"
     path.write_text(TEXT)
-    lines = summarise(capsys, monkeypatch, str(path))
+    lines = summarize(capsys, monkeypatch, str(path))
     assert [line.split()[1:3] for line in lines] == [["The", "river"], ["The", "river"], ["The", "rivers"]]
-    assert summarise(capsys, monkeypatch, str(path), "--sentences", "1") == lines[:1]  # shares words with both
-    assert len(summarise(capsys, monkeypatch, str(path), "--sentences", "9")) == 4
+    assert summarize(capsys, monkeypatch, str(path), "--sentences", "1") == lines[:1]  # shares words with both
+    assert len(summarize(capsys, monkeypatch, str(path), "--sentences", "9")) == 4
     model, settings = make_parts()
     write_model(tmp_path / "model", settings, make_tokenizers(), get_weights(model), "card")
-    assert len(summarise(capsys, monkeypatch, str(path), "--model", str(tmp_path / "model"))) == 3
+    assert len(summarize(capsys, monkeypatch, str(path), "--model", str(tmp_path / "model"))) == 3
 
 
 def test_the_centrality_is_a_fixed_point() -> None:

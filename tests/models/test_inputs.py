@@ -212,7 +212,7 @@ def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None
     before = read(torch.tensor([[1, 2, 3, 4, 5]]))[0]
     after = read(torch.tensor([[1, 2, 3, 4, 9]]))[0]
     assert torch.equal(before[:, :3], after[:, :3])
-    assert not torch.equal(before[:, 3], after[:, 3])  # the neighbour sees it
+    assert not torch.equal(before[:, 3], after[:, 3])  # the neighbor sees it
 
 
 @torch.no_grad()

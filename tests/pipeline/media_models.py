@@ -24,7 +24,7 @@ _SOUND = {"source.bins": 8, "source.rate": RATE}
 
 
 def write_image_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
-    """Write a model that labels grey images of 8 x 12 pixels, 2 x 3 patches, as a, b or c.
+    """Write a model that labels gray images of 8 x 12 pixels, 2 x 3 patches, as a, b or c.
 
     Args:
         folder: Where to write it.
@@ -47,7 +47,7 @@ def write_transcription_model(folder: Path, *, fill: float | None = None, **chan
 
 
 def write_captioning_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
-    """Write a model that captions grey images of 8 x 12 pixels, 2 x 3 patches."""
+    """Write a model that captions gray images of 8 x 12 pixels, 2 x 3 patches."""
     sizes = {"source.size": [8, 12], "encoder.position.length": 6, "target.vocabulary": make_tokenizer().size}
     return _write(folder, "image-to-text", _ENCODER | _DECODER | sizes | changes, fill)
 
@@ -63,7 +63,7 @@ def _write(folder: Path, preset: str, changes: dict[str, Any], fill: float | Non
 
 
 def make_png(seed: int = 1, size: tuple[int, int] = (8, 12)) -> bytes:
-    """Return a grey image of random pixels as a PNG file."""
+    """Return a gray image of random pixels as a PNG file."""
     pixels = np.random.default_rng(seed).integers(0, 256, size, np.uint8)
     Image.fromarray(pixels).save(buffer := BytesIO(), "PNG")
     return buffer.getvalue()

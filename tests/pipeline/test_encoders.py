@@ -83,9 +83,9 @@ def test_a_long_text_is_truncated(models: dict[str, Path]) -> None:
     assert whole.probabilities == pytest.approx(exact.probabilities)
     (pair,) = classifier.classify(["bad cat"], [long])
     assert pair.is_truncated
-    labelled = run_command("predict", str(models["classify"]), long, "bad cat", long)
-    assert (labelled.code, len(labelled.output.split("\n"))) == (0, 4)
-    assert "2 texts were truncated" in labelled.errors
+    labeled = run_command("predict", str(models["classify"]), long, "bad cat", long)
+    assert (labeled.code, len(labeled.output.split("\n"))) == (0, 4)
+    assert "2 texts were truncated" in labeled.errors
     assert run_command("predict", str(models["classify"]), "bad cat").errors == ""
 
 
@@ -161,8 +161,8 @@ def test_predict_command_runs_each_task(models: dict[str, Path], tmp_path: Path)
     assert filled.code == 0, filled.errors
     assert filled.output.split("\n")[0] == "red dog sees blue cat"
     assert filled.output.split("\n")[1].startswith("  sees ")
-    labelled = run_command("predict", str(models["classify"]), "good dog 7", "--json")
-    assert json.loads(labelled.output)["label"] == "yes"
+    labeled = run_command("predict", str(models["classify"]), "good dog 7", "--json")
+    assert json.loads(labeled.output)["label"] == "yes"
     classifier = regard.load(models["classify"])
     assert isinstance(classifier, Classifier)
     (beside,) = classifier.classify(["good dog 7"], ["bad cat"])

@@ -101,14 +101,14 @@ def test_fifty_labels_stay_readable(tmp_path: Path) -> None:
     [
         ("classify", CONLL, "test.conll", (), "holds tagged words, and this model's task is 'classify'"),
         ("classify", "one\ntwo\n", "test.txt", (), "holds texts without labels"),
-        ("tag", "good\t1\nbad\t2\n", "test.tsv", (), "holds labelled texts, and this model's task is 'tag'"),
+        ("tag", "good\t1\nbad\t2\n", "test.tsv", (), "holds labeled texts, and this model's task is 'tag'"),
         ("classify", "good dog\t1\nbad cat\t2\n", "test.tsv", (), "knows none of the labels of the data: 1, 2"),
-        ("classify", TABLE, "test.tsv", ("--into", "de"), "--into is not for labelled data"),
-        ("classify", TABLE, "test.tsv", ("--beam", "3"), "--beam is not for labelled data"),
+        ("classify", TABLE, "test.tsv", ("--into", "de"), "--into is not for labeled data"),
+        ("classify", TABLE, "test.tsv", ("--beam", "3"), "--beam is not for labeled data"),
         ("classify", TABLE, "test.tsv", ("--lines",), "--lines needs --text"),
         ("classify", TABLE, "test.tsv", ("--text", "test.tsv"), "cannot be combined"),
         ("classify", "", "test.tsv", (), "empty"),
-        ("fill", "good\t1\nbad\t2\n", "test.tsv", (), "holds labelled texts, and this model's task is 'fill'"),
+        ("fill", "good\t1\nbad\t2\n", "test.tsv", (), "holds labeled texts, and this model's task is 'fill'"),
     ],
 )
 def test_data_of_another_kind_is_refused(

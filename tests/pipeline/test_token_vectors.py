@@ -1,4 +1,4 @@
-"""Neighbours and analogies of the vectors of an embedding."""
+"""Neighbors and analogies of the vectors of an embedding."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_an_analogy_is_solved_by_a_sum_of_directions() -> None:
 
 
 def test_a_word_is_looked_up_with_the_space_before_it() -> None:
-    """Inside a text, tokens of byte-level BPE begin with their space; neither form is a neighbour of itself."""
+    """Inside a text, tokens of byte-level BPE begin with their space; neither form is a neighbor of itself."""
     tokenizer = learn(["a dog and a dog or a cat"] * 20, ByteBpe(vocabulary=275))
     vectors = TokenVectors(np.random.default_rng(1).normal(size=(tokenizer.size, 8)).astype(np.float32), tokenizer)
     (inside,) = tokenizer.encode_ids([" dog"])[0]

@@ -1,4 +1,4 @@
-"""Images as tokens: the colours are those with the least squared error, and encoding finds the nearest one."""
+"""Images as tokens: the colors are those with the least squared error, and encoding finds the nearest one."""
 
 from itertools import combinations, pairwise
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from regard.base.errors import RegardError
 from regard.config import run as settings_of
-from regard.text.codebook import Codebook, ColourCounter, learn_codebook
+from regard.text.codebook import Codebook, ColorCounter, learn_codebook
 from regard.text.k_means import cluster_levels, cluster_vectors
 from regard.text.tokenizer import Tokenizer
 
@@ -28,26 +28,26 @@ def least_error(counts: list[int], k: int) -> float:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=9).filter(any), st.integers(1, 4))
 def test_levels_have_the_least_squared_error(counts: list[int], k: int) -> None:
-    centres = cluster_levels(np.array(counts), k)
+    centers = cluster_levels(np.array(counts), k)
     levels = np.repeat(np.arange(len(counts)), counts)
-    assert len(centres) == min(k, np.count_nonzero(counts))
-    nearest = np.abs(levels[:, None] - centres).argmin(axis=1)
-    error = sum(((part - part.mean()) ** 2).sum() for n in range(len(centres)) if (part := levels[nearest == n]).size)
-    assert error == pytest.approx(least_error(counts, k), abs=0.5 * len(levels)), "centres are rounded"
+    assert len(centers) == min(k, np.count_nonzero(counts))
+    nearest = np.abs(levels[:, None] - centers).argmin(axis=1)
+    error = sum(((part - part.mean()) ** 2).sum() for n in range(len(centers)) if (part := levels[nearest == n]).size)
+    assert error == pytest.approx(least_error(counts, k), abs=0.5 * len(levels)), "centers are rounded"
 
 
 def test_vectors_of_separate_groups_are_found() -> None:
     rng = np.random.default_rng(1)
     groups = np.array([[10, 10, 10], [200, 0, 0], [0, 200, 0], [250, 250, 250]])
     points = (groups[:, None] + rng.integers(-5, 6, (4, 50, 3))).clip(0, 255).reshape(-1, 3)
-    centres = cluster_vectors(points, np.ones(200, np.int64), 4)
-    assert np.abs(centres - np.unique(groups, axis=0)).max() <= 5
-    assert len(cluster_vectors(points[:2], np.ones(2, np.int64), 4)) <= 2, "no more centres than points"
+    centers = cluster_vectors(points, np.ones(200, np.int64), 4)
+    assert np.abs(centers - np.unique(groups, axis=0)).max() <= 5
+    assert len(cluster_vectors(points[:2], np.ones(2, np.int64), 4)) <= 2, "no more centers than points"
 
 
 def make_codebook(labels: tuple[str, ...] = ("boot", "high heel")) -> tuple[Tokenizer, Codebook]:
-    colours = np.array([[0, 0, 0], [100, 100, 100], [255, 0, 0]])
-    tokenizer = learn_codebook(colours, labels, settings_of.Codebook())
+    colors = np.array([[0, 0, 0], [100, 100, 100], [255, 0, 0]])
+    tokenizer = learn_codebook(colors, labels, settings_of.Codebook())
     return tokenizer, Codebook(tokenizer)
 
 
@@ -57,10 +57,10 @@ def test_pixels_become_the_nearest_colours_in_raster_order() -> None:
     tokens = codebook.encode(image)
     assert [tokenizer.vocabulary[token] for token in tokens] == ["#000000", "#ff0000", "#ff0000", "#646464"]
     assert codebook.decode(tokens, 2, 2)[0].tolist() == [[0, 0, 0], [255, 0, 0]]
-    greys = codebook.encode(np.array([[[49, 51, 255]]], np.uint8))
-    assert [tokenizer.vocabulary[token] for token in greys] == ["#000000", "#646464", "#646464"]
+    grays = codebook.encode(np.array([[[49, 51, 255]]], np.uint8))
+    assert [tokenizer.vocabulary[token] for token in grays] == ["#000000", "#646464", "#646464"]
     assert codebook.encode(np.stack([image, image])).tolist() == [tokens.tolist()] * 2
-    with pytest.raises(RegardError, match="no colour"):
+    with pytest.raises(RegardError, match="no color"):
         codebook.decode(np.array([tokenizer.specials.eos]), 1, 1)
 
 
@@ -79,27 +79,27 @@ def test_labels() -> None:
     assert "boot, high heel" in str(caught.value)
     with pytest.raises(RegardError, match="An image has no label"):
         codebook.find_label(None)
-    _, unlabelled = make_codebook(())
-    assert not unlabelled.labels
-    assert unlabelled.find_label(None) >= 0
+    _, unlabeled = make_codebook(())
+    assert not unlabeled.labels
+    assert unlabeled.find_label(None) >= 0
     with pytest.raises(RegardError, match="Leave it out"):
-        unlabelled.find_label("boot")
+        unlabeled.find_label("boot")
 
 
 def test_a_tokenizer_of_text_is_no_codebook() -> None:
     from regard.text.learn import learn
 
-    with pytest.raises(RegardError, match="no colours"):
+    with pytest.raises(RegardError, match="no colors"):
         Codebook(learn(["some text"], settings_of.CharacterLevel()))
 
 
 def test_colours_of_grey_and_of_coloured_images() -> None:
-    counter = ColourCounter()
+    counter = ColorCounter()
     with pytest.raises(RegardError, match="no image"):
-        counter.find_colours(2)
+        counter.find_colors(2)
     counter.add(np.array([[[0, 0, 1], [200, 201, 201]]], np.uint8))
-    assert counter.find_colours(2).tolist() == [[0, 0, 0], [201, 201, 201]]
-    coloured = ColourCounter()
-    coloured.add(np.array([[[250, 250, 0]], [[0, 2, 0]], [[0, 1, 255]]], np.uint8))
-    assert coloured.find_colours(2).tolist() == [[0, 0, 255], [250, 1, 0]]
-    assert len(coloured.find_colours(9)) == 2, "there are no more colours"
+    assert counter.find_colors(2).tolist() == [[0, 0, 0], [201, 201, 201]]
+    colored = ColorCounter()
+    colored.add(np.array([[[250, 250, 0]], [[0, 2, 0]], [[0, 1, 255]]], np.uint8))
+    assert colored.find_colors(2).tolist() == [[0, 0, 255], [250, 1, 0]]
+    assert len(colored.find_colors(9)) == 2, "there are no more colors"

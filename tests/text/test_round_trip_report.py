@@ -21,7 +21,7 @@ def test_changed_lines_are_counted_with_their_first_location() -> None:
     assert (result.changed.first_location, result.changed.lines, result.changed.example) == (2, 2, ("a▁c", "a c"))
     normal = check_round_trip(get_tokenizer("byte_bpe normal"), enumerate(["a", "É <url>", "E"]))
     assert normal.is_lossless
-    assert (normal.normalised.first_location, normal.normalised.lines) == (1, 2)
+    assert (normal.normalized.first_location, normal.normalized.lines) == (1, 2)
 
 
 def test_show_token() -> None:

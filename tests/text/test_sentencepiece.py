@@ -113,7 +113,7 @@ def test_a_foreign_model_gives_equal_ids(options: dict[str, object], texts: list
     ("settings", "reason"),
     [
         (Bpe(vocabulary=300), "not a unigram model"),
-        (Unigram(vocabulary=300, normalise=Normalise(form="nfkc")), "normalises text"),
+        (Unigram(vocabulary=300, normalise=Normalise(form="nfkc")), "normalizes text"),
         (Unigram(vocabulary=300, specials=Specials(extra=("<term>",))), "extra tokens"),
     ],
 )

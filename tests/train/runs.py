@@ -64,7 +64,7 @@ def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
 
 
 def write_images(path: Path, count: int) -> None:
-    """Write grey images of 8 x 8 pixels as idx files: class 0 is bright above, class 1 is bright below."""
+    """Write gray images of 8 x 8 pixels as idx files: class 0 is bright above, class 1 is bright below."""
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, count)
     images = rng.integers(0, 120, (count, 8, 8))
@@ -76,7 +76,7 @@ def write_images(path: Path, count: int) -> None:
 
 
 def write_captions(folder: Path, count: int) -> None:
-    """Write grey images of 8 x 8 pixels that are bright above or below, and a table with captions that say so."""
+    """Write gray images of 8 x 8 pixels that are bright above or below, and a table with captions that say so."""
     rng = np.random.default_rng(1)
     lines = []
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
@@ -186,7 +186,7 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     if task == "caption":
         table["data"]["augmentation"] = {"shift": 1, "flip": False}
     if task == "pixels":
-        table["tokenizer"], table["data"]["max_length"] = {"kind": "codebook", "colours": 4}, 18
+        table["tokenizer"], table["data"]["max_length"] = {"kind": "codebook", "colors": 4}, 18
     if task in ("sounds", "transcribe"):
         table["tokenizer"] = {"kind": "none" if task == "sounds" else "character"}
         table["data"]["spec_augment"] = {"time_share": 0.3, "frequency_share": 0.3}

@@ -138,7 +138,7 @@ def test_a_captioner_is_tuned(parent: Path, tmp_path: Path, way: tuple[str, ...]
     output = " ".join(result.output.split())
     stored, before = read_model(whole), read_model(parent)
     assert f"Vocabulary: the {before.tokenizers.target.size} tokens of the parent" in output
-    assert "Images: 8 x 8 pixels, grey. Patches of 4 x 4 pixels: 4 vectors." in output
+    assert "Images: 8 x 8 pixels, gray. Patches of 4 x 4 pixels: 4 vectors." in output
     assert "not mirrored: a caption may say left or right" in output
     run_command(*arguments, "--out", str(parts), "--pause-at", "7")
     resume(parts)

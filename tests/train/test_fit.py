@@ -358,18 +358,18 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
     assert compute_fingerprints(tmp_path / "stopped") == compute_fingerprints(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("is_signalled", [True, False])
+@pytest.mark.parametrize("is_signaled", [True, False])
 def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
-    is_signalled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_signaled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        if is_signalled:
+        if is_signaled:
             os.kill(os.getpid(), signal.SIGTERM)
         raise WorkerError("A worker process died.")
 
     monkeypatch.setattr("regard.train.data.prepare_parts", fail)
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
-    if is_signalled:
+    if is_signaled:
         assert fit(run, tmp_path / "run").reason == "stop requested"
     else:
         with pytest.raises(WorkerError):

@@ -57,7 +57,7 @@ def test_the_colours_are_those_of_the_training_part(tmp_path: Path) -> None:
     parts = [np.frombuffer(image.pixels, np.uint8) for number, image in enumerate(images, 1) if number not in held_out]
     counts = np.bincount(np.concatenate(parts), minlength=256)
     codebook = Codebook(data.tokenizers.source)
-    assert codebook.colours[:, 0].tolist() == cluster_levels(counts, 4).tolist()
+    assert codebook.colors[:, 0].tolist() == cluster_levels(counts, 4).tolist()
     everything = np.bincount(np.frombuffer(b"".join(image.pixels for image in images), np.uint8), minlength=256)
     assert counts.sum() == everything.sum() - 16 * len(held_out)
 
@@ -98,11 +98,11 @@ def test_a_folder_of_images_becomes_a_generator(tmp_path: Path) -> None:
     small = ["--image-size", "4", "--preset", "image-gpt", "--updates", "60", "--set", "train.update_tokens=180"]
     sizes = {"width": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.hidden": 16}
     small += [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
-    small += ["--set", "tokenizer.colours=2", "--set", "train.schedule.peak=0.02"]
+    small += ["--set", "tokenizer.colors=2", "--set", "train.schedule.peak=0.02"]
     result = run_command("train", "--images", str(images), "--out", str(out), *small)
     assert result.code == 0, result.errors
     assert "120 images with 2 labels: preset image-gpt" in result.output
-    assert "Vocabulary: changed by you" in result.output or "2 greys, the centres of k-means" in result.output
+    assert "Vocabulary: changed by you" in result.output or "2 grays, the centers of k-means" in result.output
     assert f"regard generate {out} --out IMAGES" in show_next_steps(out)
     generator = regard.load_image_generator(out)
     assert generator.labels == ("class 0", "class 1")
@@ -111,7 +111,7 @@ def test_a_folder_of_images_becomes_a_generator(tmp_path: Path) -> None:
     )
     assert result.code == 0, result.errors
     pictures = [np.asarray(Pillow.open(samples / f"class 1-{number}.png")) for number in (1, 2, 3)]
-    dark, bright = generator.codebook.colours[:, 0].tolist()
+    dark, bright = generator.codebook.colors[:, 0].tolist()
     for picture in pictures:
         assert picture.shape == (4, 4)
         assert set(picture.flatten().tolist()) <= {dark, bright}
@@ -202,7 +202,7 @@ def test_prepared_images_train_the_same_model(tmp_path: Path) -> None:
     fit(run, tmp_path / "whole")
     RUN_FILES.save(run, tmp_path / "run.toml")
     arguments = ["prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards")]
-    assert "the tokens are colours" in run_command(*arguments).errors
+    assert "the tokens are colors" in run_command(*arguments).errors
     result = run_command(*arguments, "--tokenizer", str(tmp_path / "whole" / "best"))
     assert result.code == 0, result.errors
     prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})

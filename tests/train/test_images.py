@@ -136,9 +136,7 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
     assert run.model.source.kind == "patches"  # type: ignore[union-attr]
     assert run.model.source.patch == 8  # type: ignore[union-attr]
     assert run.data.max_length == auto_run.typical_length == 65
-    assert any(
-        reason.startswith("Images: 64 x 64 pixels, coloured; they have 60 shapes") for reason in auto_run.reasons
-    )
+    assert any(reason.startswith("Images: 64 x 64 pixels, colored; they have 60 shapes") for reason in auto_run.reasons)
     assert seconds_per_update(run, 65, should_tune=False) > 0, "a synthetic batch has images"
     assert synthetic_batch(run, 3, 65).source.shape == (3, 3, 64, 64)  # type: ignore[union-attr]
     with pytest.raises(RegardError, match="Preset 'tiny' reads no images"):
@@ -258,7 +256,7 @@ def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixtur
     _print_next_steps(finished)
     _, command = capsys.readouterr().out.splitlines()
     assert command.startswith("Use it: regard ")
-    names = {"LABELLED": str(images), "TUNED": str(out)}
+    names = {"LABELED": str(images), "TUNED": str(out)}
     arguments = [names.get(word, word) for word in command.removeprefix("Use it: regard ").split()]
     result = run_command(*arguments, "--updates", "3")
     assert result.code == 0, result.errors

@@ -71,7 +71,7 @@ def test_a_run_starts_from_the_vectors_of_another_model(tmp_path: Path) -> None:
     torch.testing.assert_close(embedding[others], before[others], rtol=0, atol=1e-6)  # as drawn
     changed = int((embedding - before).abs().amax(dim=1).gt(1e-3).sum())
     (message,) = [event.text for event in events if isinstance(event, Message) and "The vectors of" in event.text]
-    assert f"initialise {changed:,} of {tokenizer.size:,} tokens" in message
+    assert f"initialize {changed:,} of {tokenizer.size:,} tokens" in message
     assert str(vectors) in (tmp_path / "run" / "best" / "README.md").read_text()
     (vectors / "model.toml").unlink()  # a resumed run needs the folder no more
     resume(tmp_path / "run", more=1)

@@ -1,4 +1,4 @@
-"""The masking of masked language modelling is a setting of a run: `[data.masking]`."""
+"""The masking of masked language modeling is a setting of a run: `[data.masking]`."""
 
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def test_a_stopped_run_ends_as_an_undisturbed_one(tmp_path: Path, files: dict[st
     ("task", "changes", "fault"),
     [
         ("translate", {"data.masking.whole_words": True}, "data.masking: is set, but the task is 'translate'"),
-        ("continue", {"data.masking": {}}, "only masked language modelling masks tokens"),
+        ("continue", {"data.masking": {}}, "only masked language modeling masks tokens"),
         ("fill", {"data.masking.probability": 1.0}, "data.masking.probability: is 1.0"),
         ("fill", {"data.masking.probability": 0.0}, "data.masking.probability: is 0.0"),
         ("fill", {"data.masking.replacement": "random"}, "'mask' or 'bert'"),
@@ -138,4 +138,4 @@ def test_the_command_sets_it(files: dict[str, str], tmp_path: Path) -> None:
         "train", files["all.en"], files["all.de"], *arguments[4:], "--set", "data.masking.whole_words=true"
     )
     assert refused.code == 1
-    assert "only masked language modelling masks tokens" in refused.errors
+    assert "only masked language modeling masks tokens" in refused.errors

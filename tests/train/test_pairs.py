@@ -1,4 +1,4 @@
-"""Labelled pairs: the second text has token type 1 in batches, in the loss and in the classifier."""
+"""Labeled pairs: the second text has token type 1 in batches, in the loss and in the classifier."""
 
 from dataclasses import replace
 from pathlib import Path

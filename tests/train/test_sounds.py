@@ -250,7 +250,7 @@ def test_speech_becomes_text(tmp_path: Path) -> None:
     assert "This is a transcription model, not a translation model" in errors
     assert "regard predict" in errors
     errors = run_command("evaluate", out, "--sounds", str(table.parent / "sounds")).errors
-    assert "labelled sounds" in errors
+    assert "labeled sounds" in errors
     assert "not a sound file" in run_command("look", out, "text").errors
 
 

@@ -1,4 +1,4 @@
-"""word2vec: its two tasks train by the common trainer, and words in the same contexts become neighbours."""
+"""word2vec: its two tasks train by the common trainer, and words in the same contexts become neighbors."""
 
 import random
 from pathlib import Path
@@ -30,7 +30,7 @@ TASKS = ("cbow", "skip_gram")
 
 
 def write_sentences(path: Path) -> None:
-    """Animals and tools never share a neighbour, and two animals are never in one sentence."""
+    """Animals and tools never share a neighbor, and two animals are never in one sentence."""
     rng = random.Random(1)
     frames = {ANIMALS: ("old {} eats grass today", "young {} eats corn now"), TOOLS: ("this {} cuts wood well",)}
     groups = list(frames)
@@ -82,7 +82,7 @@ def test_the_head_averages_the_valid_neighbours() -> None:
         for place in range(length):
             neighbors = [n for n in range(place - 2, place + 3) if 0 <= n < length and n != place]
             assert torch.allclose(means[row, place], x[row, neighbors].mean(dim=0), atol=1e-6)
-    assert torch.allclose(head.average(x[:1, :1], None), torch.zeros(1, 1, 100), atol=1e-6)  # no neighbours
+    assert torch.allclose(head.average(x[:1, :1], None), torch.zeros(1, 1, 100), atol=1e-6)  # no neighbors
 
 
 def test_layers_and_the_head_of_word2vec_exclude_each_other() -> None:

@@ -77,7 +77,7 @@ export function makeUnigram(model: ModelPart): Encode {
         end = from[end];
         continue;
       }
-      let start = end; // neighbouring unknown characters are one token, or their bytes
+      let start = end; // neighboring unknown characters are one token, or their bytes
       while (start > 0 && token[start] === unk) start = from[start];
       if (bytes)
         for (const byte of encoder.encode(characters.slice(start, end).join("")).reverse()) ids.push(bytes[byte]);

@@ -131,7 +131,7 @@ function describeInput(model: Model): string {
   const { kind, size, channels, rate } = model.input;
   if (kind === "sound") return `Drop a .wav or .flac file here: one channel, 16 bits, ${rate} samples per second.`;
   const shape = size ? `${size[1]} x ${size[0]} pixels` : "its own size";
-  return `Drop an image here. The model reads it in ${shape}, ${channels === 1 ? "grey" : "coloured"}.`;
+  return `Drop an image here. The model reads it in ${shape}, ${channels === 1 ? "gray" : "colored"}.`;
 }
 
 function describeLabels({ probabilities, is_truncated }: Labels): Node {

@@ -311,7 +311,7 @@ function divide(parts: Part[]): Part[][] {
   return chunks;
 }
 
-/** Colour a word: the less sure, the stronger. Even sure words of a trained model have a probability of about 0.9. */
+/** Color a word: the less sure, the stronger. Even sure words of a trained model have a probability of about 0.9. */
 function tint(element: HTMLElement, confidence: number): void {
   element.style.setProperty("--doubt", `${Math.round(60 * Math.max(0, 1 - confidence / 0.9))}%`);
 }

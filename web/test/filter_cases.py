@@ -39,8 +39,8 @@ def main() -> None:
     with (folder / "expected.f32").open("wb") as file:
         for settings in combinations:
             filters = Filters(**settings)  # type: ignore[arg-type]
-            penalised = filters.apply_penalties(logprobs, history)
-            file.write(filters.probabilities(penalised).numpy().astype("<f4").tobytes())
+            penalized = filters.apply_penalties(logprobs, history)
+            file.write(filters.probabilities(penalized).numpy().astype("<f4").tobytes())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ after(() => browser.close());
 const stage = (page) => page.locator(".detail .stage");
 const readout = (page) => page.locator(".detail .readout").textContent();
 
-/** The heatmap's pixels as codes, by the colours of the ramp; -1 for a colour that is not in it. */
+/** The heatmap's pixels as codes, by the colors of the ramp; -1 for a color that is not in it. */
 function readCodes(page, ramp, rows, columns) {
   return page.evaluate(
     ([ramp, rows, columns]) => {
@@ -27,7 +27,7 @@ function readCodes(page, ramp, rows, columns) {
   );
 }
 
-/** The colours of the key from 0 to 1: the key is drawn so wide that every code has a pixel. */
+/** The colors of the key from 0 to 1: the key is drawn so wide that every code has a pixel. */
 function readRamp(page) {
   return page.evaluate(() => {
     const canvas = document.querySelector(".key canvas");
@@ -131,15 +131,15 @@ test("words sum their subwords, and hidden special tokens are counted", async ()
 });
 
 for (const scheme of ["light", "dark"])
-  test(`every pixel of the map is the quantised weight, ${scheme}`, async () => {
+  test(`every pixel of the map is the quantized weight, ${scheme}`, async () => {
     const doc = sample();
     const group = cross(doc);
     const codes = decode(doc.blobs[group.maps["1.1"]]);
     const { page, close } = await open(browser, doc, { scheme });
     const ramp = await readRamp(page);
-    assert.equal(new Set(ramp).size, 256, "all codes have distinct colours");
+    assert.equal(new Set(ramp).size, 256, "all codes have distinct colors");
     const body = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).join());
-    assert.equal(ramp[0], body, "zero is the page's colour");
+    assert.equal(ramp[0], body, "zero is the page's color");
     const overview = page.locator('[data-group="decoder.cross"]');
     const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
     await overview.click({ position: { x: Number(left) + 1.5 * Number(cell), y: Number(top) + 1.5 * Number(cell) } });
@@ -149,7 +149,7 @@ for (const scheme of ["light", "dark"])
     await close();
   });
 
-test("past 100 heads a statistic colours the cells", async () => {
+test("past 100 heads a statistic colors the cells", async () => {
   const doc = sample();
   const [group] = doc.attention;
   group.layers = group.heads = 16;

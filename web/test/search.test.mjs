@@ -34,7 +34,7 @@ for (const { width, scheme } of SIZES)
     await close();
   });
 
-test("the winner's path is the returned hypothesis, drawn once in the accent colour", async () => {
+test("the winner's path is the returned hypothesis, drawn once in the accent color", async () => {
   const doc = sample();
   const { page, close } = await open(browser, doc, { view: "search" });
   const [accent, strokes] = await page.evaluate(() => {

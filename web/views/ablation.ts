@@ -34,7 +34,7 @@ function mount({ doc, store, live }: Context): Mounted {
     "section",
     { class: "ablation", "aria-label": "Head ablation" },
     h("h2", {}, "Every head switched off by itself"),
-    h("p", { class: "fact" }, summarise(data, groups)),
+    h("p", { class: "fact" }, summarize(data, groups)),
     controls,
     readout,
     h("div", { class: "grids" }, ...grids.map((grid) => grid.element)),
@@ -232,7 +232,7 @@ function drawAblation(
     });
 }
 
-function summarise(data: Ablation, groups: Group[]): string {
+function summarize(data: Ablation, groups: Group[]): string {
   const all = groups.flatMap((group) =>
     data.delta[group.name].flatMap((row, layer) =>
       row.flatMap((value, head) => (value === null ? [] : [{ group: group.name, layer, head, value }])),

@@ -123,7 +123,7 @@ function mount({ doc, store, blobs }: Context): Mounted {
     stage.describe(layout.left, layout.top, layout.cell);
     stage.draw(layout.width, layout.height, (renderer) => drawTable(renderer, table!, layout!, theme, cell));
     stage.drawOverlay(layout.width, layout.height, () => undefined);
-    fact.textContent = summarise(table);
+    fact.textContent = summarize(table);
     readout.textContent =
       cell && cell.row < table.rows.length
         ? sentence(table, data, cell)
@@ -180,7 +180,7 @@ function drawTable(renderer: Renderer, table: Table, layout: HeatmapLayout, them
   }
 }
 
-function summarise(table: Table): string {
+function summarize(table: Table): string {
   // What the source contributes to a word says more than what the end of the text contributes to eos.
   const columns = table.columns.length;
   const counted = table.sourceColumns || columns;

@@ -7,7 +7,7 @@ import type { State } from "../state.ts";
 import { readTheme } from "../theme.ts";
 import { joinTokens, showText, tokenLabel } from "../tokens.ts";
 import { drawBeam, drawFocus, textOf } from "./beam_drawing.ts";
-import { type BeamLayout, NODE_WIDTH, layoutBeam, lineage, locateInBeam, neighbour } from "./beam_layout.ts";
+import { type BeamLayout, NODE_WIDTH, layoutBeam, lineage, locateInBeam, neighbor } from "./beam_layout.ts";
 import { type Context, type Mounted, type View, quote, saveButton, showWeight } from "./common.ts";
 
 export const beam: View = {
@@ -69,7 +69,7 @@ function mount({ doc, store, live }: Context): Mounted {
     if (!event.key.startsWith("Arrow")) return;
     event.preventDefault();
     const from = store.state.candidate;
-    const next = from === null || !layout.nodes.has(from) ? 0 : neighbour(search, layout, from, event.key);
+    const next = from === null || !layout.nodes.has(from) ? 0 : neighbor(search, layout, from, event.key);
     if (next === null) return;
     store.set({ candidate: next, pointed: null });
     const node = layout.nodes.get(next)!;
@@ -90,7 +90,7 @@ function mount({ doc, store, live }: Context): Mounted {
       surface.style.width = `${layout.width}px`;
       surface.style.height = `${layout.height}px`;
       surface.prepend(base);
-      summary.textContent = summarise(search);
+      summary.textContent = summarize(search);
       fill(controls, foldButton(), makeSave());
     }
     const shown = state.pointed ?? state.candidate;
@@ -222,7 +222,7 @@ function titleOf(search: Search): string {
 }
 
 /** What the search did, in two or three sentences. */
-function summarise(search: Search): string {
+function summarize(search: Search): string {
   const layout = layoutBeam(search, search.winner_step);
   const ranks = search.lineage.slice(1).map((candidate) => layout.nodes.get(candidate)?.rank ?? 1);
   const worst = Math.max(...ranks);

@@ -70,7 +70,7 @@ export function locateInBeam(layout: BeamLayout, x: number, y: number): number |
 }
 
 /** The candidate that an arrow key leads to. */
-export function neighbour(search: Search, layout: BeamLayout, candidate: number, key: string): number | null {
+export function neighbor(search: Search, layout: BeamLayout, candidate: number, key: string): number | null {
   const step = search.step[candidate];
   const row = layout.steps[step];
   const at = row.indexOf(candidate);

@@ -24,7 +24,7 @@ export interface View {
 
 export interface Mounted {
   element: HTMLElement;
-  /** Draw the state. `changed` is empty after a change of size, colours or data. */
+  /** Draw the state. `changed` is empty after a change of size, colors or data. */
   update(changed: Set<keyof State>): void;
 }
 

@@ -5,7 +5,7 @@ import type { Decoded, Group, Statistic } from "../document.ts";
 import { type Context, GROUP_TITLES, Stage } from "./common.ts";
 import { STATISTICS, drawOverview, layoutOverview, locateInOverview } from "./overview.ts";
 
-/** Past this number of heads, a statistic colours a cell of each. */
+/** Past this number of heads, a statistic colors a cell of each. */
 const MAX_THUMBNAILS = 100;
 
 export function hasThumbnails({ doc }: Context): boolean {

@@ -63,7 +63,7 @@ function mount(context: Context): Mounted {
   const scroller = h("div", { class: "scroller" }, stage.element);
   const lens = h("canvas", { class: "lens", "aria-hidden": "true" });
   const stageRow = h("div", { class: "stage-row" }, scroller, lens);
-  const key = h("canvas", { role: "img", "aria-label": "Colour key: weights from 0 to 1 on a square-root scale" });
+  const key = h("canvas", { role: "img", "aria-label": "Color key: weights from 0 to 1 on a square-root scale" });
   const axes = h("span", { class: "small" });
   const keyRow = h("div", { class: "key" }, key, axes);
   const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
@@ -168,7 +168,7 @@ function mount(context: Context): Mounted {
     lens.hidden = lensWidth === 0;
     const room = available - (lensWidth ? lensWidth + 16 : 0);
     heatmap = isThumbnail
-      ? { ...layoutHeatmap(matrix, room, theme), labelled: false, left: 12, top: 12 }
+      ? { ...layoutHeatmap(matrix, room, theme), labeled: false, left: 12, top: 12 }
       : layoutHeatmap(matrix, Math.min(room, isLarge ? 720 : room), theme);
     if (state.drawing !== "heatmap") return;
     stage.describe(heatmap.left, heatmap.top, heatmap.cell);
@@ -232,11 +232,11 @@ function statisticChoice({ doc, store }: Context): HTMLElement {
     .map((name): [Statistic, string] => [name, STATISTICS[name].title]);
   const { statistic } = store.state;
   const largest = Math.max(...doc.attention.map((group) => statisticRange(group, statistic)));
-  const range = `Page colour: 0. Full colour: ${largest.toFixed(largest === 1 ? 0 : 1)} ${STATISTICS[statistic].unit}`;
+  const range = `Page color: 0. Full color: ${largest.toFixed(largest === 1 ? 0 : 1)} ${STATISTICS[statistic].unit}`;
   return h(
     "div",
     {},
-    select("Colour", options, statistic, (value) => store.set({ statistic: value })),
+    select("Color", options, statistic, (value) => store.set({ statistic: value })),
     h("p", { class: "small" }, `${range.trim()}.`),
   );
 }

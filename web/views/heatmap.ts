@@ -1,4 +1,4 @@
-// A head's weights as a table of colours: pure functions of the matrix, the active cell and a renderer.
+// A head's weights as a table of colors: pure functions of the matrix, the active cell and a renderer.
 
 import { type Matrix, colorCodes } from "../matrix.ts";
 import type { Renderer } from "../renderer.ts";
@@ -13,7 +13,7 @@ export interface HeatmapLayout {
   width: number;
   height: number;
   /** Whether rows and columns carry labels. */
-  labelled: boolean;
+  labeled: boolean;
   /** Whether the labels of columns are short enough to stand level. */
   level: boolean;
   size: number;
@@ -37,7 +37,7 @@ export function layoutHeatmap(matrix: Labels, available: number, theme: Theme): 
       top: 12,
       width: columns * cell + 14,
       height: rows * cell + 14,
-      labelled: false,
+      labeled: false,
       level: false,
       size: 0,
     };
@@ -63,7 +63,7 @@ export function layoutHeatmap(matrix: Labels, available: number, theme: Theme): 
     top,
     width: left + columns * cell + right,
     height: top + rows * cell + 4,
-    labelled: true,
+    labeled: true,
     level,
     size,
   };
@@ -99,7 +99,7 @@ export function drawHeatmap(
 /** Print the weights of a row in its cells, if they have room. */
 function drawNumbers(renderer: Renderer, matrix: Matrix, layout: HeatmapLayout, theme: Theme, row: number): void {
   const { cell, left, top } = layout;
-  if (!layout.labelled || cell < 26) return;
+  if (!layout.labeled || cell < 26) return;
   matrix.columns.forEach((_, column) => {
     const weight = matrix.value(row, column);
     if (weight < 0.005) return;
@@ -110,7 +110,7 @@ function drawNumbers(renderer: Renderer, matrix: Matrix, layout: HeatmapLayout, 
   });
 }
 
-/** Draw the labels of rows and columns, those of the active cell in the accent colour. */
+/** Draw the labels of rows and columns, those of the active cell in the accent color. */
 export function drawLabels(
   renderer: Renderer,
   matrix: Labels,
@@ -118,7 +118,7 @@ export function drawLabels(
   theme: Theme,
   active: Cell | null,
 ): void {
-  if (!layout.labelled) return;
+  if (!layout.labeled) return;
   const color = (isActive: boolean) => (isActive ? theme.accent : theme.muted);
   matrix.rows.forEach((_, row) => drawRowLabel(renderer, matrix, layout, theme, row, color(row === active?.row)));
   matrix.columns.forEach((_, column) =>
@@ -140,7 +140,7 @@ export function drawHeatmapFocus(
   const width = matrix.columns.length * cell;
   const y = top + active.row * cell;
   const line = locked ? 2.5 : 1.5;
-  if (!layout.labelled) {
+  if (!layout.labeled) {
     const x = left + ((active.column ?? 0) + 0.5) * cell;
     renderer.path(`M${left} ${y + cell / 2}h${width}`, { stroke: theme.accent, width: 1 });
     if (active.column !== null) {
@@ -165,7 +165,7 @@ export function locateInHeatmap(matrix: Labels, layout: HeatmapLayout, x: number
   return { row, column: column < 0 ? null : column };
 }
 
-/** Draw the key of the colours; the full one stands for the weight `largest`. */
+/** Draw the key of the colors; the full one stands for the weight `largest`. */
 export function drawKey(renderer: Renderer, theme: Theme, width: number, largest = 1): void {
   const data = Uint32Array.from({ length: 256 }, (_, code) => theme.pixels[code]);
   renderer.pixels(0, 2, width, 10, { width: 256, height: 1, data });

@@ -115,7 +115,7 @@ function mount({ doc, store }: Context): Mounted {
     const room = (Math.max(260, element.clientWidth) - LABEL - 20) / Math.max(1, columns.length);
     const cell = Math.max(12, Math.min(28, Math.floor(room)));
     layout = { cell, rows, columns, width: LABEL + columns.length * cell + 40, height: LABEL + rows.length * cell + 4 };
-    fact.textContent = summarise(mask, state);
+    fact.textContent = summarize(mask, state);
     const names = doc.masks.map((item): [MaskView["group"], string] => [item.group, GROUP_TITLES[item.group]]);
     fill(
       controls,
@@ -189,7 +189,7 @@ function drawMask(
     });
 }
 
-function summarise(mask: MaskView, state: State): string {
+function summarize(mask: MaskView, state: State): string {
   if (mask.terms.length === 0) return "No mask: every row attends to every column.";
   const off = mask.terms.filter((term) => state.hiddenTerms.includes(term.kind));
   if (off.length) return `Not the model's mask: ${off.map((term) => term.kind).join(", ")} switched off here.`;

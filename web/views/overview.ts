@@ -1,4 +1,4 @@
-// All heads of a group in one drawing: a thumbnail of each, or past 100 heads a cell coloured by a statistic.
+// All heads of a group in one drawing: a thumbnail of each, or past 100 heads a cell colored by a statistic.
 
 import type { Decoded, Group, Statistic } from "../document.ts";
 import { colorCodes } from "../matrix.ts";
@@ -31,7 +31,7 @@ export function layoutOverview(group: Group, available: number, thumbnails: bool
   return { cell, pitch, left, top, width: left + group.heads * pitch, height: top + group.layers * pitch };
 }
 
-/** Draw the heads of a group. `thumbnails` is null where a statistic colours the cells; a head of null is the layer. */
+/** Draw the heads of a group. `thumbnails` is null where a statistic colors the cells; a head of null is the layer. */
 export function drawOverview(
   renderer: Renderer,
   group: Group,
@@ -42,12 +42,12 @@ export function drawOverview(
   selected: { layer: number; head: number | null } | null,
 ): void {
   const { cell, pitch, left, top } = layout;
-  const labelled = (index: number) => pitch >= 18 || index % Math.ceil(18 / pitch) === 0;
+  const labeled = (index: number) => pitch >= 18 || index % Math.ceil(18 / pitch) === 0;
   for (let head = 0; head < group.heads; head++)
-    if (labelled(head))
+    if (labeled(head))
       renderer.text(left + head * pitch + cell / 2, 6, String(head), { fill: theme.muted, size: 11, anchor: "middle" });
   for (let layer = 0; layer < group.layers; layer++)
-    if (labelled(layer))
+    if (labeled(layer))
       renderer.text(left - 6, top + layer * pitch + cell / 2, String(layer), {
         fill: theme.muted,
         size: 11,
@@ -93,7 +93,7 @@ function drawStatistic(renderer: Renderer, group: Group, layout: OverviewLayout,
   );
 }
 
-/** The largest value, which gets the full colour: 1 for weights. */
+/** The largest value, which gets the full color: 1 for weights. */
 export function statisticRange(group: Group, statistic: Statistic): number {
   if (statistic === "previous" || statistic === "first") return 1;
   return Math.max(1e-9, ...group.statistics[statistic].flat().map((value) => value ?? 0));

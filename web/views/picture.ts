@@ -59,7 +59,7 @@ function mount(context: Context): Mounted {
   const controls = h("div", { class: "controls" });
   const queries = h("div", { class: "chips", role: "group", "aria-label": "What attends" });
   const stage = new Stage(`Attention over the ${picture.kind}. Arrow keys move what attends, Escape returns.`);
-  const key = h("canvas", { role: "img", "aria-label": "Colour key of the weights, on a square-root scale" });
+  const key = h("canvas", { role: "img", "aria-label": "Color key of the weights, on a square-root scale" });
   const keyRow = h("div", { class: "key" }, key, h("span", { class: "small" }, "Weight, square-root scale."));
   const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
   const print = h("p", { class: "small" });
@@ -188,11 +188,11 @@ function mount(context: Context): Mounted {
     title.textContent = `${GROUP_TITLES[item.name]}, layer ${state.layer}, ${head}`;
     fill(controls, ...makeControls(item));
     fill(queries, ...makeQueries(item));
-    fact.textContent = weights ? summarise() : shown === null ? "This file has no complete map of this head." : "";
+    fact.textContent = weights ? summarize() : shown === null ? "This file has no complete map of this head." : "";
     const problem = maps.problem(item, state.layer, state.head);
     print.textContent = [
       problem,
-      "Colours are scaled to the largest weight that is shown.",
+      "Colors are scaled to the largest weight that is shown.",
       "Attention shows what a head read, not why the model decided.",
     ]
       .filter(Boolean)
@@ -249,7 +249,7 @@ function mount(context: Context): Mounted {
     return token?.role === "special" ? `The ${label}` : label[0].toUpperCase() + label.slice(1);
   }
 
-  function summarise(): string {
+  function summarize(): string {
     const sorted = [...cells()].sort((a, b) => b - a);
     const total = sorted.reduce((sum, weight) => sum + weight, 0);
     let [needed, sum] = [0, 0];

@@ -145,17 +145,17 @@ function locateCell(picture: Picture, layout: PictureLayout, box: Box, index: nu
   return { x, y: box.y + row * height, width: Math.min(layout.cell.width, box.x + box.width - x), height };
 }
 
-/** An image in its own colours; a spectrogram in ink on the page, so that loud sounds stand out. */
+/** An image in its own colors; a spectrogram in ink on the page, so that loud sounds stand out. */
 function toPixels(picture: Picture, { codes, shape }: Decoded, theme: Theme): Pixels {
   const [height, width, channels] = shape;
   const data = new Uint32Array(width * height);
-  const greys = Uint32Array.from({ length: 256 }, (_, level) =>
+  const grays = Uint32Array.from({ length: 256 }, (_, level) =>
     picture.kind === "image" ? 0xff000000 | (level * 0x10101) : mixPixel(theme.page, theme.ink, level / 255),
   );
   for (let i = 0; i < data.length; i++)
     data[i] =
       channels < 3
-        ? greys[codes[i * channels]]
+        ? grays[codes[i * channels]]
         : 0xff000000 | (codes[i * channels + 2] << 16) | (codes[i * channels + 1] << 8) | codes[i * channels];
   return { width, height, data };
 }

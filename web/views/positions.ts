@@ -157,7 +157,7 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
   return [];
 }
 
-/** Signed numbers as colours: the accent below zero, the hue above, the page at zero. */
+/** Signed numbers as colors: the accent below zero, the hue above, the page at zero. */
 function gridFigure(title: string, grid: Grid, width: number, length: number): Figure {
   const cell = Math.max(1, Math.min(6, (width - 40) / Math.max(grid.columns, grid.rows)));
   const [left, top] = [32, 6];
@@ -217,10 +217,10 @@ function curveFigure(title: string, curves: Curve[], width: number, isLog = fals
         renderer.text(px(x), height - 8, String(Math.round(x)).replace("-", "−"), { ...small, anchor: "middle" });
       }
       let lowest = -Infinity;
-      const labelled = curves
+      const labeled = curves
         .map((curve) => ({ curve, end: py(curve.points[curve.points.length - 1][1]) }))
         .sort((a, b) => a.end - b.end);
-      labelled.forEach(({ curve, end }, i) => {
+      labeled.forEach(({ curve, end }, i) => {
         const data = curve.points
           .map(([x, y], j) => `${j ? "L" : "M"}${px(x).toFixed(1)} ${py(y).toFixed(1)}`)
           .join("");

@@ -9,7 +9,7 @@ import { fitText, textWidth } from "./common.ts";
 export interface RibbonLayout {
   /** Sentences as two lines (source above) or, where they do not fit, as two columns (source on the left). */
   upright: boolean;
-  /** Centre and extent of each word along its sentence. */
+  /** Center and extent of each word along its sentence. */
   rows: [number, number][];
   columns: [number, number][];
   width: number;

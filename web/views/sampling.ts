@@ -87,7 +87,7 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     const history = target.slice(0, step.position).map((token) => token.id);
     const filtered = applyFilters(logits.codes, history, state.filters, data.suppressed);
     const recorded = isRecorded(state);
-    fact.textContent = summarise(step, filtered, recorded);
+    fact.textContent = summarize(step, filtered, recorded);
     readout.textContent = recorded
       ? "These are the recorded settings. Move a slider to see another distribution."
       : `Not the recorded settings: ${quote(label(step.token))} was sampled with ${describeSettings(data.filters)}.`;
@@ -225,7 +225,7 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     }
   }
 
-  function summarise(step: SamplingStep, filtered: Filtered, recorded: boolean): string {
+  function summarize(step: SamplingStep, filtered: Filtered, recorded: boolean): string {
     const first = filtered.stages[0].probabilities[step.token];
     const last = filtered.stages[filtered.stages.length - 1].probabilities[step.token];
     const rank = 1 + filtered.stages[0].probabilities.reduce((count, value) => count + Number(value > first), 0);

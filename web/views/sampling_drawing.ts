@@ -26,7 +26,7 @@ export function layoutStages(rows: number, stages: number): Layout {
   return { width: LABEL + stages * COLUMN + 4, height: TOP + rows * PITCH + 6 };
 }
 
-/** One column of bars per stage; the scale is the same in all, so that renormalising shows. */
+/** One column of bars per stage; the scale is the same in all, so that renormalizing shows. */
 export function drawStages(renderer: Renderer, rows: Row[], names: string[], layout: Layout, theme: Theme): void {
   const largest = Math.max(1e-9, ...rows.flatMap((row) => row.values));
   const scale = (value: number) => (value / largest) * (COLUMN - 56);

@@ -128,7 +128,7 @@ def _check_folder(out: Path, model: Path) -> None:
 
 
 def _write_corpus(folder: Path, max_pairs: Mapping[str, int]) -> dict[str, int]:
-    """Write the bundled pairs as two files per split, the run file and the licence; return the number of pairs."""
+    """Write the bundled pairs as two files per split, the run file and the license; return the number of pairs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         counts = {}

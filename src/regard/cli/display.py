@@ -1,6 +1,6 @@
 """The live display of a run: progress, loss curve, scores and a sample output. Messages scroll above it.
 
-It is at most 80 columns wide, so that resizing the terminal leaves no artefacts.
+It is at most 80 columns wide, so that resizing the terminal leaves no artifacts.
 """
 
 import textwrap
@@ -42,7 +42,7 @@ from regard.train.events import (
 WIDTH = 80
 BLOCKS = "▁▂▃▄▅▆▇█"
 SPARKLINE_WIDTH = 60  # characters of the loss curve
-MAX_LOSSES = 4096  # values in the loss history; when it is full, neighbours are averaged
+MAX_LOSSES = 4096  # values in the loss history; when it is full, neighbors are averaged
 REFRESH_RATE = 4  # per second
 
 
@@ -183,7 +183,7 @@ class Display:
 
 
 class LossHistory:
-    """The losses of a run in bounded memory: when the history is full, neighbours are averaged."""
+    """The losses of a run in bounded memory: when the history is full, neighbors are averaged."""
 
     def __init__(self) -> None:
         self._means: list[float] = []

@@ -86,7 +86,7 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.sound_classifier import SoundClassifier
 
-    options.check_kind("labelled data")
+    options.check_kind("labeled data")
     expected = data.labels or []
     kind: type[Classifier | ImageClassifier | SoundClassifier] = Classifier
     if data.images is not None or data.sounds is not None:
@@ -132,7 +132,7 @@ def _evaluate_pixels(options: EvaluateOptions, data: EvaluationData, evaluation:
         bits = generator.bits_per_pixel(images, labels, advance)
     mean, low, high = mean_interval(bits)
     evaluation["images"] = len(images)
-    evaluation["bits_per_pixel"] = {"value": mean, "interval": [low, high], "colours": len(generator.codebook.tokens)}
+    evaluation["bits_per_pixel"] = {"value": mean, "interval": [low, high], "colors": len(generator.codebook.tokens)}
 
 
 def _check_labels(
@@ -160,12 +160,12 @@ def _label(
     from regard.pipeline.sound_classifier import SoundClassifier
 
     if isinstance(classifier, ImageClassifier | SoundClassifier):
-        with show_progress("labelling", len(data.labels or ())) as advance:
+        with show_progress("labeling", len(data.labels or ())) as advance:
             if isinstance(classifier, SoundClassifier):
                 return [(label.label,) for label in classifier.classify(data.sounds or [], advance)]
             return [(label.label,) for label in classifier.classify(data.images or [], advance)]
     sources = data.sources or []
-    with show_progress("labelling", len(sources)) as advance:
+    with show_progress("labeling", len(sources)) as advance:
         return predict_labels(
             classifier, sources, data.second_sources, constrained=not options.unconstrained, report=advance
         )

@@ -29,7 +29,7 @@ COMPARISON_PANEL = "Comparison"
 DEFAULT_LENGTH_PENALTY = 1.0
 Kind = Literal[
     "translations",
-    "labelled data",
+    "labeled data",
     "texts",
     "embeddings",
     "transcripts",
@@ -42,10 +42,10 @@ KINDS_BY_OPTION: dict[str, tuple[Kind, ...]] = {  # the evaluations that each op
     "--train": ("translations",),
     "--probes": ("translations",),
     "--fit-temperature": ("translations", "texts"),
-    "--other": ("translations", "labelled data"),
-    "--other-output": ("translations", "labelled data"),
-    "--output": ("translations", "labelled data", "transcripts", "captions"),
-    "--unconstrained": ("labelled data",),
+    "--other": ("translations", "labeled data"),
+    "--other-output": ("translations", "labeled data"),
+    "--output": ("translations", "labeled data", "transcripts", "captions"),
+    "--unconstrained": ("labeled data",),
     "--beam": ("translations", "transcripts", "captions"),
     "--length-penalty": ("translations", "transcripts", "captions"),
 }

@@ -33,11 +33,11 @@ _TASK_CONTENT = {
 }
 _CONTENT_NAMES = {
     "pairs": "pairs of texts",
-    "labels": "labelled texts",
+    "labels": "labeled texts",
     "tags": "tagged words",
     "text": "texts without labels",
-    "images": "labelled images",
-    "sounds": "labelled sounds",
+    "images": "labeled images",
+    "sounds": "labeled sounds",
     "speech": "sounds with texts",
     "captions": "images with captions",
 }
@@ -59,7 +59,7 @@ class EvaluationData:
 
     sources: list[str] | None = None
     second_sources: list[str] | None = None
-    """The second text of each labelled pair."""
+    """The second text of each labeled pair."""
     references: list[tuple[str, ...]] | None = None
     labels: list[Labels] | None = None
     images: "list[Image] | None" = None
@@ -207,11 +207,11 @@ def _add_examples(data: EvaluationData, examples: "list[Example]", *, may_lack_l
     sources = [example.source for example in examples]
     content = _detect_content(examples[0])
     if content in ("images", "sounds"):
-        unlabelled = [example for example in examples if example.label is None]
-        if unlabelled and not (may_lack_labels and len(unlabelled) == len(examples)):
-            what = f"{pluralize(len(unlabelled), content.removesuffix('s'))} without a label."
-            raise RegardError(what, where=str(unlabelled[0].where), fix=f"Give one folder of {content} per label.")
-        data = data if unlabelled else replace(data, labels=[(example.label or "",) for example in examples])
+        unlabeled = [example for example in examples if example.label is None]
+        if unlabeled and not (may_lack_labels and len(unlabeled) == len(examples)):
+            what = f"{pluralize(len(unlabeled), content.removesuffix('s'))} without a label."
+            raise RegardError(what, where=str(unlabeled[0].where), fix=f"Give one folder of {content} per label.")
+        data = data if unlabeled else replace(data, labels=[(example.label or "",) for example in examples])
     images = [example.image for example in examples if example.image is not None]
     sounds = [example.sound for example in examples if example.sound is not None]
     if content in ("speech", "captions"):

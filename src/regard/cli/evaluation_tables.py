@@ -49,8 +49,8 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
         low, high = entry["interval"]
         rows = [("bits per pixel" + LOWER_IS_BETTER, f"{entry['value']:.3f}", f"{low:.3f} to {high:.3f}")]
         _print_table("", ("likelihood", "value", "95 % interval"), rows)
-        uniform = log2(entry["colours"])
-        typer.echo(f"\nFor comparison, {entry['colours']} equally probable colours have {uniform:.2f} bits per pixel.")
+        uniform = log2(entry["colors"])
+        typer.echo(f"\nFor comparison, {entry['colors']} equally probable colors have {uniform:.2f} bits per pixel.")
     if "pseudo_likelihood" in evaluation:
         entry = evaluation["pseudo_likelihood"]
         rows = [

@@ -99,7 +99,7 @@ def cost(
         ("decoding with KV cache", model_cost.decoding, "FLOP"),
         ("decoding without KV cache", model_cost.decoding_uncached, "FLOP"),
         ("activations stored for the backward pass", model_cost.activations, "B"),
-        ("attention weights of one layer, if materialised", model_cost.attention_weights, "B"),
+        ("attention weights of one layer, if materialized", model_cost.attention_weights, "B"),
         ("KV cache", model_cost.kv_cache, "B"),
         ("sequential steps of a forward pass", model_cost.sequential, ""),
     ):

@@ -24,8 +24,8 @@ def neighbors(
     is_target: Annotated[
         bool, option("Use the embedding of the target (encoder-decoder).", "--target", panel=INPUT_PANEL)
     ] = False,
-    n_best: Annotated[int, option("Number of neighbours.", min=1, panel=OUTPUT_PANEL)] = 10,
-    as_json: Annotated[bool, option("Print one JSON object per neighbour.", "--json", panel=OUTPUT_PANEL)] = False,
+    n_best: Annotated[int, option("Number of neighbors.", min=1, panel=OUTPUT_PANEL)] = 10,
+    as_json: Annotated[bool, option("Print one JSON object per neighbor.", "--json", panel=OUTPUT_PANEL)] = False,
 ) -> None:
     """Find the tokens whose embedding vectors are most similar to a word, or to a sum of words.
 

@@ -113,7 +113,7 @@ TargetLanguage = Annotated[
 ]
 LengthExponent = Annotated[
     float,
-    option("Exponent of the length normalization; larger values favour longer texts.", min=0.0, panel=SEARCH_PANEL),
+    option("Exponent of the length normalization; larger values favor longer texts.", min=0.0, panel=SEARCH_PANEL),
 ]
 
 

@@ -28,7 +28,7 @@ regard plan run.toml --ranks 2 --write
 regard plan run.toml --ranks 512 --device h100
 regard plan run.toml --ranks 64 --device a100 --parallel hsdp=8 --mfu 0.4 --price 1.80
 """
-PLANNED_LENGTH = 64  # tokens of a row of sentence pairs or labelled texts; running text fills rows of data.max_length
+PLANNED_LENGTH = 64  # tokens of a row of sentence pairs or labeled texts; running text fills rows of data.max_length
 GIB, GB = 2**30, 1e9
 
 

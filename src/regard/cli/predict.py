@@ -215,8 +215,8 @@ def read_shots(path: Path) -> list[tuple[str, str]]:
     if isinstance(source, Table) and source.label is None and not source.header:
         source = source.model_copy(update={"source": 1, "target": None, "label": 2})
     shots = [(example.source, example.label) for _, example in Corpus([source]).examples(Defects())]
-    labelled = [(text, label) for text, label in shots if label is not None]
-    if not labelled or len(labelled) < len(shots):
+    labeled = [(text, label) for text, label in shots if label is not None]
+    if not labeled or len(labeled) < len(shots):
         what = "The file has no labels." if shots else "The file has no examples."
         raise RegardError(what, where=str(path), fix="Give a table of two columns: text and label.")
-    return labelled
+    return labeled

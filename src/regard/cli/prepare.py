@@ -46,8 +46,8 @@ def prepare(
     if tokenizer is None and not all(_has_no_text(source) for source in sources):
         raise RegardError("--tokenizer is missing: the corpus holds text.", fix="Give the folder of tokenizer.json.")
     if tokenizer is None and read_toml(run).get("tokenizer", {}).get("kind") == "codebook":
-        fix = "Give the folder of the tokenizer.json of a run that learned the colours, such as RUN/best."
-        raise RegardError("--tokenizer is missing: the tokens are colours.", where=str(run), fix=fix)
+        fix = "Give the folder of the tokenizer.json of a run that learned the colors, such as RUN/best."
+        raise RegardError("--tokenizer is missing: the tokens are colors.", where=str(run), fix=fix)
     tokenizers = None if tokenizer is None else TokenizerPair.load(tokenizer)
     for name, corpus in _make_corpora(data).items():
         _prepare_split(name, corpus, tokenizers, out / name, workers, int(size * 1e6))

@@ -22,7 +22,7 @@ TopP = Annotated[
 ]
 MinP = Annotated[float | None, _option("Drop tokens less probable than p times the most probable token.", min=0, max=1)]
 TypicalP = Annotated[float | None, _option("Locally typical sampling: keep probability mass p.", min=0, max=1)]
-RepetitionPenalty = Annotated[float, _option("Above 1: penalise tokens that occurred before.", min=0)]
+RepetitionPenalty = Annotated[float, _option("Above 1: penalize tokens that occurred before.", min=0)]
 NoRepeatNgram = Annotated[int | None, _option("Never generate the same n-gram of this size twice.", min=1)]
 Seed = Annotated[int | None, _option("Random seed; the same seed samples the same text.", metavar="N")]
 
@@ -46,7 +46,7 @@ SearchOption = Annotated[
     ),
 ]
 SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the strategies that filter and sample tokens
-LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the strategies that normalise scores by length
+LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the strategies that normalize scores by length
 SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "no_repeat_ngram")
 LENGTH_OPTIONS = ("length_penalty", "length_normalization")
 StopAfter = Annotated[

@@ -117,7 +117,7 @@ def check(
     typer.echo(f"{pluralize(round_trip.lines, 'line')}, {pluralize(round_trip.tokens, 'token')}")
     _show_tally("unknown", round_trip.unknown, pluralize(round_trip.unknown.tokens, "unknown token"))
     _show_tally("changed", round_trip.changed, "decoded differently")
-    _show_tally("normalised", round_trip.normalised, "changed only by the tokenizer's own normalisation")
+    _show_tally("normalized", round_trip.normalized, "changed only by the tokenizer's own normalization")
     if not round_trip.is_lossless:
         raise typer.Exit(1)
     typer.echo("lossless: every line is decoded exactly")

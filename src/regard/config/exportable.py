@@ -372,7 +372,7 @@ def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
         ):
             yield "decoder.cross and decoder.attention differ in heads"
         if cross.query_key_norm is not None:
-            yield "decoder.cross.query_key_norm is not supported: it normalises before it splits heads"
+            yield "decoder.cross.query_key_norm is not supported: it normalizes before it splits heads"
 
 
 def _find_ctranslate2_attention_obstacles(path: str, attention: Attention, width: int) -> Iterator[str]:

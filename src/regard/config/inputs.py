@@ -29,7 +29,7 @@ class Tokens(Frozen):
     types: Annotated[int, Field(ge=0)] = 0
     """Token types; 0 means none. With 2 or more, the second text of a pair has type 1 (BERT), all else has type 0."""
     vectors: str | None = None
-    """Model folder, as of word2vec, whose embedding initialises this one when training starts; tokens are matched by
+    """Model folder, as of word2vec, whose embedding initializes this one when training starts; tokens are matched by
     their text. The trained model does not keep the setting."""
 
 
@@ -46,10 +46,10 @@ class Patches(Frozen):
     patch: Size
     """Side of a patch in pixels."""
     channels: Size = 1
-    """1 for grey images, 3 for coloured ones."""
+    """1 for gray images, 3 for colored ones."""
     stem: Literal["linear", "convolution"] = "linear"
     """How a patch becomes a vector: `linear` projects its pixels (ViT). `convolution` halves the image by convolutions
-    of 3 x 3 pixels until one pixel of each patch is left (Xiao et al. 2021): neighbours are known before training, so
+    of 3 x 3 pixels until one pixel of each patch is left (Xiao et al. 2021): neighbors are known before training, so
     fewer images suffice. The side of a patch is then a power of 2."""
     class_token: bool = False
     """Prepend a learned class token for a classifier."""
@@ -136,14 +136,14 @@ class Mel(Frozen):
 class Raster(Frozen):
     """The tokens are the pixels of an image, row after row (ImageGPT, Chen et al. 2020).
 
-    Each pixel is the nearest colour of a small codebook, and a colour is a token. The first token of an image is its
+    Each pixel is the nearest color of a small codebook, and a color is a token. The first token of an image is its
     label, so that a model generates images of a class.
     """
 
     size: PixelSize
     """Height and width of the images in pixels."""
     channels: Literal[1, 3] = 1
-    """1 for grey images, 3 for coloured ones."""
+    """1 for gray images, 3 for colored ones."""
 
     @property
     def pixels(self) -> int:

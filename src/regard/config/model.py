@@ -66,11 +66,11 @@ class MLMHead(Frozen):
 
 
 class BagHead(Frozen):
-    """The head of word2vec (Mikolov et al. 2013): a token from its neighbours, or a neighbour from a token."""
+    """The head of word2vec (Mikolov et al. 2013): a token from its neighbors, or a neighbor from a token."""
 
     kind: Literal["bag"] = "bag"
     window: Size = 5
-    """Neighbours on each side."""
+    """Neighbors on each side."""
 
 
 class Classes(Frozen):
@@ -158,7 +158,7 @@ class Model(Consistent):
     width: Size
     """Size of the hidden states (d_model)."""
     initial: Initial = SmallEmbedding()
-    """Initialisation of new weights."""
+    """Initialization of new weights."""
     languages: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Source and target language, or the languages of the text."""
 

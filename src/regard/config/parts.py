@@ -177,7 +177,7 @@ class Attention(Frozen):
     bias: ProjectionBias = ProjectionBias()
     score: Score = ScaledDot()
     query_key_norm: Norm | None = None
-    """Normalise each head's queries and keys before the scores are computed (Qwen3)."""
+    """Normalize each head's queries and keys before the scores are computed (Qwen3)."""
 
     def dims(self, width: int) -> tuple[int, int]:
         """Return (d_k, d_v) in a model of this width."""
@@ -241,14 +241,14 @@ class Stack(Frozen):
     """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
     norm: Norm = LayerNorm()
     input_norm: bool = False
-    """Normalise the sum of embeddings and positions (BERT, BART)."""
+    """Normalize the sum of embeddings and positions (BERT, BART)."""
     final_norm: bool
-    """Normalise the output of the last layer; pre-norm stacks need it."""
+    """Normalize the output of the last layer; pre-norm stacks need it."""
     position: Position
     attention: Attention
     feedforward: FeedForward
     window: Size | None = None
-    """Attention window: a token attends to itself and to window - 1 neighbours on each permitted side."""
+    """Attention window: a token attends to itself and to window - 1 neighbors on each permitted side."""
     dropout: Dropout = Dropout()
 
     @property

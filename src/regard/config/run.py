@@ -118,11 +118,11 @@ class SpecAugment(Frozen):
     """
 
     time_masks: Annotated[int, Field(ge=0, le=100)] = 2
-    """Masks over all bins of a few neighbouring frames."""
+    """Masks over all bins of a few neighboring frames."""
     time_share: Annotated[float, Field(ge=0, le=1)] = 0.15
     """A mask covers at most this share of the frames of its sound."""
     frequency_masks: Annotated[int, Field(ge=0, le=100)] = 2
-    """Masks over all frames of a few neighbouring bins."""
+    """Masks over all frames of a few neighboring bins."""
     frequency_share: Annotated[float, Field(ge=0, le=1)] = 0.15
     """A mask covers at most this share of the bins."""
 
@@ -139,7 +139,7 @@ class Data(Frozen):
     frames."""
     max_length: Size = 1024
     """Maximum number of tokens per sample. Longer pairs are left out and reported; running text is split into rows of
-    this length; labelled texts are truncated."""
+    this length; labeled texts are truncated."""
     held_out: Rate = 0.0
     """Share of `train` to hold out for validation if there is no validation corpus. A hash of the source selects whole
     examples, so that equal sentences, or images, are on one side; of running text the end is held out, or, of many
@@ -147,7 +147,7 @@ class Data(Frozen):
     prepared: str | None = None
     """A folder (or URL) that `regard prepare` wrote: its shards and tokenizers are used unchanged."""
     masking: Masking | None = None
-    """Masking of the task `fill` (masked language modelling); other tasks mask nothing."""
+    """Masking of the task `fill` (masked language modeling); other tasks mask nothing."""
     augmentation: Augmentation | None = None
     """Random changes of training images; none by default."""
     spec_augment: SpecAugment | None = None
@@ -273,7 +273,7 @@ class Run(Consistent):
             what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
             yield Fault("train.update_tokens", what, "Decrease data.batch_tokens, or increase this.")
         if self.data.masking is not None and self.model.task != "fill":
-            what = f"is set, but the task is '{self.model.task}': only masked language modelling masks tokens."
+            what = f"is set, but the task is '{self.model.task}': only masked language modeling masks tokens."
             yield Fault("data.masking", what, "Remove it, or train an encoder on running text: the task 'fill'.")
         yield from self._find_contrastive_faults()
         yield from self._find_media_faults()

@@ -127,10 +127,10 @@ class Images(Source):
     label_column: str | None = None
     """Parquet: the column of the labels; by default `label`, if there is one."""
     size: PixelSize | None = None
-    """Height and width: images are scaled until they cover this size, and cropped at the centre. Without it all images
+    """Height and width: images are scaled until they cover this size, and cropped at the center. Without it all images
     must have equal sizes."""
     channels: Literal[1, 3] | None = None
-    """1 converts images to grey, 3 to red, green and blue. Without it all images must be grey, or all coloured."""
+    """1 converts images to gray, 3 to red, green and blue. Without it all images must be gray, or all colored."""
 
     @property
     def paths(self) -> tuple[str, ...]:

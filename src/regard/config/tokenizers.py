@@ -1,4 +1,4 @@
-"""Settings of tokenizers: kinds, special tokens, normalisation. `regard.config.run` exports them too."""
+"""Settings of tokenizers: kinds, special tokens, normalization. `regard.config.run` exports them too."""
 
 from typing import Annotated, Literal
 
@@ -26,7 +26,7 @@ class Specials(Frozen):
 
 
 class Normalise(Frozen):
-    """Normalisation of text before tokenization, stored in the tokenizer file; none by default."""
+    """Normalization of text before tokenization, stored in the tokenizer file; none by default."""
 
     form: Literal["none", "nfc", "nfkc"] = "none"
     lowercase: bool = False
@@ -103,11 +103,11 @@ class NoTokenizer(TokenizerSettings):
 
 
 class Codebook(TokenizerSettings):
-    """A colour for each pixel: the colours are the centres of k-means over the pixels of the training images."""
+    """A color for each pixel: the colors are the centers of k-means over the pixels of the training images."""
 
     kind: Literal["codebook"] = "codebook"
-    colours: Annotated[int, Field(ge=2, le=4096)] = 16
-    """Number of colours, or of greys."""
+    colors: Annotated[int, Field(ge=2, le=4096)] = 16
+    """Number of colors, or of grays."""
 
 
 AnyTokenizer = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]

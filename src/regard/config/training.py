@@ -48,7 +48,7 @@ class Adafactor(Frozen):
 
 
 class Muon(Frozen):
-    """Orthogonalised momentum for the matrices of the layers (Jordan et al. 2024), AdamW for all other parameters."""
+    """Orthogonalized momentum for the matrices of the layers (Jordan et al. 2024), AdamW for all other parameters."""
 
     kind: Literal["muon"] = "muon"
     momentum: Rate = 0.95
@@ -180,7 +180,7 @@ class Contrastive(Frozen):
 
 
 class Training(Frozen):
-    """Settings of the optimisation."""
+    """Settings of the optimization."""
 
     updates: Size
     """Number of optimizer steps of the whole run, counted from its start; with `minutes`: the first plan."""

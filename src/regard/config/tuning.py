@@ -28,7 +28,7 @@ class Lora(Frozen):
     dropout: Rate = 0.0
     """Dropout on the input of A."""
     rslora: bool = False
-    """Rank-stabilised LoRA (Kalajdzievski 2023): the scale is alpha / sqrt(rank), so that high ranks learn as fast."""
+    """Rank-stabilized LoRA (Kalajdzievski 2023): the scale is alpha / sqrt(rank), so that high ranks learn as fast."""
     modules: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("*.query", "*.key", "*.value", "*.output")
     """Patterns of the names of the Linears that get an adapter, e.g. "decoder.layers.*.attention.query"; by default the
     projections of every attention."""
@@ -52,7 +52,7 @@ class Tuning(Consistent):
     """Train the last layers of each stack only, this many (extra ones included), with the norm behind them and the
     head."""
     fresh_layers: bool = False
-    """With `layers`: initialise these layers anew, instead of keeping the parent's weights."""
+    """With `layers`: initialize these layers anew, instead of keeping the parent's weights."""
     freeze_embeddings: bool = False
     """Keep the embeddings and learned positions as they are, and an output matrix that is tied to them."""
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0

@@ -51,7 +51,7 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence, a sentence pair, a labelled sentence, a tagged sentence, a document, an image or a sound."""
+    """A sentence, a sentence pair, a labeled sentence, a tagged sentence, a document, an image or a sound."""
 
     where: Location
     source: str

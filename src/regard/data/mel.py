@@ -55,8 +55,8 @@ def mel_filters(rate: int, size: int, bins: int) -> FloatArray:
     """Return the weights of every frequency in every bin (size / 2 + 1, bins); each triangle has the area 2 / hertz."""
     frequencies = np.linspace(0, rate / 2, size // 2 + 1)[:, None]
     edges = _to_hertz(np.linspace(0.0, float(_to_mels(np.array(rate / 2))), bins + 2))
-    low, centre, high = edges[:-2], edges[1:-1], edges[2:]
-    rising, falling = (frequencies - low) / (centre - low), (high - frequencies) / (high - centre)
+    low, center, high = edges[:-2], edges[1:-1], edges[2:]
+    rising, falling = (frequencies - low) / (center - low), (high - frequencies) / (high - center)
     filters: FloatArray = np.maximum(0, np.minimum(rising, falling)) * 2 / (high - low)
     filters.flags.writeable = False
     return filters

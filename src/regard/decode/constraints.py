@@ -5,7 +5,7 @@ first, and tokens that differ from the next token of a forced prefix, get probab
 `sink`, a token that the search suppresses anyway (for instance padding). So all other tokens keep the model's own
 probability, and scores stay comparable with those of an unconstrained search.
 
-Limits: phrases are token sequences, not meanings. Forbidding the tokens of "cat" also forbids "catalogue" if it starts
+Limits: phrases are token sequences, not meanings. Forbidding the tokens of "cat" also forbids "catalog" if it starts
 with the same tokens. It forbids neither "Cat" nor another tokenization of "cat": give every variant. For phrases that
 must be generated see `regard.decode.grid_beam`; a wrapper around `step` cannot decide where to place them.
 """

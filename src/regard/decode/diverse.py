@@ -101,7 +101,7 @@ class _Group:
     def extend(
         self, candidate_tokens: list[TokenLogprobs], length: int, chosen_counts: Counter[int], diversity_penalty: float
     ) -> list[int]:
-        """Extend every hypothesis of this group by one token, penalising tokens that earlier groups chose.
+        """Extend every hypothesis of this group by one token, penalizing tokens that earlier groups chose.
 
         Returns:
             The tokens that this group chose.

@@ -9,7 +9,7 @@
     7  typical_p           keep the fewest tokens whose probabilities sum to this value, starting with those whose
                            surprise -log p is nearest to the expected one, the entropy (Meister et al. 2023)
 
-Each filter renormalises the tokens that it keeps, and the next filter sees only these. The order is that of Hugging
+Each filter renormalizes the tokens that it keeps, and the next filter sees only these. The order is that of Hugging
 Face. There the repetition penalty (Keskar et al. 2019) acts on logits and depends on their sign; here it acts on
 log-probabilities, because logits have no natural zero: adding a constant to all of them does not change the
 distribution.
@@ -122,7 +122,7 @@ class Filters:
             probabilities = _nucleus(probabilities, self.top_p)
         if self.min_p is not None:
             is_likely = probabilities >= self.min_p * probabilities.amax(dim=1, keepdim=True)
-            probabilities = _normalise(probabilities * is_likely)
+            probabilities = _normalize(probabilities * is_likely)
         if self.typical_p is not None and self.typical_p < 1:
             probabilities = _typical_set(probabilities, self.typical_p)
         return probabilities, tokens
@@ -199,7 +199,7 @@ def draw_waiting_times(probabilities: Tensor, generator: torch.Generator) -> Ten
     return torch.empty_like(probabilities).exponential_(generator=generator)
 
 
-def _normalise(probabilities: Tensor) -> Tensor:
+def _normalize(probabilities: Tensor) -> Tensor:
     return probabilities / probabilities.sum(dim=1, keepdim=True)
 
 
@@ -229,7 +229,7 @@ def _nucleus(probabilities: Tensor, mass: float) -> Tensor:
     """Keep the first columns until their probabilities sum to `mass`: the smallest set (Holtzman et al. 2020)."""
     dtype = torch.float32 if probabilities.device.type == "mps" else torch.float64  # MPS has no float64
     mass_before = probabilities.cumsum(dim=1, dtype=dtype) - probabilities
-    return _normalise(probabilities.masked_fill(mass_before >= mass - MASS_TOLERANCE, 0.0))
+    return _normalize(probabilities.masked_fill(mass_before >= mass - MASS_TOLERANCE, 0.0))
 
 
 def _typical_set(probabilities: Tensor, mass: float) -> Tensor:

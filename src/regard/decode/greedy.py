@@ -43,7 +43,7 @@ def greedy(
         prompt: Tokens (R, k) that the model reads first: [bos], or [bos] and a forced prefix.
         eos: The end-of-sequence token.
         max_lengths: Maximum number of generated tokens of each row, eos included.
-        length_penalty: Only normalises the reported score.
+        length_penalty: Only normalizes the reported score.
         suppressed: Token ids (n) that are never generated. The other probabilities stay as the model gives them.
         trace: Records the best tokens of every step.
         must_remove_full: Remove a row as soon as it has reached its maximum: rows that begin at different lengths may

@@ -1,6 +1,6 @@
 """Grid beam search: beam search with required phrases (Hokamp and Liu 2017).
 
-Ordinary beam search would drop a hypothesis that has just generated an unlikely phrase in favour of one that has not.
+Ordinary beam search would drop a hypothesis that has just generated an unlikely phrase in favor of one that has not.
 So hypotheses compete only with those that have made equal progress: there is one beam of `beam_size` hypotheses for
 every number c of required tokens generated so far. Candidates are the likeliest tokens, and always eos and the tokens
 of the phrases. Only hypotheses with all phrases may end. All else is as in `regard.decode.beam`; without phrases this

@@ -141,7 +141,7 @@ def sample(
 ) -> list[Hypothesis]:
     """Sample one sequence per row; the arguments are those of `iter_sample`.
 
-    `length_penalty` only normalises the reported score.
+    `length_penalty` only normalizes the reported score.
     """
     steps = iter_sample(
         step,

@@ -4,7 +4,7 @@ Reading k tokens costs a large model little more than reading one. So a small mo
 the model reads all of them in one step. With the model's distribution p and the draft's q at each position, in order:
 
     x_i is accepted with probability min(1, p(x_i) / q(x_i));
-    at the first rejection, a token is sampled from max(0, p - q), normalised, and the remaining proposals are removed;
+    at the first rejection, a token is sampled from max(0, p - q), normalized, and the remaining proposals are removed;
     if all are accepted, one more token is sampled from p, which the model has computed already.
 
 Every token then has exactly the distribution of sampling from the model alone, whatever the draft is; a good draft only
@@ -85,7 +85,7 @@ def speculative(
         draft_length: Number of tokens that the draft proposes per step of the model.
         filters: Act on both models. Filters that need the history (`no_repeat_ngram`, `repetition_penalty`) are not
             supported, because every proposal would have a different history.
-        length_penalty: Only normalises the reported score.
+        length_penalty: Only normalizes the reported score.
         suppressed: Token ids (n) that are never generated.
 
     Raises:

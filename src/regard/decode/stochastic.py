@@ -27,7 +27,7 @@ class PerturbedHypothesis:
 
     hypothesis: Hypothesis
     perturbed_logprob: float
-    """Its log-probability, renormalised over allowed tokens, plus Gumbel noise; the sample is sorted by it."""
+    """Its log-probability, renormalized over allowed tokens, plus Gumbel noise; the sample is sorted by it."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def stochastic_beam(
         eos: The end-of-sequence token.
         max_lengths: Maximum number of generated tokens of each sentence, eos included.
         generator: Random number generator on the device of `prompt`.
-        length_penalty: Only normalises the reported score.
-        suppressed: Token ids (n) that are never generated. Sampling renormalises the other probabilities; the
+        length_penalty: Only normalizes the reported score.
+        suppressed: Token ids (n) that are never generated. Sampling renormalizes the other probabilities; the
             hypotheses report the model's own.
 
     Raises:
@@ -110,7 +110,7 @@ def _expand(
     beam_size: int,
     generator: torch.Generator,
 ) -> list[list[_BeamEntry]]:
-    """Return the best continuations of every row, given (R, V) of the model and renormalised over allowed tokens."""
+    """Return the best continuations of every row, given (R, V) of the model and renormalized over allowed tokens."""
     totals, maximum = torch.tensor(
         [(entry.total, entry.perturbed_logprob) for entry in open_entries], dtype=torch.double, device=logprobs.device
     ).split(1, dim=1)  # (R, 1), (R, 1)

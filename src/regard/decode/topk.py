@@ -1,7 +1,7 @@
 """CPU fast path; reference: torch.topk, torch.argmax; proven by: tests/decode/test_topk.py, test_topk_logprobs.py.
 
 The k best tokens lie in the k blocks of tokens with the best maxima. So it is enough to take the maximum of each block
-(which a CPU vectorises) and to search k blocks. On many rows of 10,000 tokens this takes a third of the time of
+(which a CPU vectorizes) and to search k blocks. On many rows of 10,000 tokens this takes a third of the time of
 `torch.topk`, and a fifth of the time of `torch.argmax`. Other devices use PyTorch's kernels.
 
 Ties: `argmax` takes the lowest token id; `topk` is deterministic: equal scores give equal results.

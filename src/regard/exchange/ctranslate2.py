@@ -206,7 +206,7 @@ def _list_tokens(size: int) -> list[str]:
 
 
 class _Writer:
-    """Fills specifications with copies of our weights: CTranslate2 scales arrays in place when it quantises them."""
+    """Fills specifications with copies of our weights: CTranslate2 scales arrays in place when it quantizes them."""
 
     def __init__(self, specs: Any, positions: int) -> None:
         self.specs, self.positions = specs, positions

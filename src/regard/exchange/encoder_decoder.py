@@ -25,7 +25,7 @@ from regard.exchange.mapping import (
 )
 
 # All models of the BART family use the same names. Marian and Pegasus have sinusoidal positions. BART and MBart learn
-# them and normalise the embeddings. Pegasus and MBart are pre-norm, with a norm after the last layer.
+# them and normalize the embeddings. Pegasus and MBart are pre-norm, with a norm after the last layer.
 
 BART_PROJECTIONS = {**PROJECTIONS, "output": "out_proj"}
 BART_LAYER = {

@@ -305,7 +305,7 @@ class Positions(TypedDict):
     base: NotRequired[float]
     """sinusoidal, rotary: wavelengths are 2 pi base ** (2 i / width)."""
     interleaved: NotRequired[bool]
-    """sinusoidal, rotary: pairs are neighbours (true) or halves (false)."""
+    """sinusoidal, rotary: pairs are neighbors (true) or halves (false)."""
     key_dim: NotRequired[int]
     """rotary: dimensions of a head; it has half as many pairs."""
     slopes: NotRequired[list[float]]

@@ -134,7 +134,7 @@ def _describe_spectrogram(mel: Mel, names: list[str]) -> Picture:
 
 
 def draw_spectrogram(spectrogram: Spectrogram, mel: Mel) -> NDArray[np.uint8]:
-    """Return a normalised spectrogram (frames, bins) as grey pixels (bins, frames, 1), high frequencies above."""
+    """Return a normalized spectrogram (frames, bins) as gray pixels (bins, frames, 1), high frequencies above."""
     values = spectrogram.astype(np.float64)
     if mel.deviation:
         values = values * np.array(mel.deviation)

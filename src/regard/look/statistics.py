@@ -43,7 +43,7 @@ class Head:
     telling: float
     """How much there is to see: attention to a particular token, not too near.
 
-    Special tokens and, in self-attention, the first token, the row's own one and its neighbours do not count. A
+    Special tokens and, in self-attention, the first token, the row's own one and its neighbors do not count. A
     cross-attention head must attend to different tokens in different rows.
     """
     thumbnail: NDArray[np.float32]  # at most 48 x 48

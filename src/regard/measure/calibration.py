@@ -1,7 +1,7 @@
 """Calibration: of the tokens to which a model gives 80 % probability, 80 % should be correct.
 
 Temperature scaling (Guo et al. 2017) corrects an over- or underconfident model by one number: the logits are divided
-by the temperature that minimises the negative log-likelihood of held-out text. The ranking of the tokens is unchanged.
+by the temperature that minimizes the negative log-likelihood of held-out text. The ranking of the tokens is unchanged.
 """
 
 import math
@@ -85,7 +85,7 @@ def calibration_error(
 
 
 def fit_temperature(derivatives: NllDerivatives) -> float:
-    """Find the temperature that minimises the negative log-likelihood, by Newton's method on its inverse b.
+    """Find the temperature that minimizes the negative log-likelihood, by Newton's method on its inverse b.
 
     The negative log-likelihood -sum log p(token) is convex in b. `derivatives(b)` returns its first derivative,
     sum(E[z] - z of the token), and its second, sum(Var[z]), where z are the logits and the expectations are those of

@@ -45,7 +45,7 @@ class ConfusionMatrix:
 
     @property
     def total(self) -> int:
-        """Number of labelled texts or words."""
+        """Number of labeled texts or words."""
         return int(self.counts.sum())
 
     @property

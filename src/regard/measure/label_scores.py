@@ -1,6 +1,6 @@
-"""All scores of labelled texts with their 95 % intervals, and the comparison of two systems, by bootstrap resampling.
+"""All scores of labeled texts with their 95 % intervals, and the comparison of two systems, by bootstrap resampling.
 
-A labelled text is a sequence of labels: one for a classified text, one per word for a tagged one. Whole texts are
+A labeled text is a sequence of labels: one for a classified text, one per word for a tagged one. Whole texts are
 resampled, because the tags of one sentence depend on each other.
 """
 
@@ -21,7 +21,7 @@ from regard.measure.classification import (
 from regard.measure.entities import count_sentence, f1_from_counts, has_entities, score_entity_kinds
 from regard.measure.metric import Score
 
-LabelledTexts = Sequence[Sequence[str]]
+LabeledTexts = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LabelReport:
 
 
 def score_labels(
-    predicted: LabelledTexts, expected: LabelledTexts, samples: int = 1000, seed: int = 12345
+    predicted: LabeledTexts, expected: LabeledTexts, samples: int = 1000, seed: int = 12345
 ) -> LabelReport:
     """Score predicted labels.
 
@@ -85,7 +85,7 @@ def score_labels(
 
 
 def compare_labels(
-    baseline: LabelledTexts, candidate: LabelledTexts, expected: LabelledTexts, samples: int = 1000, seed: int = 12345
+    baseline: LabeledTexts, candidate: LabeledTexts, expected: LabeledTexts, samples: int = 1000, seed: int = 12345
 ) -> list[Comparison]:
     """Compare two systems by paired bootstrap resampling, one comparison per score.
 
@@ -112,7 +112,7 @@ def compare_labels(
 class _Statistics:
     """Counts of each text, from which the scores of any sample of the texts follow."""
 
-    def __init__(self, predicted: LabelledTexts, expected: LabelledTexts) -> None:
+    def __init__(self, predicted: LabeledTexts, expected: LabeledTexts) -> None:
         lengths = [len(labels) for labels in expected]
         if [len(labels) for labels in predicted] != lengths:
             raise RegardError(
@@ -155,5 +155,5 @@ class _Statistics:
         return f"{name}|labels:{len(self.label_names)}|n:{len(self._codes)}"
 
 
-def _flatten(texts: LabelledTexts) -> list[str]:
+def _flatten(texts: LabeledTexts) -> list[str]:
     return [label for labels in texts for label in labels]

@@ -55,8 +55,8 @@ def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel: ...
 def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel:
     """Build a model with initial weights.
 
-    On another device: `with torch.device("cuda"): build(...)`. On "meta" no weights are initialised; call
-    `init_weights(model, settings)` once the model has been materialised.
+    On another device: `with torch.device("cuda"): build(...)`. On "meta" no weights are initialized; call
+    `init_weights(model, settings)` once the model has been materialized.
 
     Args:
         settings: The model's configuration.

@@ -1,7 +1,7 @@
 """The cost of a model, computed from its configuration: parameters, FLOPs, memory.
 
 With N source and M target tokens, width d and h heads the lectures count O(N^2 + M^2 + N M) d for attention and
-O((N + M) d^2) for projections, O(N^2 h) memory where attention weights are materialised, and a KV cache that makes the
+O((N + M) d^2) for projections, O(N^2 h) memory where attention weights are materialized, and a KV cache that makes the
 quadratic cost of a step linear. This module gives the exact numbers. A recurrent layer costs O(N d^2) and nothing
 quadratic, but its N steps cannot start before the one before has ended: `sequential` counts such steps.
 

@@ -61,7 +61,7 @@ class BagHead(nn.Module):
     """Head of word2vec: at every position the mean of the vectors around it, then the output matrix.
 
     Args:
-        window: Neighbours on each side; 0: the vector of the position itself (skip-gram).
+        window: Neighbors on each side; 0: the vector of the position itself (skip-gram).
         lm_head: The output matrix.
     """
 

@@ -1,4 +1,4 @@
-"""Weight initialisation. Every parameter is initialised here, so a model can be assembled on any device.
+"""Weight initialization. Every parameter is initialized here, so a model can be assembled on any device.
 
 xavier            every matrix Xavier uniform, embeddings too: the lectures' code
 scaled_residual   normal; projections into the residual stream divided by sqrt(number of sublayers): GPT-2
@@ -27,14 +27,14 @@ Draw = Callable[[Tensor, Initializer], None]
 def init_weights(
     model: nn.Module, settings: config.AnyModel, seed: int | None = None, draw: Draw | None = None
 ) -> None:
-    """Initialise every parameter of a model in place; the same seed gives the same weights on the same device.
+    """Initialize every parameter of a model in place; the same seed gives the same weights on the same device.
 
     Args:
         model: The model.
         settings: Its configuration.
         seed: Random seed. Default: taken from torch's default generator.
-        draw: Applies a random initialiser to a parameter. Sharded training draws the whole tensor on the CPU and keeps
-            its shard; by default the parameter is initialised where it is.
+        draw: Applies a random initializer to a parameter. Sharded training draws the whole tensor on the CPU and keeps
+            its shard; by default the parameter is initialized where it is.
     """
     generator = torch.Generator(device="cpu" if draw is not None else next(model.parameters()).device)
     if seed is None:  # from torch's default generator, so that `torch.manual_seed` takes effect
@@ -88,12 +88,12 @@ def _init_modules(
     convolution: Initializer,
     residuals: dict[str, Initializer] | None = None,
 ) -> None:
-    """Apply the initialisers to matrices, embeddings and residual projections; norms are reset, biases are zero."""
+    """Apply the initializers to matrices, embeddings and residual projections; norms are reset, biases are zero."""
     residuals = residuals or {}
     head_projections = {id(module.projection) for module in model.modules() if isinstance(module, LMHead)}
     for name, module in model.named_modules():
         match module:
-            case nn.Linear() if id(module) in head_projections:  # an output matrix is initialised like an embedding
+            case nn.Linear() if id(module) in head_projections:  # an output matrix is initialized like an embedding
                 embedding(module.weight)
             case nn.Linear():
                 is_residual_output = name.endswith((".output", ".down"))
@@ -133,7 +133,7 @@ def _init_modules(
 
 
 def _init_cell(cell: nn.RNNBase, matrix: Initializer) -> None:
-    """Initialise the matrix of every gate by itself; biases are zero, but that of an LSTM's forget gate is 1.
+    """Initialize the matrix of every gate by itself; biases are zero, but that of an LSTM's forget gate is 1.
 
     With this bias a new LSTM remembers (Jozefowicz et al. 2015).
     """
@@ -148,7 +148,7 @@ def _init_cell(cell: nn.RNNBase, matrix: Initializer) -> None:
 
 
 def _init_uniform_biases(model: nn.Module, uniform: Callable[[float], Initializer]) -> None:
-    """Initialise biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`, which the lectures' code keeps."""
+    """Initialize biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`, which the lectures' code keeps."""
     for module in model.modules():
         if isinstance(module, nn.Linear | LMHead) and module.bias is not None:
             weight = module.projection.weight if isinstance(module, LMHead) else module.weight

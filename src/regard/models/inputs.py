@@ -99,7 +99,7 @@ class ConvolutionInput(PatchInput):
 
 
 class MelInput(nn.Module, ABC):
-    """Mel spectrogram: each group of `frames` neighbouring frames becomes one vector."""
+    """Mel spectrogram: each group of `frames` neighboring frames becomes one vector."""
 
     def __init__(self, bins: int, frames: int) -> None:
         super().__init__()

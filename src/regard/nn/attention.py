@@ -58,7 +58,7 @@ class Attention(nn.Module):
         return key, self.split_heads(self.value(x), self.value_dim, None)
 
     def split_heads(self, projected: Tensor, size: int, norm: nn.Module | None) -> Tensor:
-        """Split a projection into heads of this size and normalise them if there is a norm."""
+        """Split a projection into heads of this size and normalize them if there is a norm."""
         heads = projected.unflatten(-1, (-1, size)).transpose(1, 2)  # (B, T, H size) -> (B, H, T, size)
         return heads if norm is None else norm(heads)
 

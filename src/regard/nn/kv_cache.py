@@ -115,7 +115,7 @@ class KVCache:
         Only rows that change are copied, and only the part in use.
 
         Args:
-            index: Row indices, on the CPU (an index on another device forces a synchronisation).
+            index: Row indices, on the CPU (an index on another device forces a synchronization).
 
         Returns:
             The memory rows that remain; None if the memory is unchanged.

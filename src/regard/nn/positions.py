@@ -168,7 +168,7 @@ class RelativeBias(Position):
             start = torch.zeros_like(offset)
             distance = (-offset).clamp(min=0)
         exact = count // 2
-        # T5's order of operations: any other order rounds to the neighbouring bucket at some distances.
+        # T5's order of operations: any other order rounds to the neighboring bucket at some distances.
         scaled_log = distance.clamp(min=1).float().div(exact).log() / math.log(self.distance / exact) * (count - exact)
         logarithmic = exact + scaled_log.long()
         return start + torch.where(distance < exact, distance, logarithmic.clamp(max=count - 1))

@@ -76,7 +76,7 @@ class Stack(nn.Module):
             and positions.device.type == "cpu"
             and not torch.compiler.is_compiling()
         ):
-            self._check_length(int(positions.max()) + 1)  # on a GPU this would force a synchronisation
+            self._check_length(int(positions.max()) + 1)  # on a GPU this would force a synchronization
         context = Context(
             position=self.position,
             rotary=self.position.angles(positions),

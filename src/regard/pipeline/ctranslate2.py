@@ -4,7 +4,7 @@ Its results are those of `regard.decode` with the same stop rule. CTranslate2 st
 hypotheses is finished (`stop_after`), by default the beam size; it has no exact bound. What it does otherwise:
 
 - It has one maximum length per call. A batch runs with the largest one; texts that reach their own run once more.
-- It renormalises probabilities without the suppressed tokens. Scores therefore come from a second pass (`score`).
+- It renormalizes probabilities without the suppressed tokens. Scores therefore come from a second pass (`score`).
 - It cuts inputs at 1,024 tokens and never ends at once, unless told otherwise.
 """
 

@@ -136,7 +136,7 @@ def calibrate_scorer(
 
     Args:
         scorer: The scorer to calibrate; it stays unchanged.
-        texts: Texts whose likelihood the temperature maximises: validation data, not test data.
+        texts: Texts whose likelihood the temperature maximizes: validation data, not test data.
         sources: The source of each text (encoder-decoder only).
         target_language: Language of the texts (multilingual models).
         window: Number of tokens that a decoder-only model reads at once.
@@ -160,7 +160,7 @@ def predict_labels(
         texts: The texts.
         pairs: The second text of each pair, for a model that was trained on pairs.
         constrained: Whether tags of entities fit their scheme (`Classifier.tag`).
-        report: Called with the number of texts that were just labelled.
+        report: Called with the number of texts that were just labeled.
     """
     predicted: list[tuple[str, ...]] = []
     for start in range(0, len(texts), LABEL_CHUNK):

@@ -35,7 +35,7 @@ class ImageClassifier(Pipeline):
 
     def __init__(self, model: EncoderOnly, settings: settings_of.EncoderOnly) -> None:
         if not isinstance(settings.head, settings_of.Classes) or not isinstance(settings.source, settings_of.Patches):
-            fix = "Tune it on labelled images: `regard tune MODEL --images FOLDER --out NEW`."
+            fix = "Tune it on labeled images: `regard tune MODEL --images FOLDER --out NEW`."
             raise RegardError(f"This model's task is '{settings.task}': it does not label images.", fix=fix)
         self.model: EncoderOnly = model
         self.settings: settings_of.EncoderOnly = settings
@@ -60,7 +60,7 @@ class ImageClassifier(Pipeline):
 
         Args:
             images: Files, or arrays of 8-bit values, (height, width) or (height, width, 3).
-            report: Called with the number of images that were just labelled.
+            report: Called with the number of images that were just labeled.
 
         Returns:
             The label of one image, or a list with that of each image in their order.

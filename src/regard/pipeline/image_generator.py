@@ -99,7 +99,7 @@ class ImageGenerator(Pipeline):
             report: Called with the number of images that were just completed.
 
         Returns:
-            One image for each given one, in the colours of the codebook.
+            One image for each given one, in the colors of the codebook.
         """
         height, width = self.raster.size
         rows = height // 2 if rows is None else rows
@@ -177,7 +177,7 @@ class ImageGenerator(Pipeline):
         height, width = self.raster.size
         count = 1 + self.raster.pixels - prompts.shape[1]
         generator = make_generator(seed, self.device)
-        suppressed = np.setdiff1d(np.arange(self.tokenizers.source.size), self.codebook.tokens)  # all but colours
+        suppressed = np.setdiff1d(np.arange(self.tokenizers.source.size), self.codebook.tokens)  # all but colors
         images: list[Pixels] = []
         with self._decoder.prepared(self.model), torch.inference_mode():
             for start in range(0, len(prompts), BATCH_IMAGES):
@@ -193,8 +193,8 @@ class ImageGenerator(Pipeline):
                     generator=generator,
                 )
                 sampled = np.array([hypothesis.tokens for hypothesis in hypotheses])
-                colours = self.codebook.decode(np.concatenate((batch[:, 1:], sampled), axis=1), height, width)
-                images += list(colours[..., 0] if self.raster.channels == 1 else colours)
+                colors = self.codebook.decode(np.concatenate((batch[:, 1:], sampled), axis=1), height, width)
+                images += list(colors[..., 0] if self.raster.channels == 1 else colors)
                 report(len(batch))
         return images
 
@@ -204,6 +204,6 @@ class ImageGenerator(Pipeline):
 
     def _describe(self) -> list[str]:
         return [
-            pluralize(len(self.codebook.tokens), "colour"),
+            pluralize(len(self.codebook.tokens), "color"),
             *([pluralize(len(self.labels), "label")] * bool(self.labels)),
         ]

@@ -10,7 +10,7 @@ The prompt is a template, filled in for every example and, up to the label, for 
 The score of a label is the log-probability of the label and of what the template has after it, so that "good" does not
 win against "goodness" by ending early. All labels of a text follow the same prompt: with their ends they are different
 continuations in one distribution, and their log-probabilities compare as they are. The mean per token is an option: it
-favours labels of many tokens, of which the later ones are easy to predict.
+favors labels of many tokens, of which the later ones are easy to predict.
 """
 
 from collections.abc import Callable, Sequence

@@ -54,7 +54,7 @@ class SoundClassifier(Pipeline):
 
         Args:
             sounds: .wav or .flac files, or arrays of 16-bit samples at the rate of the training sounds.
-            report: Called with the number of sounds that were just labelled.
+            report: Called with the number of sounds that were just labeled.
 
         Returns:
             The label of one sound, or a list with that of each sound in their order.
@@ -82,7 +82,7 @@ class SoundClassifier(Pipeline):
         return RecordedAttention(names, (), record)
 
     def classify_spectrograms(self, spectrograms: list[Spectrogram]) -> list[Label]:
-        """Classify a batch of normalised spectrograms."""
+        """Classify a batch of normalized spectrograms."""
         source, valid = pad_spectrograms(spectrograms, self.device)
         with torch.inference_mode(), eval_mode(self.model):
             logits = self.model(source, valid).float()

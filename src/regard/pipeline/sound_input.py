@@ -15,11 +15,11 @@ from regard.data.mel import log_mel, normalise
 from regard.data.readers.sounds import read_sound
 
 AnySound = str | PathLike[str] | Sound | NDArray[np.int16]  # a file, an example's sound, or samples
-Spectrogram = NDArray[np.float32]  # (frames, bins), normalised
+Spectrogram = NDArray[np.float32]  # (frames, bins), normalized
 
 
 def load_spectrogram(sound: AnySound, settings: Mel) -> Spectrogram:
-    """Return the normalised spectrogram of a sound.
+    """Return the normalized spectrogram of a sound.
 
     Raises:
         CorpusError: The file cannot be read, or has another sample rate than the model.

@@ -1,4 +1,4 @@
-"""The vectors of a model's embedding: neighbours of words, and analogies (king - man + woman is near queen).
+"""The vectors of a model's embedding: neighbors of words, and analogies (king - man + woman is near queen).
 
 Every model with tokens has such an embedding. A word of several tokens has the mean of their vectors.
 """
@@ -55,7 +55,7 @@ class TokenVectors:
         return [Neighbor(text, token, float(similarities[token])) for text, token in zip(texts, tokens, strict=True)]
 
     def find_rank(self, word: str, plus: Sequence[str], minus: Sequence[str] = ()) -> int:
-        """Return the place of a word of one token among the neighbours; the first has rank 1.
+        """Return the place of a word of one token among the neighbors; the first has rank 1.
 
         Raises:
             RegardError: The word is not one token, or is one of the given words.

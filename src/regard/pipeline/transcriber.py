@@ -139,7 +139,7 @@ class Transcriber(Pipeline):
     def make_search(self, beam_size: int | None = None, length_penalty: float = 1.0, n_best: int = 1) -> Beam:
         """Return a beam search of this size, but at least `n_best`; by default 5, or that of an imported model.
 
-        That of an imported model stops once as many texts have ended as the beam is wide. To go on would favour long
+        That of an imported model stops once as many texts have ended as the beam is wide. To go on would favor long
         repetitions: Whisper is almost certain of the next token of one, and the score is a mean.
         """
         if self.settings.generation is None:

@@ -1,9 +1,9 @@
-"""Images as tokens: each pixel becomes the nearest colour of a codebook, row after row (ImageGPT, Chen et al. 2020).
+"""Images as tokens: each pixel becomes the nearest color of a codebook, row after row (ImageGPT, Chen et al. 2020).
 
     <label:shoe> #000000 #000000 #3a3a3a ...
 
-A codebook is an ordinary tokenizer whose words are colours, so `tokenizer.json` holds it, and an image is a document
-like any other. The colours are the centres of k-means over the pixels of the training images. The first token is the
+A codebook is an ordinary tokenizer whose words are colors, so `tokenizer.json` holds it, and an image is a document
+like any other. The colors are the centers of k-means over the pixels of the training images. The first token is the
 label, an extra token; images without labels begin with <image>.
 """
 
@@ -23,15 +23,15 @@ from regard.text.tokenizer import Tokenizer
 NO_LABEL = "<image>"
 LEVELS = 256
 _LABEL = re.compile(r"<label:(.*)>", re.DOTALL)
-_COLOUR = re.compile(r"#[0-9a-f]{6}")
-_BIN_BITS = 5  # bits per channel of the bins in which colours are counted
+_COLOR = re.compile(r"#[0-9a-f]{6}")
+_BIN_BITS = 5  # bits per channel of the bins in which colors are counted
 
 
-class ColourCounter:
-    """Counts the colours of images: exactly for greys, in 32,768 bins with their mean colours otherwise."""
+class ColorCounter:
+    """Counts the colors of images: exactly for grays, in 32,768 bins with their mean colors otherwise."""
 
     def __init__(self) -> None:
-        self._greys = np.zeros(LEVELS, np.int64)
+        self._grays = np.zeros(LEVELS, np.int64)
         bins = 1 << 3 * _BIN_BITS
         self._counts, self._sums = np.zeros(bins, np.int64), np.zeros((3, bins), np.int64)
 
@@ -39,7 +39,7 @@ class ColourCounter:
         """Count the pixels (channels, ...) of an image."""
         planes = pixels.reshape(len(pixels), -1).astype(np.int64)
         if len(planes) == 1:
-            self._greys += np.bincount(planes[0], minlength=LEVELS)
+            self._grays += np.bincount(planes[0], minlength=LEVELS)
             return
         numbers = np.zeros(planes.shape[1], np.int64)
         for plane in planes:
@@ -48,8 +48,8 @@ class ColourCounter:
         for plane, sums in zip(planes, self._sums, strict=True):
             sums += np.bincount(numbers, plane, minlength=sums.size).astype(np.int64)
 
-    def find_colours(self, k: int) -> NDArray[np.int64]:
-        """Return the k centres (k, 3) of the colours; fewer if the images have fewer colours.
+    def find_colors(self, k: int) -> NDArray[np.int64]:
+        """Return the k centers (k, 3) of the colors; fewer if the images have fewer colors.
 
         Raises:
             RegardError: If no image was counted.
@@ -58,47 +58,47 @@ class ColourCounter:
         if used.size:
             means = np.rint(self._sums[:, used] / self._counts[used]).astype(np.int64)
             return cluster_vectors(means.T, self._counts[used], k)
-        if not self._greys.any():
-            raise RegardError("There is no image to learn colours from.", fix="Give images to train on.")
-        return np.repeat(cluster_levels(self._greys, k)[:, None], 3, axis=1)
+        if not self._grays.any():
+            raise RegardError("There is no image to learn colors from.", fix="Give images to train on.")
+        return np.repeat(cluster_levels(self._grays, k)[:, None], 3, axis=1)
 
 
-def learn_codebook(colours: NDArray[np.int64], labels: Iterable[str], settings: settings_of.Codebook) -> Tokenizer:
+def learn_codebook(colors: NDArray[np.int64], labels: Iterable[str], settings: settings_of.Codebook) -> Tokenizer:
     """Make the tokenizer of images.
 
     Args:
-        colours: (k, 3), red, green and blue from 0 to 255.
+        colors: (k, 3), red, green and blue from 0 to 255.
         labels: The labels of the images; none if they have no labels.
         settings: Special tokens.
     """
     first_tokens = [f"<label:{label}>" for label in sorted(labels)] or [NO_LABEL]
     specials = settings.specials.model_copy(update={"extra": (*settings.specials.extra, *first_tokens)})
-    names = ["#" + "".join(f"{value:02x}" for value in colour) for colour in colours.tolist()]
+    names = ["#" + "".join(f"{value:02x}" for value in color) for color in colors.tolist()]
     size = len(names) + len(special_token_texts(specials))
     return learn([" ".join(names)], settings_of.WordLevel(vocabulary=size, specials=specials))
 
 
 class Codebook:
-    """The colours and labels of a tokenizer of images.
+    """The colors and labels of a tokenizer of images.
 
     Raises:
-        RegardError: If the tokenizer has no colours or no first tokens of images.
+        RegardError: If the tokenizer has no colors or no first tokens of images.
     """
 
     def __init__(self, tokenizer: Tokenizer, where: str | None = None) -> None:
-        names = [(token, name) for token, name in enumerate(tokenizer.vocabulary) if _COLOUR.fullmatch(name)]
+        names = [(token, name) for token, name in enumerate(tokenizer.vocabulary) if _COLOR.fullmatch(name)]
         self.labels = {
             match[1]: token for name, token in tokenizer.specials.extra.items() if (match := _LABEL.fullmatch(name))
         }
         self._no_label = tokenizer.specials.extra.get(NO_LABEL)
         if not names or (not self.labels and self._no_label is None):
-            what = "The tokenizer has no colours and labels of images."
+            what = "The tokenizer has no colors and labels of images."
             raise RegardError(what, where=where, fix="Use the tokenizer that the model was trained with.")
         self.tokens = np.array([token for token, _ in names], np.int64)  # (k)
-        self.colours = np.array([list(bytes.fromhex(name[1:])) for _, name in names], np.int64)  # (k, 3)
+        self.colors = np.array([list(bytes.fromhex(name[1:])) for _, name in names], np.int64)  # (k, 3)
         self._number_of_token = np.full(tokenizer.size, -1, np.int64)
         self._number_of_token[self.tokens] = np.arange(self.tokens.size)
-        self._token_of_grey = self.tokens[find_nearest(np.repeat(np.arange(LEVELS)[:, None], 3, axis=1), self.colours)]
+        self._token_of_gray = self.tokens[find_nearest(np.repeat(np.arange(LEVELS)[:, None], 3, axis=1), self.colors)]
 
     def find_label(self, label: str | None) -> int:
         """Return the first token of an image with this label; None for images without labels.
@@ -120,13 +120,13 @@ class Codebook:
         """Return the tokens (..., height * width) of the pixels (..., channels, height, width) of images."""
         *rest, channels, height, width = pixels.shape
         if channels == 1:
-            return self._token_of_grey[pixels].reshape(*rest, height * width)
+            return self._token_of_gray[pixels].reshape(*rest, height * width)
         points = np.moveaxis(pixels, -3, -1).reshape(-1, channels)
-        return self.tokens[find_nearest(points, self.colours)].reshape(*rest, height * width)
+        return self.tokens[find_nearest(points, self.colors)].reshape(*rest, height * width)
 
     def decode(self, tokens: NDArray[np.integer], height: int, width: int) -> NDArray[np.uint8]:
-        """Return the colours (..., height, width, 3) of the tokens (..., height * width) of images."""
+        """Return the colors (..., height, width, 3) of the tokens (..., height * width) of images."""
         numbers = self._number_of_token[tokens]
         if numbers.size and numbers.min() < 0:
-            raise RegardError("A token is no colour.", fix="Decode the tokens of pixels only.")
-        return self.colours[numbers].astype(np.uint8).reshape(*tokens.shape[:-1], height, width, 3)
+            raise RegardError("A token is no color.", fix="Decode the tokens of pixels only.")
+        return self.colors[numbers].astype(np.uint8).reshape(*tokens.shape[:-1], height, width, 3)

@@ -1,4 +1,4 @@
-"""k-means: the best centres of numbers, exactly, and good centres of vectors. All machines find equal centres."""
+"""k-means: the best centers of numbers, exactly, and good centers of vectors. All machines find equal centers."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ MAX_DISTANCES = 1 << 24  # distances in memory at once
 def cluster_levels(counts: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     """Return the k levels, in rising order, with the least squared error for a histogram of levels 0, 1, 2, ...
 
-    In one dimension a cluster is an interval, so dynamic programming finds the optimum. There are fewer centres than k
+    In one dimension a cluster is an interval, so dynamic programming finds the optimum. There are fewer centers than k
     if the histogram has fewer levels.
 
     >>> cluster_levels(np.array([9, 0, 0, 1, 1, 0, 0, 0, 5]), 3)
@@ -41,10 +41,10 @@ def cluster_levels(counts: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 
 
 def cluster_vectors(points: NDArray[np.int64], weights: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return k centres (k, D) of weighted points (N, D), all integers, by Lloyd's algorithm.
+    """Return k centers (k, D) of weighted points (N, D), all integers, by Lloyd's algorithm.
 
-    The first centre is the heaviest point, each next one that with the largest weighted distance to those before it.
-    Centres are rounded in every iteration: sums of integers are exact, so that all machines agree.
+    The first center is the heaviest point, each next one that with the largest weighted distance to those before it.
+    Centers are rounded in every iteration: sums of integers are exact, so that all machines agree.
 
     >>> cluster_vectors(np.array([[0, 0], [2, 0], [9, 9], [9, 7]]), np.array([3, 3, 1, 1]), 2)
     array([[1, 0],
@@ -56,28 +56,28 @@ def cluster_vectors(points: NDArray[np.int64], weights: NDArray[np.int64], k: in
     while len(chosen) < k and distances.any():
         chosen.append(int((weights * distances).argmax()))
         distances = np.minimum(distances, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
-    centres = points[chosen]
+    centers = points[chosen]
     for _ in range(MAX_ITERATIONS):
-        nearest = find_nearest(points, centres)
-        total = np.bincount(nearest, weights, minlength=len(centres))
-        sums = np.stack([np.bincount(nearest, weights * axis, minlength=len(centres)) for axis in points.T], axis=1)
+        nearest = find_nearest(points, centers)
+        total = np.bincount(nearest, weights, minlength=len(centers))
+        sums = np.stack([np.bincount(nearest, weights * axis, minlength=len(centers)) for axis in points.T], axis=1)
         means = np.rint(sums / np.maximum(total, 1)[:, None]).astype(np.int64)
-        moved = np.where(total[:, None] > 0, means, centres)
-        if (moved == centres).all():
+        moved = np.where(total[:, None] > 0, means, centers)
+        if (moved == centers).all():
             break
-        centres = moved
-    return np.unique(centres, axis=0)
+        centers = moved
+    return np.unique(centers, axis=0)
 
 
-def find_nearest(points: NDArray[np.integer], centres: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return for each point (N, D) the index of the nearest centre (k, D); of equally near ones the first.
+def find_nearest(points: NDArray[np.integer], centers: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return for each point (N, D) the index of the nearest center (k, D); of equally near ones the first.
 
     >>> find_nearest(np.array([[1], [5], [9]]), np.array([[0], [8]]))
     array([0, 1, 1])
     """
-    matrix = centres.T.astype(np.float64)
+    matrix = centers.T.astype(np.float64)
     squares = (matrix**2).sum(axis=0)
-    size = max(1, MAX_DISTANCES // len(centres))
+    size = max(1, MAX_DISTANCES // len(centers))
     parts = [points[start : start + size].astype(np.float64) for start in range(0, len(points), size)]
     nearest = [(squares - 2 * part @ matrix).argmin(axis=1) for part in parts]
     return np.concatenate([np.zeros(0, np.int64), *nearest])

@@ -11,7 +11,7 @@ gives a byte-identical file, whatever the order of its lines and the number of t
   merges. A mark that is a character of its own avoids this.)
 - The word-level trainer sorts words by frequency, then by code point.
 - The unigram trainer finds the same subwords each time, but sums in the order of a hash table: the last digits of
-  scores differ, and the scores of rare characters are assigned at random. `_stabilise_scores` corrects both.
+  scores differ, and the scores of rare characters are assigned at random. `_stabilize_scores` corrects both.
 """
 
 from collections import Counter
@@ -159,7 +159,7 @@ def _train_unigram(
         for subword, score in tokenizer_json.to_document(backend)["model"]["vocab"]
         if subword not in reserved
     ]
-    subwords = [*_stabilise_scores(scored), *((token, UNKNOWN_SCORE) for token in byte_tokens)]
+    subwords = [*_stabilize_scores(scored), *((token, UNKNOWN_SCORE) for token in byte_tokens)]
     return {
         "type": "Unigram",
         "unk_id": len(subwords),
@@ -168,16 +168,16 @@ def _train_unigram(
     }
 
 
-def _stabilise_scores(subwords: list[tuple[str, float]]) -> list[tuple[str, float]]:
+def _stabilize_scores(subwords: list[tuple[str, float]]) -> list[tuple[str, float]]:
     """Make scores independent of the summation order, and give all characters that the trainer missed the lowest."""
     lowest = min(score for _, score in subwords)
 
-    def stabilise(subword: str, score: float) -> float:
+    def stabilize(subword: str, score: float) -> float:
         steps = (score - lowest) / _SCORE_STEP
         is_missed = len(subword) == 1 and abs(steps - round(steps)) < 1e-6 and steps < len(subwords)
         return round(lowest if is_missed else score, 6)
 
-    scored = [(subword, stabilise(subword, score)) for subword, score in subwords]
+    scored = [(subword, stabilize(subword, score)) for subword, score in subwords]
     return sorted(scored, key=lambda entry: (-entry[1], entry[0]))
 
 

@@ -14,7 +14,7 @@ BATCH_SIZE = 1000  # lines encoded at a time
 
 @dataclass
 class LineTally(Generic[Location]):
-    """Number of lines with one property (changed, unknown, normalised), and the first such line."""
+    """Number of lines with one property (changed, unknown, normalized), and the first such line."""
 
     lines: int = 0
     tokens: int = 0
@@ -41,8 +41,8 @@ class RoundTripReport(Generic[Location]):
     changed: LineTally[Location] = field(default_factory=LineTally)
     """Lines that decode to another text although they have no unknown tokens."""
     unknown: LineTally[Location] = field(default_factory=LineTally)
-    normalised: LineTally[Location] = field(default_factory=LineTally)
-    """Lines that decode to their normalised text, as the tokenizer's settings intend."""
+    normalized: LineTally[Location] = field(default_factory=LineTally)
+    """Lines that decode to their normalized text, as the tokenizer's settings intend."""
 
     @property
     def tokens(self) -> int:
@@ -51,7 +51,7 @@ class RoundTripReport(Generic[Location]):
 
     @property
     def is_lossless(self) -> bool:
-        """Whether every line decodes to itself or its normalised text."""
+        """Whether every line decodes to itself or its normalized text."""
         return not self.changed.lines and not self.unknown.lines
 
 
@@ -74,7 +74,7 @@ def check_round_trip(tokenizer: Tokenizer, lines: Iterable[tuple[Location, str]]
             if unk in ids:
                 report.unknown.add(location, text, decoded, ids.count(unk))
             elif decoded != text:
-                tally = report.normalised if decoded == tokenizer.normalise(text) else report.changed
+                tally = report.normalized if decoded == tokenizer.normalise(text) else report.changed
                 tally.add(location, text, decoded)
     return report
 

@@ -49,7 +49,7 @@ def write_model(document: dict[str, Any], where: str | None = None) -> bytes:
     model = document["model"]
     obstacles = [
         *(["it is not a unigram model"] if model["type"] != "Unigram" else []),
-        *(["it normalises text"] if (document["normalizer"] or {}).get("normalizers") != _MARKS else []),
+        *(["it normalizes text"] if (document["normalizer"] or {}).get("normalizers") != _MARKS else []),
         *(["it has extra tokens"] if any(not token["special"] for token in document["added_tokens"]) else []),
     ]
     if obstacles:

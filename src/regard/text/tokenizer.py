@@ -201,10 +201,10 @@ class Tokenizer:
         return StreamingDecoder(self.token_bytes)
 
     def normalise(self, text: str) -> str:
-        """Return the text as encoding and decoding would, if it has no unknown tokens: equal, or normalised."""
+        """Return the text as encoding and decoding would, if it has no unknown tokens: equal, or normalized."""
         if self._normalizer is None:
             return text
-        # Extra tokens are not normalised; `split` puts them at odd indices.
+        # Extra tokens are not normalized; `split` puts them at odd indices.
         parts = self._extra_pattern.split(text) if self._extra_pattern else [text]
         return "".join(part if n % 2 else self._normalizer.normalize_str(part) for n, part in enumerate(parts))
 

@@ -1,6 +1,6 @@
 """Sequence-level knowledge distillation (Kim and Rush 2016): teachers translate the training sources once.
 
-The student maximises log p(y | x) for the teachers' beam search outputs y, beside or instead of the reference
+The student maximizes log p(y | x) for the teachers' beam search outputs y, beside or instead of the reference
 translations (`distillation.mode`). The translations are an ordinary corpus: one JSON Lines file per corpus source
 and teacher in `distilled/`, sealed by a manifest. Once it is complete, the teachers are no longer needed.
 

@@ -192,7 +192,7 @@ class ProcessGroup(SingleProcess):
         return objective
 
     def accumulate(self, is_last: bool) -> AbstractContextManager[object]:
-        """Synchronise gradients in the last pass of an update only."""
+        """Synchronize gradients in the last pass of an update only."""
         root = self._root
         if isinstance(root, DistributedDataParallel):
             return nullcontext() if is_last else root.no_sync()

@@ -51,7 +51,7 @@ class Updater:
     """Computes updates on one device.
 
     Args:
-        objective: The loss to minimise.
+        objective: The loss to minimize.
         optimizers: Optimizers over the parameters of the objective's model.
         seed: Seed of dropout.
         clip: Maximum gradient norm; 0 turns clipping off.

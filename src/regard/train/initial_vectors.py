@@ -1,7 +1,7 @@
-"""Initialise embeddings with the vectors of another model, such as word2vec's: `model.source.vectors`.
+"""Initialize embeddings with the vectors of another model, such as word2vec's: `model.source.vectors`.
 
 The two models may have tokenizers of different kinds. A row is taken from the token with the same text, if both or
-neither begin or end a word; others keep their random initialisation.
+neither begin or end a word; others keep their random initialization.
 """
 
 from pathlib import Path
@@ -61,7 +61,7 @@ def copy_vectors(model: nn.Module, settings: AnyModel, tokenizers: TokenizerPair
             part.embedding.weight[rows] = torch.from_numpy(vectors.vectors)[their_rows].to(part.embedding.weight)
         emit(
             Message(
-                f"The vectors of {folder} initialise {len(rows):,} of {tokenizer.size:,} tokens (model.{name}); the "
+                f"The vectors of {folder} initialize {len(rows):,} of {tokenizer.size:,} tokens (model.{name}); the "
                 "others are random."
             )
         )

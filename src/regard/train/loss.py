@@ -74,7 +74,7 @@ def class_loss(logits: Tensor, labels: Tensor, label_smoothing: float = 0.0) -> 
 def pixel_loss(predicted: Tensor, pixels: Tensor, is_masked: Tensor) -> LossSums:
     """Compute the mean squared error of each masked patch, summed over them; nothing counts as correct.
 
-    Every patch is normalised by its own mean and deviation first, as He et al. (2022) do: the model learns its
+    Every patch is normalized by its own mean and deviation first, as He et al. (2022) do: the model learns its
     structure instead of its brightness.
 
     Args:

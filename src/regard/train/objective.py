@@ -1,6 +1,6 @@
-"""From a batch to its loss: hidden states of the labelled positions, through the head.
+"""From a batch to its loss: hidden states of the labeled positions, through the head.
 
-Padding never reaches the output matrix: hidden states of labelled positions are gathered first. The
+Padding never reaches the output matrix: hidden states of labeled positions are gathered first. The
 whole loss is one `nn.Module.forward`: data and tensor parallelism wrap this module and reach every weight that the loss
 reads.
 """
@@ -25,7 +25,7 @@ from regard.train.loss import LossSums, class_loss, pixel_loss, token_loss
 
 
 class Objective(nn.Module):
-    """The training objective: the loss summed over all labelled positions of a batch.
+    """The training objective: the loss summed over all labeled positions of a batch.
 
     In evaluation mode the loss is plain cross-entropy: without label smoothing and compilation.
 

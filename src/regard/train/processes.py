@@ -64,7 +64,7 @@ class SingleProcess:
         return objective
 
     def accumulate(self, is_last: bool) -> AbstractContextManager[object]:  # noqa: ARG002
-        """Return the context of a forward and backward pass; gradients are synchronised in the last of an update."""
+        """Return the context of a forward and backward pass; gradients are synchronized in the last of an update."""
         return nullcontext()
 
     def end_evaluation(self) -> None:

@@ -28,7 +28,7 @@ from regard.train.validate import Scores
 
 _TOKENIZERS = {"parent": "that of the parent"}
 _LABEL_UNITS = {
-    "classify": "labelled texts seen",
+    "classify": "labeled texts seen",
     "tag": "tagged words seen",
     "fill": "masked tokens",
     "embed": "pairs seen",
@@ -85,7 +85,7 @@ class ModelWriter:
         if run.tuning is not None:
             training |= describe_tuning(run.tuning)
         elif vectors := find_vectors(run.model):
-            training["embeddings initialised from"] = ", ".join(map(str, dict.fromkeys(vectors.values())))
+            training["embeddings initialized from"] = ", ".join(map(str, dict.fromkeys(vectors.values())))
         note = ""
         if averaged:
             note = f"The weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
@@ -115,9 +115,9 @@ class ModelWriter:
 
 def _name_labels(run: Run) -> str:
     if run.reads_images and not run.has_tokenizer:
-        return "labelled images seen" if run.model.task == "classify" else "masked patches"
+        return "labeled images seen" if run.model.task == "classify" else "masked patches"
     if run.reads_sounds and run.model.task == "classify":
-        return "labelled sounds seen"
+        return "labeled sounds seen"
     return _LABEL_UNITS.get(run.model.task, "target tokens")
 
 
@@ -130,7 +130,7 @@ def _describe_input(run: Run, run_data: RunData) -> str:
     kind, size = run.tokenizer.kind, run_data.tokenizers.source.size
     if (raster := run.raster) is not None:
         shape = describe_shape((raster.channels, *raster.size))
-        return f"images of {shape}; vocabulary: {size:,} tokens, a codebook of colours and labels"
+        return f"images of {shape}; vocabulary: {size:,} tokens, a codebook of colors and labels"
     return f"vocabulary: {_TOKENIZERS.get(kind, kind)}, {size:,} tokens"
 
 
@@ -139,7 +139,7 @@ def describe_tuning(tuning: Tuning) -> dict[str, str]:
     if tuning.lora is not None:
         trained = f"LoRA of rank {tuning.lora.rank} on {', '.join(tuning.lora.modules)}, merged into the weights"
     elif tuning.layers is not None:
-        trained = f"the last {tuning.layers} layers of each stack" + ", initialised anew" * tuning.fresh_layers
+        trained = f"the last {tuning.layers} layers of each stack" + ", initialized anew" * tuning.fresh_layers
     else:
         trained = "all parameters" + " but the embeddings" * tuning.freeze_embeddings
     if tuning.extra_layers is not None:

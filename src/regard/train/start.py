@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regard.train.processes import SingleProcess
 
 MAX_PREVIEWS = 3  # sources of a corpus that are previewed
-DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analysed
+DEFAULT_LENGTH = 32  # tokens of a typical sentence, if the corpus was not analyzed
 Paths = AnyPath | Sequence[AnyPath] | None
 
 
@@ -66,7 +66,7 @@ def train(
         target: Target side: line n translates line n of `source`.
         text: Text for a language model: files or folders.
         data: Corpora of other formats: .tsv, .jsonl, .tmx, .conllu, ...
-        columns: Columns of `data` by number or name: "2,4" for source and target, "2,label=3" for labelled text.
+        columns: Columns of `data` by number or name: "2,4" for source and target, "2,label=3" for labeled text.
             Default: chosen by their content.
         images: Images: folders with one folder per label, idx files (MNIST), Parquet files, or tables of files and
             their labels or captions.
@@ -179,7 +179,7 @@ def tune(
         lora: Train adapters of this rank, and keep the model's own weights as they are.
         extra_layers: Add this many new layers on top of each stack.
         layers: Train the last layers of each stack only, this many, extra ones included.
-        fresh_layers: With `layers`: initialise these layers anew.
+        fresh_layers: With `layers`: initialize these layers anew.
         freeze_embeddings: Keep embeddings as they are.
         add_tokens: File of texts that become tokens of their own, one per line.
         chat_template: Jinja file that puts the words of a conversation around prompts. Default: that of the model.
@@ -400,7 +400,7 @@ def make_plan(
     notes: Sequence[str] = (),
     started: float | None = None,
 ) -> Plan:
-    """Read the run file or analyse the corpus, choose every setting, and report the choices as events.
+    """Read the run file or analyze the corpus, choose every setting, and report the choices as events.
 
     Raises:
         RegardError: The corpus doctor advises against the corpus, and the options do not force the run.
@@ -442,7 +442,7 @@ def make_plan(
             review(verdict)
         length = run.data.max_length if run.model.task == "continue" else min(DEFAULT_LENGTH, run.data.max_length)
     else:
-        _emit(Stage("analysing the corpus"), listeners)
+        _emit(Stage("analyzing the corpus"), listeners)
         auto_run = configure(
             options.sources,
             validation=options.validation_sources,

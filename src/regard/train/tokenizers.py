@@ -11,7 +11,7 @@ from regard.config.tuning import Tuning
 from regard.data.example import Defects, Example
 from regard.store.model_path import find_model
 from regard.store.run_folder import RunFolder
-from regard.text.codebook import ColourCounter, learn_codebook
+from regard.text.codebook import ColorCounter, learn_codebook
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
@@ -66,15 +66,15 @@ def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus
 
 
 def _learn_codebook(settings: Codebook, training: TrainingCorpus, emit: Listener) -> Tokenizer:
-    """Learn the colours of the training images; labels may also be those of held-out images."""
-    emit(Stage("learning the colours"))
-    counter, labels = ColourCounter(), set[str]()
+    """Learn the colors of the training images; labels may also be those of held-out images."""
+    emit(Stage("learning the colors"))
+    counter, labels = ColorCounter(), set[str]()
     for name, _, example in training.examples(Defects()):
         if example.image is not None and name == "train":
             counter.add(np.frombuffer(example.image.pixels, np.uint8).reshape(example.image.shape))
         if example.label is not None:
             labels.add(example.label)
-    return learn_codebook(counter.find_colours(settings.colours), labels, settings)
+    return learn_codebook(counter.find_colors(settings.colors), labels, settings)
 
 
 def _get_source(example: Example) -> str:

@@ -41,7 +41,7 @@ def prepare_model(model: nn.Module, run: Run, *, should_draw: bool = False) -> N
     Args:
         model: The model, with or without weights.
         run: The settings.
-        should_draw: Initialise the adapters. Otherwise they have no values before a checkpoint is loaded.
+        should_draw: Initialize the adapters. Otherwise they have no values before a checkpoint is loaded.
     """
     if (tuning := run.tuning) is None:
         return

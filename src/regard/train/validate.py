@@ -241,9 +241,9 @@ class Validator:
             predictions = loss_sums.predictions.cpu()
             sides = (tensor.reshape(len(tensor), -1).numpy() for tensor in (predictions, batch.labels))  # (B, 1 or T)
             for left, right in zip(*sides, strict=True):
-                is_labelled = right != IGNORE_INDEX
-                predicted.append(names[left[is_labelled]].tolist())
-                expected.append(names[right[is_labelled]].tolist())
+                is_labeled = right != IGNORE_INDEX
+                predicted.append(names[left[is_labeled]].tolist())
+                expected.append(names[right[is_labeled]].tolist())
         if self._processes.world_size > 1:
             predicted, expected, negative_log_likelihood = self._gather_labels(
                 predicted, expected, negative_log_likelihood

@@ -40,7 +40,7 @@ def list_vocabulary_sizes(model: AnyModel, source: int, target: int) -> dict[str
 def expect_vocabularies(run: Run) -> Run:
     """Return the run with the vocabulary sizes of its prepared corpus, or else those that its tokenizer asks for.
 
-    Tokenizers without a size (characters, bytes, colours, those of a parent) leave the model as it is.
+    Tokenizers without a size (characters, bytes, colors, those of a parent) leave the model as it is.
     """
     if run.data.prepared is not None and run.has_tokenizer:
         tokenizers = read_prepared_tokenizers(run.data.prepared)

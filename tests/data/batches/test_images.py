@@ -1,4 +1,4 @@
-"""Images in batches: normalised with the statistics of the training part, changed at random as a function of keys."""
+"""Images in batches: normalized with the statistics of the training part, changed at random as a function of keys."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -73,9 +73,9 @@ def test_statistics_are_those_of_the_pixels(corpus: Corpus) -> None:
     assert mean == [pytest.approx(values.mean(), abs=1e-6)]
     assert deviation == [pytest.approx(values.std(), abs=1e-6)]
     settings = PATCHES.model_copy(update={"mean": tuple(mean), "deviation": tuple(deviation)})
-    normalised = normalise((values * 255).round().astype(np.uint8).reshape(-1, 1, 8, 8), settings)
-    assert abs(float(normalised.mean())) < 1e-5
-    assert float(normalised.std()) == pytest.approx(1, abs=1e-4)
+    normalized = normalise((values * 255).round().astype(np.uint8).reshape(-1, 1, 8, 8), settings)
+    assert abs(float(normalized.mean())) < 1e-5
+    assert float(normalized.std()) == pytest.approx(1, abs=1e-4)
 
 
 def test_random_changes_are_functions_of_seed_draw_and_sample(corpus: Corpus) -> None:

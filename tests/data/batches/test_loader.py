@@ -19,7 +19,7 @@ from regard.data.batches.loader import Loader
 from regard.data.batches.order import DataPosition, OrderSettings
 from regard.data.batches.tasks import (
     Classify,
-    LanguageModelling,
+    LanguageModeling,
     MaskedLM,
     SpanCorruption,
     Tag,
@@ -110,7 +110,7 @@ def test_a_position_of_another_corpus_is_rejected() -> None:
 def test_every_packed_token_is_a_label_once_and_in_order() -> None:
     corpus = make_random_shards(COUNTS)
     labels_by_sample: dict[int, list[int]] = {number: [] for number in range(sum(COUNTS))}
-    for batch in Loader(corpus, LanguageModelling(S), PACKED).iter_epoch(1):
+    for batch in Loader(corpus, LanguageModeling(S), PACKED).iter_epoch(1):
         assert batch.target is not None
         assert batch.documents is not None
         assert batch.positions is not None
@@ -211,12 +211,12 @@ def test_a_task_rejects_a_corpus_without_its_streams() -> None:
     with pytest.raises(RegardError, match="needs source and target; the corpus has source"):
         Loader(lines, Translate(S, S), SETTINGS)
     with pytest.raises(RegardError, match="both be packed"):
-        Loader(lines, LanguageModelling(S), SETTINGS)
+        Loader(lines, LanguageModeling(S), SETTINGS)
 
 
 TASKS: list[Task] = [
     Translate(S, S),
-    LanguageModelling(S),
+    LanguageModeling(S),
     MaskedLM(S, seed=1, text_ids=np.arange(80)),
     SpanCorruption(S, (97, 98, 99), seed=1),
     Classify(S),
@@ -245,7 +245,7 @@ def test_models_accept_batches() -> None:
     decoder |= {"decoder.feedforward.hidden": 32}
     model = cast(DecoderOnly, build(preset("gpt2", decoder), seed=0)).eval()
     corpus = make_random_shards([20])
-    batch = next(iter(Loader(corpus, LanguageModelling(S), PACKED).iter_epoch()))
+    batch = next(iter(Loader(corpus, LanguageModeling(S), PACKED).iter_epoch()))
     assert batch.documents is not None
     assert batch.target is not None
     logits = model(batch.target, positions=batch.positions, documents=batch.documents)

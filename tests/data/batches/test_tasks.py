@@ -11,7 +11,7 @@ from regard.data.batches.arrays import IGNORE_INDEX, StoredSamples
 from regard.data.batches.cutting import BatchShapes
 from regard.data.batches.tasks import (
     Classify,
-    LanguageModelling,
+    LanguageModeling,
     MaskedLM,
     SpanCorruption,
     Tag,
@@ -94,12 +94,12 @@ def make_packed(pieces: list[tuple[list[int], int, int, int]]) -> StoredSamples:
 
 def test_language_modelling_packs_separate_documents() -> None:
     first, second = [1, 2], [11, 12, 13, 14]
-    rows = LanguageModelling(S).make_arrays(make_packed([(first, 0, 3, 0), (second, 0, 2, 0), (second, 2, 3, 1)]))
+    rows = LanguageModeling(S).make_arrays(make_packed([(first, 0, 3, 0), (second, 0, 2, 0), (second, 2, 3, 1)]))
     assert to_list(rows.target) == [[S.bos, 1, 2, S.bos, 11], [12, 13, 14, S.pad, S.pad]]
     assert to_list(rows.labels) == [[1, 2, S.eos, 11, 12], [13, 14, S.eos, IGNORE_INDEX, IGNORE_INDEX]]
     assert to_list(rows.documents) == [[0, 0, 0, 1, 1], [2, 2, 2, -1, -1]]
     assert to_list(rows.positions) == [[0, 1, 2, 0, 1], [0, 1, 2, 0, 0]]
-    rows = LanguageModelling(S, starts_with_bos=False).make_arrays(
+    rows = LanguageModeling(S, starts_with_bos=False).make_arrays(
         make_packed([(first, 0, 3, 0), (second, 0, 2, 0), (second, 2, 3, 1)])
     )
     assert to_list(rows.target) == [[1, 2, 11], [12, 13, 14]]
@@ -108,7 +108,7 @@ def test_language_modelling_packs_separate_documents() -> None:
 
 
 def test_language_modelling_with_an_empty_document_and_eos_alone() -> None:
-    rows = LanguageModelling(S).make_arrays(make_packed([([], 0, 1, 0), ([7, 8], 2, 1, 0)]))
+    rows = LanguageModeling(S).make_arrays(make_packed([([], 0, 1, 0), ([7, 8], 2, 1, 0)]))
     assert to_list(rows.target) == [[S.bos, 8]]
     assert to_list(rows.labels) == [[S.eos, S.eos]]
 
@@ -367,7 +367,7 @@ def test_tasks_take_their_tokens_from_the_tokenizer() -> None:
     assert translate == Translate(
         special_ids, special_ids, language_tags=(special_ids.language_id("de"), special_ids.language_id("fr"))
     )
-    assert build_task("continue", tokenizers) == LanguageModelling(special_ids)
+    assert build_task("continue", tokenizers) == LanguageModeling(special_ids)
     assert build_task("restore", tokenizers, seed=4) == SpanCorruption(
         special_ids, (special_ids.extra["<x0>"], special_ids.extra["<x1>"]), seed=4
     )

@@ -21,8 +21,8 @@ from regard.data.readers import read
 from regard.data.readers.detect import detect_source, make_image_source
 from regard.data.readers.images import decode_image
 
-GREY = np.arange(12, dtype=np.uint8).reshape(3, 4)
-COLOUR = np.arange(36, dtype=np.uint8).reshape(3, 4, 3)
+GRAY = np.arange(12, dtype=np.uint8).reshape(3, 4)
+COLOR = np.arange(36, dtype=np.uint8).reshape(3, 4, 3)
 
 
 def save(path: Path, pixels: Any, **options: Any) -> Path:
@@ -45,37 +45,37 @@ def make_idx(shape: tuple[int, ...], values: bytes) -> bytes:
     return struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + values
 
 
-def make_png(width: int, height: int, depth: int = 8, colour: int = 0, content: bytes = b"\0" * 9) -> bytes:
+def make_png(width: int, height: int, depth: int = 8, color: int = 0, content: bytes = b"\0" * 9) -> bytes:
     """A PNG whose header claims a size and a kind of pixels, with hardly any data."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(content)) + chunk(b"IEND", b"")
 
 
 def test_folders_are_labels(tmp_path: Path) -> None:
-    save(tmp_path / "cat" / "b.png", GREY)
-    save(tmp_path / "cat" / "deep" / "a.png", GREY + 1)
-    save(tmp_path / "dog" / "c.png", GREY + 2)
+    save(tmp_path / "cat" / "b.png", GRAY)
+    save(tmp_path / "cat" / "deep" / "a.png", GRAY + 1)
+    save(tmp_path / "dog" / "c.png", GRAY + 2)
     (tmp_path / "dog" / "notes.txt").write_text("no image")
     source = detect_source([str(tmp_path)])
     assert source == Images(path=str(tmp_path))
     examples, defects = read_all(source)
     assert [example.label for example in examples] == ["cat", "cat", "dog"]
-    assert [pixels_of(example)[0].tolist() for example in examples] == [(GREY + n).tolist() for n in (0, 1, 2)]
+    assert [pixels_of(example)[0].tolist() for example in examples] == [(GRAY + n).tolist() for n in (0, 1, 2)]
     assert dict(defects.counts) == {"file that is no image left out": 1}
     assert set(defects.file_infos) == {str(example.where.file) for example in examples}, "checksums in the same pass"
     assert Corpus([source]).hash_files()[examples[0].where.file] == defects.file_infos[examples[0].where.file]
 
 
 def test_colours_are_stored_channel_after_channel(tmp_path: Path) -> None:
-    save(tmp_path / "a" / "x.png", COLOUR)
+    save(tmp_path / "a" / "x.png", COLOR)
     (example,), _ = read_all(Images(path=str(tmp_path)))
-    assert pixels_of(example).tolist() == COLOUR.transpose(2, 0, 1).tolist()
-    (grey,), _ = read_all(Images(path=str(tmp_path), channels=1))
-    assert pixels_of(grey).shape == (1, 3, 4)
+    assert pixels_of(example).tolist() == COLOR.transpose(2, 0, 1).tolist()
+    (gray,), _ = read_all(Images(path=str(tmp_path), channels=1))
+    assert pixels_of(gray).shape == (1, 3, 4)
 
 
 def test_images_are_scaled_and_cropped_at_the_centre(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_transparency_is_counted_and_wide_values_are_refused(tmp_path: Path) -> 
 def test_idx_files(tmp_path: Path, suffix: str) -> None:
     write = gzip.compress if suffix else bytes
     path = tmp_path / f"train-images-idx3-ubyte{suffix}"
-    path.write_bytes(write(make_idx((2, 3, 4), GREY.tobytes() + (GREY + 9).tobytes())))
+    path.write_bytes(write(make_idx((2, 3, 4), GRAY.tobytes() + (GRAY + 9).tobytes())))
     assert make_image_source(str(path)).labels is None
     labels = tmp_path / f"train-labels-idx1-ubyte{suffix}"
     labels.write_bytes(write(make_idx((2,), b"\x05\x07")))
@@ -115,7 +115,7 @@ def test_idx_files(tmp_path: Path, suffix: str) -> None:
     assert source == Images(path=str(path), labels=str(labels))
     examples, _ = read_all(source)
     assert [(example.label, example.where.line) for example in examples] == [("5", 1), ("7", 2)]
-    assert pixels_of(examples[1])[0].tolist() == (GREY + 9).tolist()
+    assert pixels_of(examples[1])[0].tolist() == (GRAY + 9).tolist()
     assert set(Corpus([source]).hash_files()) == {str(path), str(labels)}
     labels.write_bytes(write(make_idx((3,), b"\x05\x07\x07")))
     with pytest.raises(CorpusError, match="there are 2 images"):
@@ -124,12 +124,12 @@ def test_idx_files(tmp_path: Path, suffix: str) -> None:
 
 def test_parquet_as_the_hub_stores_images(tmp_path: Path) -> None:
     encoded = BytesIO()
-    Pillow.fromarray(GREY).save(encoded, "PNG")
+    Pillow.fromarray(GRAY).save(encoded, "PNG")
     table = pyarrow.table({"image": [{"bytes": encoded.getvalue(), "path": None}] * 2, "label": [3, 1]})
     pyarrow.parquet.write_table(table, tmp_path / "train.parquet")
     examples, _ = read_all(make_image_source(str(tmp_path)))
     assert [example.label for example in examples] == ["3", "1"]
-    assert pixels_of(examples[1])[0].tolist() == GREY.tolist()
+    assert pixels_of(examples[1])[0].tolist() == GRAY.tolist()
     with pytest.raises(CorpusError, match="no column 'picture'"):
         read_all(Images(path=str(tmp_path), image_column="picture"))
     assert not isinstance(detect_source([str(tmp_path)]), Documents | Parquet), "Parquet without text holds images"
@@ -195,7 +195,7 @@ def test_a_folder_without_images_says_what_is_needed(tmp_path: Path) -> None:
 
 
 def test_an_image_turned_by_its_camera_is_turned_back() -> None:
-    picture, encoded = Pillow.fromarray(GREY), BytesIO()
+    picture, encoded = Pillow.fromarray(GRAY), BytesIO()
     exif = Pillow.Exif()
     exif[0x0112] = 6  # turned by 90 degrees
     picture.save(encoded, "PNG", exif=exif)

@@ -98,8 +98,8 @@ def test_serialized_examples_round_trip() -> None:
 
 
 def test_labels_and_tags_are_numbered() -> None:
-    labelled = [Example(Location("f", n), "the house", label=label) for n, label in enumerate(("good", "bad", None))]
-    tokenized = store_examples(labelled, TOKENIZERS)
+    labeled = [Example(Location("f", n), "the house", label=label) for n, label in enumerate(("good", "bad", None))]
+    tokenized = store_examples(labeled, TOKENIZERS)
     assert tokenized.labels == ("bad", "good")
     assert tokenized.column("label").tolist() == [2, 1, 0]
     tagged = [Example(Location("f", 1), "the  small house", tags=("D", "A", "N"))]

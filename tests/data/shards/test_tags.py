@@ -41,7 +41,7 @@ def make_tokenizer(words: Sequence[str] = ("a", "dog", "a dog"), **changes: obje
 @pytest.mark.parametrize("word", ["\x01", "\u200d"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_word_without_tokens_has_no_label(word: str, place: int) -> None:
-    """A normaliser may remove a whole word: the tags of all others stay at their words."""
+    """A normalizer may remove a whole word: the tags of all others stay at their words."""
     words, tags = ["a", "dog"], ["O", "B-X"]
     words.insert(place, word)
     tags.insert(place, "O")

@@ -35,7 +35,7 @@ class Batch:
 
     @property
     def label_count(self) -> int:
-        """Number of positions with a label; the loss is normalised by their sum over all ranks."""
+        """Number of positions with a label; the loss is normalized by their sum over all ranks."""
         return int((self.labels != IGNORE_INDEX).sum())
 
     @property

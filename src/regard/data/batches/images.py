@@ -98,7 +98,7 @@ class ImageTask:
         return self.patches.count_vectors(*self.size) - int(self.patches.class_token)
 
     def make_images(self, records: StoredSamples, values: NDArray[np.integer]) -> NDArray[np.float32]:
-        """Return the images (B, channels, height, width) of stored values, changed at random and normalised."""
+        """Return the images (B, channels, height, width) of stored values, changed at random and normalized."""
         shape = (self.patches.channels, *self.size)
         pixels = values.astype(np.uint8, copy=False).reshape(-1, *shape)
         if not len(pixels):  # an empty batch, which keeps ranks in step

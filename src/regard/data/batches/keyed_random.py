@@ -1,7 +1,7 @@
 """Counter-based random numbers: each is a function of its keys, never of the numbers drawn before.
 
 So the noise of a sample is the same in any process, on any machine, with any number of ranks and in any batch.
-`splitmix64` is the finaliser of SplitMix64 (Steele et al. 2014). It is written out here because NumPy promises the
+`splitmix64` is the finalizer of SplitMix64 (Steele et al. 2014). It is written out here because NumPy promises the
 same stream for a generator only within a version, and has no generator that takes a key for each element.
 It is a bijection, so sorting by it is a shuffle without ties.
 
@@ -19,7 +19,7 @@ GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # odd, so multiplication by it is 
 
 
 def splitmix64(bits: Bits) -> Bits:
-    """Map 64 bits to 64 bits: a bijection that scatters neighbours.
+    """Map 64 bits to 64 bits: a bijection that scatters neighbors.
 
     >>> hex(splitmix64(np.array([GOLDEN_GAMMA]))[0])  # the first number of SplitMix64 from seed 0
     '0xe220a8397b1dcdaf'
@@ -58,7 +58,7 @@ def permutation(keys: Bits, count: int) -> NDArray[np.int64]:
 
 
 def spread_permutation(keys: Bits, count: int) -> NDArray[np.int64]:
-    """Return a permutation of 0 to count - 1 in which any few neighbours are spread evenly over the range.
+    """Return a permutation of 0 to count - 1 in which any few neighbors are spread evenly over the range.
 
     Every second number mirrors the one before it. From pair to pair the position advances by the golden section of a
     circle, which never comes near an earlier position; the key decides where on the circle it begins.

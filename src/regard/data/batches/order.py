@@ -200,7 +200,7 @@ class Order:
             starts = cut_by_tokens(longer_side, settings.shapes)
             shortest_lengths.append(longer_side[starts])
             boundaries += [start + boundary for boundary in starts]
-        # Spread lengths: an update of a few neighbouring batches has short and long sentences, and converges faster.
+        # Spread lengths: an update of a few neighboring batches has short and long sentences, and converges faster.
         length_ranking = (
             np.argsort(np.concatenate(shortest_lengths), kind="stable") if boundaries else np.zeros(0, np.int64)
         )

@@ -69,7 +69,7 @@ def check_rate(shards: Shards, settings: Mel) -> int:
 
 
 def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugment, keys: dict[int, Bits]) -> None:
-    """Mask bands of frames and of bins in place: they become 0, the mean of normalised values.
+    """Mask bands of frames and of bins in place: they become 0, the mean of normalized values.
 
     Args:
         spectrogram: (frames, bins).
@@ -105,7 +105,7 @@ class SoundTask:
     def make_spectrograms(
         self, samples: NDArray[np.integer], lengths: IntArray, records: StoredSamples
     ) -> tuple[FloatArray, BoolArray]:
-        """Return spectrograms (B, frames, bins), masked at random and normalised, and which frames are no padding."""
+        """Return spectrograms (B, frames, bins), masked at random and normalized, and which frames are no padding."""
         n_frames = self.count_frames(lengths).astype(np.int64)
         width = records.padded_width(int(n_frames.max()))
         spectrograms = np.zeros((lengths.size, width, self.mel.bins), np.float32)

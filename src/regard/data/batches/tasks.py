@@ -97,8 +97,8 @@ class Translate:
 
 
 @dataclass(frozen=True)
-class LanguageModelling:
-    """Causal language modelling: [bos] + text -> text + [eos], packed.
+class LanguageModeling:
+    """Causal language modeling: [bos] + text -> text + [eos], packed.
 
     Documents fill rows one after another, and each attends to itself only. Wherever rows are cut, every token of every
     document is a label exactly once per epoch. Without bos, the first token of a document has nothing to follow from
@@ -174,7 +174,7 @@ class EncoderTask:
 
 @dataclass(frozen=True)
 class MaskedLM(EncoderTask):
-    """Masked language modelling: predict masked tokens.
+    """Masked language modeling: predict masked tokens.
 
     Every token is masked with `mask_probability`, and at least one per sample. `masking` "mask" replaces all of them by
     the mask token; "bert" replaces 80 % by the mask token, 10 % by a random token, and leaves 10 %
@@ -451,7 +451,7 @@ def build_task(
             language_tags = tuple(source.specials.language_id(pair[-1]) for pair in languages or ())
             return Translate(source.specials, target.specials, language_tags)
         case "continue":
-            return LanguageModelling(source.specials, starts_with_bos)
+            return LanguageModeling(source.specials, starts_with_bos)
         case "fill":
             text_ids = np.array(sorted(set(range(source.size)) - source.specials.control))
             boundaries = (

@@ -1,4 +1,4 @@
-"""Truncate labelled texts, or pairs of texts, that are too long for a row."""
+"""Truncate labeled texts, or pairs of texts, that are too long for a row."""
 
 from dataclasses import replace
 

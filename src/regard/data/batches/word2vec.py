@@ -1,4 +1,4 @@
-"""The two tasks of word2vec (Mikolov et al. 2013): a token from its neighbours, and a neighbour from a token."""
+"""The two tasks of word2vec (Mikolov et al. 2013): a token from its neighbors, and a neighbor from a token."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,9 @@ from regard.text.specials import SpecialIds
 
 @dataclass(frozen=True)
 class Cbow:
-    """Continuous bag of words: every token is the label of its own position; the model sees its neighbours only.
+    """Continuous bag of words: every token is the label of its own position; the model sees its neighbors only.
 
-    A text has no special tokens around it: they would be neighbours of its ends.
+    A text has no special tokens around it: they would be neighbors of its ends.
     """
 
     specials: SpecialIds
@@ -35,7 +35,7 @@ class Cbow:
         return np.maximum(lengths[:1], 1)
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch of texts. A text of one token has no label: it has no neighbours."""
+        """Make a batch of texts. A text of one token has no label: it has no neighbors."""
         lengths = records.lengths[0]
         mask = range_mask(0, lengths, records.padded_width(max(int(lengths.max()), 1)))
         labels = scatter(records.tokens, mask, IGNORE_INDEX)
@@ -45,17 +45,17 @@ class Cbow:
 
 @dataclass(frozen=True)
 class SkipGram(Cbow):
-    """Skip-gram: the label of a token is one of its neighbours, at most `window` tokens away.
+    """Skip-gram: the label of a token is one of its neighbors, at most `window` tokens away.
 
-    The neighbour is sampled again in every epoch, so that in the mean all of them count alike. A position whose sampled
-    neighbour lies outside the text has no label.
+    The neighbor is sampled again in every epoch, so that in the mean all of them count alike. A position whose sampled
+    neighbor lies outside the text has no label.
     """
 
     seed: int
     window: int
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch of texts with a neighbour of each token."""
+        """Make a batch of texts with a neighbor of each token."""
         arrays = super().make_arrays(records)
         lengths = records.lengths[0]
         rows, columns = row_and_offset(lengths)

@@ -37,7 +37,7 @@ _MAX_LABEL = 40  # characters
 _SAMPLE = 24  # characters of a field in an error
 _CHOOSE = (
     "Choose columns by number or name: --columns SOURCE,TARGET for pairs (e.g. --columns 2,4), --columns TEXT for text "
-    'without translations, --columns TEXT,label=LABEL for labelled text; in Python columns="2,4".'
+    'without translations, --columns TEXT,label=LABEL for labeled text; in Python columns="2,4".'
 )
 
 

@@ -1,8 +1,8 @@
-"""Reader for gettext catalogues (.po and .mo): messages of software and their translations.
+"""Reader for gettext catalogs (.po and .mo): messages of software and their translations.
 
 Untranslated, fuzzy (unconfirmed) and obsolete entries are left out and counted. A plural entry gives one pair per
 form: the first form belongs to the singular, the others to the plural. A language with a single form (Japanese) uses it
-for all numbers, so it is paired with the plural. The reader holds a whole catalogue in memory.
+for all numbers, so it is paired with the plural. The reader holds a whole catalog in memory.
 """
 
 import re
@@ -40,7 +40,7 @@ class _Entry(NamedTuple):
 
 
 def read_gettext(source: Gettext, defects: Defects) -> Iterator[Example]:
-    """Read the pairs of a catalogue or of every catalogue in a folder."""
+    """Read the pairs of a catalog or of every catalog in a folder."""
     for path in list_files(source.path, defects):
         is_binary = strip_compression(path).suffix.lower() == ".mo"
         for entry in _read_mo_entries(path) if is_binary else _read_po_entries(path, defects):
@@ -63,7 +63,7 @@ def _make_pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
 def _read_po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
     polib = import_optional("polib", "formats", "Reading .po")
     with TemporaryDirectory() as folder:  # polib splits strings, but not files, at U+2028
-        copy = Path(folder, "catalogue.po")
+        copy = Path(folder, "catalog.po")
         message_count = _copy_checked_lines(path, copy, defects)
         try:
             entries = polib.pofile(str(copy), encoding="utf-8")
@@ -146,5 +146,5 @@ def _decode(text: bytes, charset: str, where: Location) -> str:
     try:
         return text.decode(charset)
     except (UnicodeDecodeError, LookupError) as error:
-        fix = "Correct the charset in the header of the catalogue."
+        fix = "Correct the charset in the header of the catalog."
         raise CorpusError(f"The entry is not {charset}: {error}.", where=str(where), fix=fix) from error

@@ -29,9 +29,9 @@ from regard.data.readers.text_files import (
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")  # other decoders of Pillow are never tried
 MAX_FILE_BYTES = 1 << 28
-_GREY_MODES = ("1", "L", "LA", "La")
+_GRAY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F")  # and "I;16": more than 8 bits per value
-_PNG_START, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # Pillow opens colours of 16 bits in a mode of 8: the header tells
+_PNG_START, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # Pillow opens colors of 16 bits in a mode of 8: the header tells
 _IDX_BYTES = 8  # the type code of unsigned bytes, the only one that holds images
 _INTACT = "Replace the file with an intact copy."
 
@@ -111,13 +111,13 @@ def decode_image(
         raise CorpusError(what, where=where, fix="Convert it to 8 bits.")
     if picture.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in picture.info:
         defects.add("transparency left out", Location(where, 1))
-    channels = source.channels or (1 if picture.mode in _GREY_MODES else 3)
+    channels = source.channels or (1 if picture.mode in _GRAY_MODES else 3)
     picture = picture.convert("L" if channels == 1 else "RGB")
     return _resize(picture, channels, source)
 
 
 def _resize(picture: Any, channels: int, source: Images) -> Image:
-    """Scale a picture of Pillow to the size of the source, and crop it at the centre."""
+    """Scale a picture of Pillow to the size of the source, and crop it at the center."""
     if source.size is not None and (picture.height, picture.width) != source.size:
         operations = import_optional("PIL.ImageOps", "images", "Resizing images")
         pillow = import_optional("PIL.Image", "images", "Resizing images")

@@ -282,7 +282,7 @@ def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) 
         )
     ends = _start_offsets(example.source) + [len(word) for word in example.source.split(" ") if word]
     token_starts = np.array([*(start for start, _ in encoding.offsets), len(example.source)])
-    is_read = token_starts[first_tokens] < ends  # a normaliser may remove a whole word, e.g. U+FE0F of an emoji
+    is_read = token_starts[first_tokens] < ends  # a normalizer may remove a whole word, e.g. U+FE0F of an emoji
     first_tokens = first_tokens[is_read]
     if (np.diff(first_tokens) <= 0).any():
         raise CorpusError(

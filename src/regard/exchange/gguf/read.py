@@ -1,6 +1,6 @@
 """Read a Llama model from a GGUF file: its settings, weights and tokenizer.
 
-The converter of llama.cpp reorders the rows of queries and keys, so that rotary pairs are neighbours. Read as they
+The converter of llama.cpp reorders the rows of queries and keys, so that rotary pairs are neighbors. Read as they
 are, the model generates fluent text and is wrong; `_restore_rows` puts them back.
 """
 

@@ -338,7 +338,7 @@ def _read_pooling(files: ForeignFolder) -> Json | None:
     if unsupported := [
         kind for kind in kinds if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")
     ]:
-        fix = "Use a model of a Transformer, a pooling and a normalisation."
+        fix = "Use a model of a Transformer, a pooling and a normalization."
         where = str(files.path / "modules.json")
         raise RegardError(f"The module {unsupported[0][:60]} is not supported.", where=where, fix=fix)
     settings = _read_optional(files, "sentence_bert_config.json")

@@ -4,7 +4,7 @@
 - Truncation and padding are removed: pipelines do both.
 - A lone normalizer becomes a sequence of one.
 - Decoders that Regard knows under another form are replaced by that form.
-- Other special tokens (of chats, for example) become extra tokens, which are recognised in texts, as there.
+- Other special tokens (of chats, for example) become extra tokens, which are recognized in texts, as there.
 - Ids without a token, up to the size of the model's embedding, get the name of a token that no text contains.
 """
 

@@ -1,4 +1,4 @@
-"""Whisper: the config of a speech recogniser, and what its decoder begins with and never writes."""
+"""Whisper: the config of a speech recognizer, and what its decoder begins with and never writes."""
 
 from collections.abc import Mapping
 

@@ -55,7 +55,7 @@ def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False) -> list[s
     Args:
         model: The model; it is exported in float32 and evaluation mode.
         folder: Where to write the files.
-        int8: Quantise the weights of matrix products and embeddings to 8 bits.
+        int8: Quantize the weights of matrix products and embeddings to 8 bits.
 
     Returns:
         The names of the files.

@@ -1,6 +1,6 @@
-"""Quantise the weights of an ONNX graph to 8 bits: a quarter of the size, integer matrix products.
+"""Quantize the weights of an ONNX graph to 8 bits: a quarter of the size, integer matrix products.
 
-Each column of a weight matrix has its own scale; activations are quantised while the graph runs.
+Each column of a weight matrix has its own scale; activations are quantized while the graph runs.
 """
 
 import logging
@@ -9,27 +9,27 @@ from typing import Any
 
 from regard.base.extras import import_optional
 
-QUANTISED = ["MatMul", "Gather"]  # matrix products and embeddings
+QUANTIZED = ["MatMul", "Gather"]  # matrix products and embeddings
 
 
 def write_int8(graph: Any, path: Path) -> None:
-    """Quantise an `onnx.ModelProto` and write it."""
-    quantization = import_optional("onnxruntime.quantization", "onnx", "Quantisation to int8")
+    """Quantize an `onnx.ModelProto` and write it."""
+    quantization = import_optional("onnxruntime.quantization", "onnx", "Quantization to int8")
     _fold_transposes(graph)
     logger = logging.getLogger()  # the library logs advice about pre-processing to the root logger
     previous_level = logger.level
     logger.setLevel(logging.ERROR)
     try:
         quantization.quantize_dynamic(
-            graph, path, op_types_to_quantize=QUANTISED, per_channel=True, weight_type=quantization.QuantType.QInt8
+            graph, path, op_types_to_quantize=QUANTIZED, per_channel=True, weight_type=quantization.QuantType.QInt8
         )
     finally:
         logger.setLevel(previous_level)
 
 
 def _fold_transposes(graph: Any) -> None:
-    """Store weights that the graph transposes in the transposed form: only constants are quantised."""
-    onnx = import_optional("onnx", "onnx", "Quantisation to int8")
+    """Store weights that the graph transposes in the transposed form: only constants are quantized."""
+    onnx = import_optional("onnx", "onnx", "Quantization to int8")
     tensors = {tensor.name: tensor for tensor in graph.graph.initializer}
     for node in list(graph.graph.node):
         if node.op_type == "Transpose" and node.input[0] in tensors:

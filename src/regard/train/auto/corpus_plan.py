@@ -196,7 +196,7 @@ class CorpusPlan:
         return min(data.batch_tokens, max(data.max_length, share))
 
     def typical_length(self, recipe: Recipe, max_length: int) -> int:
-        """Estimate tokens per row: the longer side of a pair, both sides of a labelled text, or a full row of text."""
+        """Estimate tokens per row: the longer side of a pair, both sides of a labeled text, or a full row of text."""
         if self.is_packed or is_running_text(self.stats, self.sources):  # documents are split into full rows
             return max_length
         sides = [
@@ -488,5 +488,5 @@ def _count_examples(stats: CorpusStats) -> str:
 
 def _unit_name(stats: CorpusStats) -> str:
     """Return the name of one example, in the singular."""
-    names = {"pairs": "pair", "labels": "labelled text", "tags": "tagged sentence", "text": "line"}
+    names = {"pairs": "pair", "labels": "labeled text", "tags": "tagged sentence", "text": "line"}
     return names.get(stats.content, stats.content.removesuffix("s"))

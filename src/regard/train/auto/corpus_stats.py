@@ -123,7 +123,7 @@ def collect_stats(sources: Sequence[AnySource], observe: Callable[[int, Example]
 _CONTENT_NAMES = {
     "pairs": "pairs",
     "text": "running text",
-    "labels": "labelled text",
+    "labels": "labeled text",
     "tags": "tagged words",
     "images": "images",
     "sounds": "sounds",

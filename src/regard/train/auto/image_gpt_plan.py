@@ -11,10 +11,10 @@ from regard.config.run import Codebook, Data, RunTokenizer
 from regard.config.training import Training
 from regard.train.auto.corpus_plan import BATCH_TOKENS, SPECIAL_TOKENS, CorpusPlan
 from regard.train.auto.hyperparameters import Budget
-from regard.train.auto.image_plan import ImagePlan, check_labelled
+from regard.train.auto.image_plan import ImagePlan, check_labeled
 from regard.train.auto.recipes import Recipe, TaskKind, recipe_for_preset
 
-GREYS, COLOURS = 16, 64
+GRAYS, COLORS = 16, 64
 RECIPES = (
     Recipe(100_000, "image-gpt", 0, 0.0, 10, 3e-3, 200, 8192,
         "an image is a long row of tokens, and in the same time a small model sees more images"),
@@ -31,7 +31,7 @@ class ImageGptPlan(ImagePlan):
 
     @property
     def task(self) -> TaskKind:
-        """Language modelling."""
+        """Language modeling."""
         return "continue"
 
     @property
@@ -43,7 +43,7 @@ class ImageGptPlan(ImagePlan):
     def recipe(self) -> Recipe:
         """The recipe for this number of images."""
         if self.stats.labels:
-            check_labelled(self.stats)
+            check_labeled(self.stats)
         recipe = next(recipe for recipe in RECIPES if self.stats.examples <= recipe.max_size)
         preset = self.preset or recipe.preset
         if codec.preset(preset).family != "decoder_only":
@@ -70,21 +70,21 @@ class ImageGptPlan(ImagePlan):
         return self.n_vectors
 
     @property
-    def n_colours(self) -> int:
-        """The number of colours: as requested, or few greys and more colours."""
-        return self._requested("tokenizer.colours") or (GREYS if self.image_shape[0] == 1 else COLOURS)
+    def n_colors(self) -> int:
+        """The number of colors: as requested, or few grays and more colors."""
+        return self._requested("tokenizer.colors") or (GRAYS if self.image_shape[0] == 1 else COLORS)
 
     def vocabulary_size(self, recipe: Recipe) -> int:  # noqa: ARG002
-        """The colours, the labels and the special tokens."""
-        return self.n_colours + max(1, len(self.stats.labels)) + SPECIAL_TOKENS
+        """The colors, the labels and the special tokens."""
+        return self.n_colors + max(1, len(self.stats.labels)) + SPECIAL_TOKENS
 
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
         channels, height, width = self.image_shape
-        kind = "greys" if channels == 1 else "colours"
+        kind = "grays" if channels == 1 else "colors"
         reasons.append(f"{self._describe_images()}. Each pixel is a token, row after row: {height * width} per image.")
         labels = f"; an image begins with its label, one of {len(self.stats.labels)}" if self.stats.labels else ""
-        reasons.append(f"Vocabulary: {self.n_colours} {kind}, the centres of k-means over the training images{labels}.")
-        return Codebook(colours=self.n_colours), self.vocabulary_size(recipe)
+        reasons.append(f"Vocabulary: {self.n_colors} {kind}, the centers of k-means over the training images{labels}.")
+        return Codebook(colors=self.n_colors), self.vocabulary_size(recipe)
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
         reasons.append("Dropout: none, because a model of this size does not overfit this many pixels.")

@@ -155,14 +155,14 @@ class ImagePlan(CorpusPlan):
     def _describe_images(self) -> str:
         channels, height, width = self.image_shape
         shapes = self.stats.image_shapes
-        colour = "grey" if channels == 1 else "coloured"
-        text = f"Images: {height} x {width} pixels, {colour}"
+        color = "gray" if channels == 1 else "colored"
+        text = f"Images: {height} x {width} pixels, {color}"
         if self._requested_shape is not None:
             return f"{text}, as you requested"
         if len(shapes) > 1:
-            text += f"; they have {pluralize(len(shapes), 'shape')}, and are scaled and cropped at the centre"
+            text += f"; they have {pluralize(len(shapes), 'shape')}, and are scaled and cropped at the center"
         elif (channels, height, width) not in shapes:
-            text += "; they are scaled down and cropped at the centre, because many vectors cost much time"
+            text += "; they are scaled down and cropped at the center, because many vectors cost much time"
         return text
 
     def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
@@ -250,16 +250,16 @@ def recipe_for_images(task: TaskKind, stats: CorpusStats) -> Recipe:
         RegardError: If an image that is to be classified has no label.
     """
     if task == "classify":
-        check_labelled(stats)
+        check_labeled(stats)
     recipes = IMAGES if task == "classify" else MASKED_IMAGES
     return next(recipe for recipe in recipes if stats.examples <= recipe.max_size)
 
 
-def check_labelled(stats: CorpusStats) -> None:
+def check_labeled(stats: CorpusStats) -> None:
     """Raise RegardError if an image has no label."""
-    labelled = sum(stats.labels.values())
-    if labelled < stats.examples:
-        missing = stats.examples - labelled
+    labeled = sum(stats.labels.values())
+    if labeled < stats.examples:
+        missing = stats.examples - labeled
         what = f"{missing:,} of {stats.examples:,} images {'has' if missing == 1 else 'have'} no label."
         fix = "Put the images into one folder per label; for an idx file give the file of labels beside it."
         raise RegardError(what, fix=fix)

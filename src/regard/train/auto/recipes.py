@@ -21,7 +21,7 @@ CHARACTER_LEVEL = 0  # as a vocabulary size: every character is a token
 class Recipe:
     """Model and hyperparameters for corpora up to `max_size`."""
 
-    max_size: float  # pairs, labelled or tagged sentences; characters of running text
+    max_size: float  # pairs, labeled or tagged sentences; characters of running text
     preset: str
     vocabulary: int
     dropout: float
@@ -153,7 +153,7 @@ _CORPUS_DESCRIPTIONS = {
     "translate": "pairs",
     "continue": "running text",
     "fill": "running text",
-    "classify": "labelled text",
+    "classify": "labeled text",
     "tag": "tagged words",
     "embed": "pairs",
 }

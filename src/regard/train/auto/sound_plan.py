@@ -82,9 +82,9 @@ class SoundPlan(CorpusPlan):
             what = f"The sounds have different rates: {rates} samples per second."
             where = ", ".join(f"{stats.first_of_rate[rate]} (the first of {count:,})" for rate, count in rarer)
             raise RegardError(what, where=where, fix=f"Convert them to one: `ffmpeg -i IN -ar {common} OUT.wav`.")
-        labelled = sum(stats.labels.values())
-        if self.task == "classify" and labelled < stats.examples:
-            missing = stats.examples - labelled
+        labeled = sum(stats.labels.values())
+        if self.task == "classify" and labeled < stats.examples:
+            missing = stats.examples - labeled
             what = f"{missing:,} of {stats.examples:,} sounds {'has' if missing == 1 else 'have'} no label and no text."
             fix = "Put the sounds into one folder per label, or give a table: a file, a tab, and its label or text."
             raise RegardError(what, fix=fix)

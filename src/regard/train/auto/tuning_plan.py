@@ -20,7 +20,7 @@ from regard.train.auto.recipes import Recipe, TaskKind, recipe_for_size
 
 PARENT = "parent"  # in the place of a preset
 EPOCHS: dict[TaskKind, int] = {"translate": 10, "continue": 3, "fill": 3, "classify": 4, "tag": 4, "embed": 3}
-LABELLED_UPDATE_TOKENS = 1024  # about 32 sentences, as BERT was tuned
+LABELED_UPDATE_TOKENS = 1024  # about 32 sentences, as BERT was tuned
 BASE_RATE, BASE_WIDTH = 3e-5, 768  # BERT-base was tuned with 2e-5 to 5e-5 (Devlin et al. 2019)
 MAX_RATE = 5e-4
 LORA_FACTOR = 10  # adapters start at zero and are small: they need about ten times the learning rate
@@ -37,7 +37,7 @@ TASKS: dict[tuple[str, str], TaskKind] = {
 _NEEDED = {
     "encoder_decoder": "pairs of texts",
     "decoder_only": "running text, or pairs of prompts and responses",
-    "encoder_only": "labelled texts, tagged words, pairs of texts or running text",
+    "encoder_only": "labeled texts, tagged words, pairs of texts or running text",
 }
 
 
@@ -62,14 +62,14 @@ class TuningPlan(CorpusPlan):
         recipe, width = recipe_for_size(self.task, self.size), self.parent.width
         peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / width) ** 1.5)  # narrow models are trained with higher rates
         peak *= LORA_FACTOR if self.tuning.lora is not None else 1
-        is_labelled = self.task in ("classify", "tag")
+        is_labeled = self.task in ("classify", "tag")
         return replace(
             recipe,
             preset=PARENT,
             epochs=EPOCHS[self.task],
             peak=float(f"{peak:.2g}"),
             warmup=2000,  # at most; a tenth of the updates
-            update_tokens=LABELLED_UPDATE_TOKENS if is_labelled else min(recipe.update_tokens, 8192),
+            update_tokens=LABELED_UPDATE_TOKENS if is_labeled else min(recipe.update_tokens, 8192),
         )
 
     @cached_property

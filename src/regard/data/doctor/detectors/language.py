@@ -18,14 +18,14 @@ Values = NDArray[np.float64]
 _NGRAM_ORDER = 4
 _TABLE_BITS = 18  # a table of 262,144 entries holds the 4-grams of a language with few collisions
 _SMOOTHING = 0.1  # added to each count
-_MAX_DEVIATIONS = 4.25  # standard deviations below the centre
+_MAX_DEVIATIONS = 4.25  # standard deviations below the center
 _MIN_LINES = 300  # lines needed to learn a profile
 _MIN_LETTERS = 12  # letters needed to judge a text
 _MIN_DIFFERENCE = 1.0  # nats per letter; two languages differ by 3 to 7, two texts of one language by less than 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageJudgement:
+class LanguageJudgment:
     """For the texts of one side: which do not fit that side, and which fit the other side better."""
 
     is_wrong: NDArray[np.bool_]
@@ -35,7 +35,7 @@ class LanguageJudgement:
 class LanguageJudge(Protocol):
     """Judges the language of texts: `Profiles`, or `LinguaJudge`."""
 
-    def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgement:
+    def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
         """Judge texts of side 0 (source) or 1 (target)."""
 
 
@@ -43,13 +43,13 @@ class LanguageJudge(Protocol):
 class FitStatistics:
     """The distribution of the fit of lines; its variance grows as lines get shorter."""
 
-    centre: float
+    center: float
     fixed_variance: float
     variance_per_letter: float
 
     def deviations(self, fit: Values, letters: Values) -> Values:
-        """The deviation of each fit from the centre, in standard deviations."""
-        return (fit - self.centre) / np.sqrt(self.fixed_variance + self.variance_per_letter / np.maximum(letters, 1))
+        """The deviation of each fit from the center, in standard deviations."""
+        return (fit - self.center) / np.sqrt(self.fixed_variance + self.variance_per_letter / np.maximum(letters, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Profiles:
     are_distinct: bool = True
     """Whether the sides are in two languages; if they are in one, no text can be said to belong to the other side."""
 
-    def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgement:
+    def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
         """Which texts do not fit their side, and which fit the other side better."""
         fit, difference, letters = self._compute_fit(side, texts)
         is_long_enough = letters >= _MIN_LETTERS
         is_wrong = (self.fit_statistics[side].deviations(fit, letters) < -_MAX_DEVIATIONS) & is_long_enough
-        return LanguageJudgement(is_wrong, (difference < 0) & is_long_enough & self.are_distinct)
+        return LanguageJudgment(is_wrong, (difference < 0) & is_long_enough & self.are_distinct)
 
     def _compute_fit(self, side: int, texts: Sequence[str]) -> tuple[Values, Values, Values]:
         indices, is_counted, starts, ends = _index_ngrams(texts)
@@ -91,8 +91,8 @@ def learn_profiles(sides: Sequence[Sequence[str]]) -> Profiles | None:
     for _ in range(2):  # learn again without the lines that did not fit
         fitting = []
         for side, texts in enumerate(sides):
-            judgement = profiles.judge(side, texts)
-            is_odd = judgement.is_wrong | judgement.is_other_side
+            judgment = profiles.judge(side, texts)
+            is_odd = judgment.is_wrong | judgment.is_other_side
             fitting.append(
                 [text for text, is_out in zip(texts, is_odd, strict=True) if not is_out]
                 if is_odd.mean() < 0.5
@@ -123,18 +123,18 @@ def _learn_table(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _estimate_fit(fit: Values, letters: Values) -> FitStatistics:
-    """Estimate centre and variance (fixed + per_letter / letters) by medians, because wrong lines are included."""
+    """Estimate center and variance (fixed + per_letter / letters) by medians, because wrong lines are included."""
     if len(fit) < 20:
         return FitStatistics(0.0, np.inf, 0.0)  # too few texts: flag nothing
-    centre = float(np.median(fit))
-    squares = (1.4826 * np.abs(fit - centre)) ** 2
+    center = float(np.median(fit))
+    squares = (1.4826 * np.abs(fit - center)) ** 2
     groups = np.array_split(np.argsort(letters, kind="stable"), 10)
     inverse = np.array([np.mean(1 / letters[group]) for group in groups])
     spread = np.array([np.median(squares[group]) for group in groups])
     if np.ptp(inverse) < 1e-9:
-        return FitStatistics(centre, max(float(spread.mean()), 1e-3), 0.0)
+        return FitStatistics(center, max(float(spread.mean()), 1e-3), 0.0)
     slope, fixed = np.polyfit(inverse, spread, 1)
-    return FitStatistics(centre, max(float(fixed), 1e-3), max(float(slope), 0.0))
+    return FitStatistics(center, max(float(fixed), 1e-3), max(float(slope), 0.0))
 
 
 def _index_ngrams(
@@ -161,11 +161,11 @@ def judge_rows(judge: LanguageJudge, sides: Sequence[Sequence[str]]) -> Language
 
     A row that looks wrong is judged again without the words that both sides share, which are usually names.
     """
-    judgements = [judge.judge(side, texts) for side, texts in enumerate(sides)]
+    judgments = [judge.judge(side, texts) for side, texts in enumerate(sides)]
     if len(sides) < 2:
-        return LanguageVerdict(np.zeros(len(sides[0]), bool), (judgements[0].is_wrong,))
-    is_swapped = judgements[0].is_other_side & judgements[1].is_other_side
-    is_wrong = [judgement.is_wrong & ~is_swapped for judgement in judgements]
+        return LanguageVerdict(np.zeros(len(sides[0]), bool), (judgments[0].is_wrong,))
+    is_swapped = judgments[0].is_other_side & judgments[1].is_other_side
+    is_wrong = [judgment.is_wrong & ~is_swapped for judgment in judgments]
     doubtful_rows = np.flatnonzero(is_wrong[0] | is_wrong[1])
     if len(doubtful_rows):
         unshared_texts = [_remove_shared(sides[0][row], sides[1][row]) for row in doubtful_rows.tolist()]

@@ -61,14 +61,14 @@ def align(source: NDArray[np.uint32], target: NDArray[np.uint32]) -> Alignment:
     if len(log_source) < MIN_LINES:
         return Alignment(correlations, (), is_informative=False)
     unrelated_deviation = float(np.sqrt(_robust_deviation(log_source) ** 2 + _robust_deviation(log_target) ** 2))
-    centre, aligned_deviation = _estimate_aligned(log_source, log_target)
+    center, aligned_deviation = _estimate_aligned(log_source, log_target)
     # Each window uses its best shift, which makes even unrelated lines look similar: compare with random lines.
     _, random_deviation = _estimate_aligned(log_source, np.random.default_rng(1).permutation(log_target))
     if not aligned_deviation < min(0.7 * unrelated_deviation, 0.85 * random_deviation):
         return Alignment(correlations, (), is_informative=False)
-    votes = _compute_votes(log_target - log_source - centre, aligned_deviation, unrelated_deviation)
+    votes = _compute_votes(log_target - log_source - center, aligned_deviation, unrelated_deviation)
     stretches = [
-        MisalignedStretch(first_row, last_row, _find_shift(log_source, log_target, centre, first_row, last_row))
+        MisalignedStretch(first_row, last_row, _find_shift(log_source, log_target, center, first_row, last_row))
         for first_row, last_row in _find_stretches(votes)
     ]
     max_correlation = max(float(np.median(correlations)) / 2, _MAX_CORRELATION)
@@ -111,7 +111,7 @@ def _find_stretches(votes: Values) -> Iterator[tuple[int, int]]:
 
 
 def _estimate_aligned(log_source: Values, log_target: Values) -> tuple[float, float]:
-    """The centre and deviation of the differences of aligned lines, even if most of the file is misaligned.
+    """The center and deviation of the differences of aligned lines, even if most of the file is misaligned.
 
     Every window uses the shift at which it fits best, so a file that is shifted from early on still yields the
     statistics of aligned lines.
@@ -121,24 +121,24 @@ def _estimate_aligned(log_source: Values, log_target: Values) -> tuple[float, fl
     first_rows = np.linspace(0, window_count - 1, count).astype(np.int64) * _WINDOW
     rows = first_rows[:, None] + np.arange(_WINDOW)
     best_deviation = np.full(count, np.inf)
-    centres = np.zeros(count)
+    centers = np.zeros(count)
     for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):
         windows = log_target[(rows + shift) % len(log_target)] - log_source[rows]
         medians = np.median(windows, axis=1)
         deviations = 1.4826 * np.median(np.abs(windows - medians[:, None]), axis=1)
         is_better = deviations < best_deviation
-        best_deviation[is_better], centres[is_better] = deviations[is_better], medians[is_better]
-    return float(np.median(centres)), max(float(np.median(best_deviation)), 0.05)
+        best_deviation[is_better], centers[is_better] = deviations[is_better], medians[is_better]
+    return float(np.median(centers)), max(float(np.median(best_deviation)), 0.05)
 
 
-def _find_shift(log_source: Values, log_target: Values, centre: float, first_row: int, last_row: int) -> int | None:
+def _find_shift(log_source: Values, log_target: Values, center: float, first_row: int, last_row: int) -> int | None:
     """The shift at which a stretch fits far better than without a shift; None if there is none."""
     rows = np.arange(first_row, min(last_row + 1, first_row + 2000))
     scores = {}
     for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):
         valid_rows = rows[(rows + shift >= 0) & (rows + shift < len(log_target))]
         if len(valid_rows) >= _MIN_ROWS:
-            scores[shift] = float(np.median(np.abs(log_target[valid_rows + shift] - log_source[valid_rows] - centre)))
+            scores[shift] = float(np.median(np.abs(log_target[valid_rows + shift] - log_source[valid_rows] - center)))
     best_shift = min(scores, key=lambda shift: (scores[shift], abs(shift)))
     return best_shift if best_shift and scores[best_shift] < 0.6 * scores[0] else None
 

@@ -72,13 +72,13 @@ def learn_lengths(sides: Sequence[Sequence[str]]) -> LengthStatistics:
         return LengthStatistics(max_lengths, has_spaces=has_spaces)
     pairs = [(len(s) + _SMOOTHING, len(t) + _SMOOTHING) for s, t in zip(*sides, strict=True) if s.strip() and t.strip()]
     log_ratios = np.array([math.log(target / source) for source, target in pairs] or [0.0])
-    centre = float(np.median(log_ratios))
-    spread = 1.4826 * float(np.median(np.abs(log_ratios - centre)))
+    center = float(np.median(log_ratios))
+    spread = 1.4826 * float(np.median(np.abs(log_ratios - center)))
     return LengthStatistics(
-        max_lengths, math.exp(centre), math.exp(max(math.log(2), _MAX_DEVIATIONS * spread)), has_spaces
+        max_lengths, math.exp(center), math.exp(max(math.log(2), _MAX_DEVIATIONS * spread)), has_spaces
     )
 
 
 def _compute_outlier_limit(log_lengths: NDArray[np.float64]) -> float:
-    centre = float(np.median(log_lengths))
-    return math.exp(centre + _MAX_DEVIATIONS * max(1.4826 * float(np.median(np.abs(log_lengths - centre))), 0.2))
+    center = float(np.median(log_lengths))
+    return math.exp(center + _MAX_DEVIATIONS * max(1.4826 * float(np.median(np.abs(log_lengths - center))), 0.2))

@@ -1,6 +1,6 @@
-"""The baseline: k nearest neighbours of the raw pixels, by squared distance; ties go to the label of the nearest image.
+"""The baseline: k nearest neighbors of the raw pixels, by squared distance; ties go to the label of the nearest image.
 
-python examples/fashion_mnist/neighbours.py train10k-images-idx3-ubyte.gz t10k-images-idx3-ubyte.gz
+python examples/fashion_mnist/neighbors.py train10k-images-idx3-ubyte.gz t10k-images-idx3-ubyte.gz
 """
 
 import argparse
@@ -28,7 +28,7 @@ def predict(
     """Return the most frequent label among the k nearest training images of each test image."""
     norms, predicted = (train**2).sum(axis=1), []
     for rows in np.array_split(test, max(1, len(test) // 500)):
-        distances = norms - 2 * rows @ train.T  # the norm of the test image is the same for all neighbours
+        distances = norms - 2 * rows @ train.T  # the norm of the test image is the same for all neighbors
         nearest = np.argpartition(distances, k, axis=1)[:, :k]
         order = np.argsort(np.take_along_axis(distances, nearest, axis=1), axis=1)
         predicted += [_vote(votes) for votes in labels[np.take_along_axis(nearest, order, axis=1)].tolist()]
@@ -45,13 +45,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("train", help="idx file of training images")
     parser.add_argument("test", help="idx file of test images")
-    parser.add_argument("--k", type=int, default=5, help="number of neighbours (default 5)")
+    parser.add_argument("--k", type=int, default=5, help="number of neighbors (default 5)")
     arguments = parser.parse_args()
     (train, labels), (test, expected) = load(arguments.train), load(arguments.test)
     started = time.process_time()
     accuracy = float((predict(train, labels, test, arguments.k) == expected).mean())
     seconds = time.process_time() - started
-    print(f"{arguments.k} nearest neighbours: {accuracy:.2%} of {len(test):,} test images, {seconds:.0f} CPU-seconds")
+    print(f"{arguments.k} nearest neighbors: {accuracy:.2%} of {len(test):,} test images, {seconds:.0f} CPU-seconds")
 
 
 if __name__ == "__main__":
