@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from bench.peers import ROOT, restart_in_environment
 from bench.timing import format_table, race, ratio
-from regard.config.run import ByteBpe, Lines
+from regard.config.run import ByteBpeConfig, LinesConfig
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import Order, OrderSettings
 from regard.data.batches.tasks import Translate
@@ -61,8 +61,8 @@ def prepare_corpus(pairs: int) -> tuple[Shards, TokenizerPair]:
             (folder / f"text.{side}").write_bytes(b"".join(lines))
             (folder / f"some.{side}").write_bytes(b"".join(lines[:30_000]))
         sample_text = "".join((folder / f"some.{side}").read_text(encoding="utf-8") for side in ("en", "de"))
-        TokenizerPair.joint(learn(sample_text.split("\n"), ByteBpe(vocabulary=32_000))).save(tokenizer_folder)
-        source = Lines(source=str(folder / "text.en"), target=str(folder / "text.de"), languages=("en", "de"))
+        TokenizerPair.joint(learn(sample_text.split("\n"), ByteBpeConfig(vocabulary=32_000))).save(tokenizer_folder)
+        source = LinesConfig(source=str(folder / "text.en"), target=str(folder / "text.de"), languages=("en", "de"))
         prepare(Corpus([source]), TokenizerPair.load(tokenizer_folder), folder, Defects())
     return open_corpus(folder), TokenizerPair.load(tokenizer_folder)
 

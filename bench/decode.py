@@ -52,7 +52,7 @@ from bench.peers import ROOT, find_marian
 from bench.peers.marian_decoder import MarianDecoder
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
-from regard.config.model import EncoderDecoder as Settings
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
@@ -81,7 +81,7 @@ class DecodingCase:
     """A model of Regard, its sources, and its special tokens."""
 
     name: str
-    settings: Settings
+    settings: EncoderDecoderConfig
     model: EncoderDecoder
     sources: Rows
     pad: int
@@ -97,7 +97,7 @@ class DecodingCase:
 def load_trained_case(name: str, folder: Path, count: int) -> DecodingCase:
     """Load a trained translation model."""
     stored = read_model(folder)
-    if not isinstance(stored.settings, Settings) or not isinstance(stored.model, EncoderDecoder):
+    if not isinstance(stored.settings, EncoderDecoderConfig) or not isinstance(stored.model, EncoderDecoder):
         raise SystemExit(f"{folder} is not a translation model.")
     tokenizer, specials = stored.tokenizers.source, stored.tokenizers.target.specials
     sources = [[*ids, tokenizer.specials.eos] for ids in tokenizer.encode_ids(_read_lines()[:count])]
@@ -116,7 +116,7 @@ def make_random_case(name: str, count: int, steps: int = STEPS) -> DecodingCase:
     the sign of every other dimension: the output projection is the embedding and would find the same token again.
     """
     settings = preset(name)
-    assert isinstance(settings, Settings)  # noqa: S101
+    assert isinstance(settings, EncoderDecoderConfig)  # noqa: S101
     model = build(settings, seed=0).eval()
     pad, bos, eos = 0, 1, 2
     with torch.no_grad():

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from regard.config.run import AnySource, Lines
+from regard.config.run import AnySourceConfig, LinesConfig
 from regard.data.doctor.one_pass import TrainingCheck
 from regard.store.run_folder import RunFolder
 from regard.train.auto.configure import configure
@@ -56,8 +56,8 @@ def main() -> None:
     print(json.dumps({"cpu_s": seconds, "share": share}))
 
 
-def make_source(name: str) -> AnySource:
-    return Lines(source=str(DATA / f"{name}.en.gz"), target=str(DATA / f"{name}.de.gz"), languages=("en", "de"))
+def make_source(name: str) -> AnySourceConfig:
+    return LinesConfig(source=str(DATA / f"{name}.en.gz"), target=str(DATA / f"{name}.de.gz"), languages=("en", "de"))
 
 
 def measure_cpu() -> float:

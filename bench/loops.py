@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bench import minimal_models
-from regard.config.training import Adam
+from regard.config.training import AdamConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader, Update
@@ -28,7 +28,7 @@ from regard.train.loss import token_loss
 from regard.train.objective import _drop_trivial_masks
 from regard.train.trainer import Trainer
 
-ADAM = Adam()
+ADAM = AdamConfig()
 
 
 class RegardLoop:

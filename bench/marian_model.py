@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config.model import EncoderDecoder as Settings
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.positions import Sinusoidal
@@ -48,7 +48,9 @@ def follow_marian(model: EncoderDecoder, bos: int) -> None:
         stack.position.base = 10000.0 ** (count / (count - 1))
 
 
-def write_marian_model(settings: Settings, model: EncoderDecoder, folder: Path, *, eos: int, unknown: int) -> None:
+def write_marian_model(
+    settings: EncoderDecoderConfig, model: EncoderDecoder, folder: Path, *, eos: int, unknown: int
+) -> None:
     """Write `model.npz` and `vocabulary.yml`, in which the word t17 is token 17.
 
     Args:
@@ -83,7 +85,7 @@ def to_marian(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(weight.detach().numpy()) for name, weight in theirs.items()}
 
 
-def _make_config(settings: Settings) -> dict[str, object]:
+def _make_config(settings: EncoderDecoderConfig) -> dict[str, object]:
     """Return the settings that Marian reads from the model file."""
     encoder, decoder = attention_stack(settings.encoder), attention_stack(settings.decoder)
     return {

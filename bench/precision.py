@@ -16,8 +16,8 @@ import torch
 
 from bench.timing import Times, quartiles, race, ratio, restart_with_tuned_malloc
 from regard.config import codec
-from regard.config.run import Data, Lines, Run
-from regard.config.training import Constant, Device, Training
+from regard.config.run import DataConfig, LinesConfig, RunConfig
+from regard.config.training import ConstantConfig, DeviceConfig, TrainingConfig
 from regard.train.autotune import StepTimer, synthetic_batch
 from regard.train.device import prefers_bfloat16
 
@@ -75,13 +75,17 @@ def _race_precisions(case: Case, seconds: float) -> Times:
 
 
 def _make_timer(case: Case, precision: Any) -> StepTimer:
-    run = Run(
-        data=Data(train=(Lines(source="-"),), batch_tokens=case.tokens, max_length=512),
+    run = RunConfig(
+        data=DataConfig(train=(LinesConfig(source="-"),), batch_tokens=case.tokens, max_length=512),
         model=codec.preset(case.preset),
-        train=Training(
-            updates=1, update_tokens=case.tokens, schedule=Constant(peak=1e-3), precision=precision, label_smoothing=0.1
+        train=TrainingConfig(
+            updates=1,
+            update_tokens=case.tokens,
+            schedule=ConstantConfig(peak=1e-3),
+            precision=precision,
+            label_smoothing=0.1,
         ),
-        device=Device(name="cpu", threads=1),
+        device=DeviceConfig(name="cpu", threads=1),
     )
     return StepTimer(run, synthetic_batch(run, case.tokens // case.length, case.length))
 

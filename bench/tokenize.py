@@ -25,7 +25,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the first use, because 
 import tokenizers
 
 from bench.timing import format_table, race, ratio
-from regard.config.run import ByteBpe
+from regard.config.run import ByteBpeConfig
 from regard.text.learn import learn
 from regard.text.subword_regularization import BpeDropout
 from regard.text.tokenizer import Tokenizer
@@ -57,7 +57,7 @@ def main() -> None:
 
     start_time = time.process_time()
     sample = texts[: min(len(texts), 200_000 // BATCH_SIZE)]
-    ours = learn((text for batch in sample for text in batch), ByteBpe(vocabulary=32_000))
+    ours = learn((text for batch in sample for text in batch), ByteBpeConfig(vocabulary=32_000))
     print(f"learned {ours.size:,} tokens in {time.process_time() - start_time:.0f} CPU-s")
     bare_tokenizer = tokenizers.Tokenizer.from_buffer(ours.content)
 

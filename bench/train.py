@@ -62,9 +62,9 @@ from bench.training_cases import (
     make_tiny_case,
     read_corpus,
 )
-from regard.config.model import DecoderOnly, EncoderDecoder, Tokens
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
 from regard.config.parts import attention_stack
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.models.build import build
 from regard.train.resolve import resolve_run
 
@@ -114,15 +114,15 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
     return {OURS: regard_loop, **bare_loops, **{name: make() for name, make in makers.items() if name in names}}
 
 
-def _make_minimal_model(regard_model: nn.Module, run: Run) -> nn.Module:
+def _make_minimal_model(regard_model: nn.Module, run: RunConfig) -> nn.Module:
     """Create the minimal model of the same shape with the same weights."""
     model, length = run.model, run.data.max_length
-    assert isinstance(model, EncoderDecoder | DecoderOnly)  # noqa: S101
+    assert isinstance(model, EncoderDecoderConfig | DecoderOnlyConfig)  # noqa: S101
     decoder = attention_stack(model.decoder)
     sizes = (model.width, decoder.attention.heads, decoder.feedforward.hidden, decoder.layers)
     minimal: nn.Module
-    if isinstance(model, EncoderDecoder):
-        assert isinstance(model.source, Tokens)  # noqa: S101
+    if isinstance(model, EncoderDecoderConfig):
+        assert isinstance(model.source, TokensConfig)  # noqa: S101
         minimal = minimal_models.Translator(model.source.vocabulary, *sizes, decoder.dropout.sublayer, length)
         reference_models.copy_weights(
             regard_model, minimal, {**reference_models.MINIMAL_NAMES, **reference_models.TRANSLATOR_NAMES}

@@ -7,7 +7,7 @@ from typing import Any
 from bench.loops import RegardLoop
 from bench.peers import ROOT
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.store.run_folder import RunFolder
 from regard.train.data import RunData, prepare_data
 from regard.train.events import Event
@@ -30,7 +30,7 @@ class TrainingCase:
     heats: tuple[tuple[str, ...], ...] = (("bare", "around"), ("plain", "bfloat16"))  # the opponents of each heat
     updates: int = 100  # number of different updates; all loops cycle through them
 
-    def run(self, precision: str = "float32") -> Run:
+    def run(self, precision: str = "float32") -> RunConfig:
         """Return the settings of the run."""
         return RUN_FILES.parse({**CORPORA[self.corpus], **COMMON}, self.changes | {"train.precision": precision})
 
@@ -101,7 +101,7 @@ def make_shakespeare_case(
     return TrainingCase(name, "tinyshakespeare", seconds, changes)
 
 
-def read_corpus(run: Run, corpus: str) -> RunData:
+def read_corpus(run: RunConfig, corpus: str) -> RunData:
     """Prepare a corpus, or read it from the cache."""
     run_folder = RunFolder(CACHE_FOLDER / corpus)
     if not run_folder.shards.is_dir():
@@ -110,7 +110,7 @@ def read_corpus(run: Run, corpus: str) -> RunData:
     return prepare_data(run, run_folder, lambda _: None)
 
 
-def make_regard_loop(case: TrainingCase, run: Run, data: RunData, folder: Path) -> RegardLoop:
+def make_regard_loop(case: TrainingCase, run: RunConfig, data: RunData, folder: Path) -> RegardLoop:
     """Create Regard's training loop in a new folder."""
     folder.mkdir(parents=True)
     events: list[Event] = []

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import regard
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
 
 HOSTS = {"regard-a": "10.77.0.1", "regard-b": "10.77.0.2"}
@@ -148,7 +148,7 @@ def prove(down: float) -> list[str]:
     violations: list[str] = []
     with tempfile.TemporaryDirectory() as name, make_hosts():
         folder = Path(name)
-        run: Run = make_small_run("translate", write_corpus(folder / "corpus"), CHANGES)
+        run: RunConfig = make_small_run("translate", write_corpus(folder / "corpus"), CHANGES)
         run_file = folder / "run.toml"
         RUN_FILES.save(run, run_file)
         forecasts, expected = forecast_bytes(run_file), dict[str, str]()

@@ -22,7 +22,7 @@ from PIL import Image
 
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES, preset
-from regard.config.run import CharacterLevel, Codebook
+from regard.config.run import CharacterLevelConfig, CodebookConfig
 from regard.models.build import build
 from regard.serve.settings import SERVE_FILES
 from regard.store.model_folder import write_model
@@ -110,7 +110,7 @@ def make_fixtures(folder: Path) -> None:
 
 def write_image_gpt(folder: Path) -> None:
     """Write an untrained model that generates images of the labels of `write_photos`."""
-    tokenizer = learn_codebook(np.repeat([[0], [99], [200]], 3, axis=1), ("left", "right"), Codebook())
+    tokenizer = learn_codebook(np.repeat([[0], [99], [200]], 3, axis=1), ("left", "right"), CodebookConfig())
     changes = {"width": 16, "decoder.layers": 1, "raster.size": [4, 4], "tokens.vocabulary": tokenizer.size}
     settings = preset("image-gpt", changes)
     weights = get_weights(build(settings, seed=1))
@@ -122,7 +122,7 @@ def write_captioner(folder: Path) -> None:
     names = [f"photos/left/{number}.png" for number in (0, 2)] + [f"photos/right/{number}.png" for number in (1, 3)]
     lines = [f"{name}\tbright on the {Path(name).parent.name}" for name in names]
     (folder / "photos.tsv").write_text("\n".join(["file\tcaption", *lines]) + "\n")
-    tokenizers = TokenizerPair.joint(learn(["bright on the left right"], CharacterLevel()))
+    tokenizers = TokenizerPair.joint(learn(["bright on the left right"], CharacterLevelConfig()))
     changes = {"width": 16, "encoder.layers": 1, "decoder.layers": 1, "source.size": [8, 8]}
     settings = preset("image-to-text", changes | {"target.vocabulary": tokenizers.target.size})
     weights = get_weights(build(settings, seed=1))
@@ -144,7 +144,7 @@ def write_tones(folder: Path) -> None:
         write_wav(folder / name, bytes([number, 0]) * 800)
     lines = [f"{name}\t{Path(name).parent.name}" for name in names]
     (folder / "tones.tsv").write_text("\n".join(["file\ttext", *lines]) + "\n")
-    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevel()))
+    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevelConfig()))
     small: dict[str, Any] = {"width": 16, "encoder.layers": 1, "source.rate": 8000}
     models: dict[str, tuple[str, dict[str, Any], TokenizerPair | None]] = {
         "my-tones": ("sound-encoder", {"head.labels": ["high", "low"]}, None),

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.data.batches.loader import Update
 from regard.nn.attention import Attention
 from regard.nn.feedforward import FeedForward
@@ -149,7 +149,7 @@ def _use(processes: SingleProcess | None) -> Iterator[SingleProcess]:
 
 def _train_case(folder: Path, mode: str, task: str, updates: int, processes: SingleProcess) -> dict[str, Any]:
     changes = {f"parallel.{name}": value for name, value in MODES[mode][1].items()} if mode in MODES else {}
-    run: Run = RUN_FILES.change(RUN_FILES.load(folder / task / "run.toml"), changes)
+    run: RunConfig = RUN_FILES.change(RUN_FILES.load(folder / task / "run.toml"), changes)
     start = time.process_time()
     processes.arrange(run)
     data = prepare_data(run, RunFolder(folder / task), lambda _: None)

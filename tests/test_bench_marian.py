@@ -11,7 +11,7 @@ from bench.peers.marian_decoder import make_length_factor, make_options
 from bench.timing import race
 
 from regard.config.codec import preset
-from regard.config.model import EncoderDecoder as Settings
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
@@ -20,14 +20,14 @@ BOS, EOS, PAD = 1, 2, 0
 
 
 @pytest.fixture(scope="module")
-def settings() -> Settings:
+def settings() -> EncoderDecoderConfig:
     settings = preset("tiny")
-    assert isinstance(settings, Settings)
+    assert isinstance(settings, EncoderDecoderConfig)
     return settings
 
 
 @pytest.fixture(scope="module")
-def model(settings: Settings) -> EncoderDecoder:
+def model(settings: EncoderDecoderConfig) -> EncoderDecoder:
     model = build(settings, seed=0).eval()
     assert isinstance(model, EncoderDecoder)
     follow_marian(model, BOS)
@@ -44,7 +44,7 @@ def test_the_decoder_starts_with_zeros_and_the_sinusoids_are_those_of_marian(mod
         np.testing.assert_allclose(sinusoids[0].numpy(), expected, atol=1e-5)
 
 
-def test_other_positions_are_an_error(settings: Settings) -> None:
+def test_other_positions_are_an_error(settings: EncoderDecoderConfig) -> None:
     decoder = attention_stack(settings.decoder)
     position = decoder.position.model_copy(update={"layout": "interleaved"})
     decoder = decoder.model_copy(update={"position": position})
@@ -65,7 +65,7 @@ def test_every_weight_has_a_name_of_marian(model: EncoderDecoder) -> None:
 
 
 def test_the_model_file_has_the_settings_and_the_vocabulary_the_special_tokens(
-    settings: Settings, model: EncoderDecoder, tmp_path: Path
+    settings: EncoderDecoderConfig, model: EncoderDecoder, tmp_path: Path
 ) -> None:
     write_marian_model(settings, model, tmp_path, eos=EOS, unknown=PAD)
     with np.load(tmp_path / "model.npz") as file:

@@ -9,7 +9,7 @@ import pytest
 from examples.image_gpt import blur, counts
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Images
+from regard.config.run import ImagesConfig
 from regard.train.auto.configure import configure
 from regard.train.fit import fit
 
@@ -33,7 +33,7 @@ def test_a_squared_error_gives_a_grey_that_no_image_has(tmp_path: Path) -> None:
         "train.schedule.peak": 0.02,
         "device.threads": 1,
     }
-    run = configure(Images(path=path), changes=changes, preset="image-gpt").run
+    run = configure(ImagesConfig(path=path), changes=changes, preset="image-gpt").run
     fit(RUN_FILES.change(run, {"data.batch_tokens": 64}), tmp_path / "run")
     sampled, blurred = blur.compare(tmp_path / "run", np.full((12, 2, 2), 120, np.uint8), updates=80)
     lower = sampled[:, 1]

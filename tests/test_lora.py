@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.config.codec import preset
-from regard.config.tuning import Lora
+from regard.config.tuning import LoraConfig
 from regard.lora import AdapterSet, LoraLinear, add_adapters, find_scale, is_adapter, merge_weights
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder
@@ -40,7 +40,7 @@ def _train_adapters(model: nn.Module, seed: int) -> None:
 def test_new_adapters_change_nothing() -> None:
     model = _make_model()
     before = _run(model)
-    names = add_adapters(model, Lora(rank=4), seed=1)
+    names = add_adapters(model, LoraConfig(rank=4), seed=1)
     assert len(names) == 2 * 4 + 2 * 8  # query, key, value and output of every self- and cross-attention
     assert torch.equal(_run(model), before)
 
@@ -48,7 +48,7 @@ def test_new_adapters_change_nothing() -> None:
 def test_adapter_seed_decides_initial_a() -> None:
     models = [_make_model() for _ in range(3)]
     for model, seed in zip(models, (1, 1, 2), strict=True):
-        add_adapters(model, Lora(rank=4), seed=seed)
+        add_adapters(model, LoraConfig(rank=4), seed=seed)
     first, same, other = (
         [weight for name, weight in model.named_parameters() if name.endswith("lora_a")] for model in models
     )
@@ -57,13 +57,13 @@ def test_adapter_seed_decides_initial_a() -> None:
 
 
 def test_the_scale_follows_rank_and_alpha() -> None:
-    assert Lora(rank=4, alpha=16.0).scale == 4
-    assert Lora(rank=4, alpha=16.0, rslora=True).scale == 8
+    assert LoraConfig(rank=4, alpha=16.0).scale == 4
+    assert LoraConfig(rank=4, alpha=16.0, rslora=True).scale == 8
 
 
 @pytest.mark.parametrize("rslora", [False, True])
 def test_merged_weights_compute_the_same(rslora: bool) -> None:
-    settings = Lora(rank=4, alpha=3.0, rslora=rslora)
+    settings = LoraConfig(rank=4, alpha=3.0, rslora=rslora)
     model = _make_model()
     before = _run(model)
     add_adapters(model, settings, seed=1)
@@ -104,32 +104,32 @@ def test_the_packed_decoder_leaves_adapters_to_the_model() -> None:
     model = build(preset("mini", SIZES), seed=1).eval()
     assert isinstance(model, EncoderDecoder)
     assert CpuDecoder(model).is_supported
-    add_adapters(model, Lora(rank=2), seed=1)
+    add_adapters(model, LoraConfig(rank=2), seed=1)
     assert not CpuDecoder(model).is_supported
 
 
 def test_a_pattern_chooses_the_linears() -> None:
     model = _make_model()
-    names = add_adapters(model, Lora(rank=2, modules=("decoder.layers.1.feedforward.*",)), seed=1)
+    names = add_adapters(model, LoraConfig(rank=2, modules=("decoder.layers.1.feedforward.*",)), seed=1)
     assert names == ["decoder.layers.1.feedforward.up", "decoder.layers.1.feedforward.down"]
     with pytest.raises(RegardError, match="matches no Linear"):
-        add_adapters(_make_model(), Lora(modules=("*.querry",)), seed=1)
+        add_adapters(_make_model(), LoraConfig(modules=("*.querry",)), seed=1)
     untied = build(preset("mini", SIZES | {"head.tied": False}), seed=1)
     with pytest.raises(RegardError, match="matches no Linear"):  # it would have no effect
-        add_adapters(untied, Lora(modules=("head.projection",)), seed=1)
+        add_adapters(untied, LoraConfig(modules=("head.projection",)), seed=1)
 
 
 def test_several_adapters_take_turns_and_leave_no_trace() -> None:
     model, others = _make_model(), {}
     for seed, name in enumerate(("law", "news")):
         tuned = _make_model()
-        add_adapters(tuned, Lora(rank=2), seed=1)
+        add_adapters(tuned, LoraConfig(rank=2), seed=1)
         _train_adapters(tuned, seed)
         others[name] = (_run(tuned), {key: value for key, value in get_weights(tuned).items() if is_adapter(key)})
     before, weights = _run(model), {name: tensor.clone() for name, tensor in get_weights(model).items()}
     adapters = AdapterSet(model)
     for name, (_, tensors) in others.items():
-        adapters.add(name, tensors, Lora(rank=2).scale)
+        adapters.add(name, tensors, LoraConfig(rank=2).scale)
     assert adapters.names == ["law", "news"]
     for name in ("law", "news", "law"):
         with adapters.active(name):
@@ -143,7 +143,7 @@ def test_several_adapters_take_turns_and_leave_no_trace() -> None:
 
 def test_an_adapter_of_another_model_is_refused() -> None:
     tuned = build(preset("mini", SIZES | {"width": 64}), seed=1)
-    add_adapters(tuned, Lora(rank=2), seed=1)
+    add_adapters(tuned, LoraConfig(rank=2), seed=1)
     tensors = {name: tensor for name, tensor in get_weights(tuned).items() if is_adapter(name)}
     adapters = AdapterSet(_make_model())
     with pytest.raises(RegardError, match="does not fit the model"):
@@ -155,7 +155,7 @@ def test_an_adapter_of_another_model_is_refused() -> None:
 @pytest.mark.parametrize("is_replaced", [False, True])
 def test_adapter_after_change_of_weight_is_refused(is_replaced: bool) -> None:
     model, tuned = _make_model(), _make_model()
-    add_adapters(tuned, Lora(rank=2), seed=1)
+    add_adapters(tuned, LoraConfig(rank=2), seed=1)
     adapters = AdapterSet(model)
     adapters.add("law", {key: value for key, value in get_weights(tuned).items() if is_adapter(key)}, 1.0)
     with adapters.active("law"):

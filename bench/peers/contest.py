@@ -37,9 +37,9 @@ from bench.training_cases import (
 )
 from regard.base.files import write_atomic
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import Shards
 from regard.train.autotune import autotune
@@ -226,7 +226,7 @@ def _make_regard_loop(case: TrainingCase, folder: Path) -> tuple[RegardLoop, dic
     return regard_loop, _peer_settings(run, data.train)
 
 
-def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
+def _peer_settings(run: RunConfig, shards: Shards) -> dict[str, Any]:
     decoder = attention_stack(run.model.decoder)  # type: ignore[union-attr]
     shape = {
         "layers": decoder.layers,
@@ -234,7 +234,7 @@ def _peer_settings(run: Run, shards: Shards) -> dict[str, Any]:
         "width": run.model.width,
         "hidden": decoder.feedforward.hidden,
     }
-    if not isinstance(run.model, EncoderDecoder):
+    if not isinstance(run.model, EncoderDecoderConfig):
         rows = run.data.batch_tokens // run.data.max_length
         return shape | {
             "context": run.data.max_length,

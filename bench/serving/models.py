@@ -12,7 +12,7 @@ import torch
 
 from bench.peers import ROOT
 from regard.config import codec
-from regard.config.run import ByteBpe, Specials
+from regard.config.run import ByteBpeConfig, SpecialsConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.models.build import build
 from regard.store.model_folder import write_model
@@ -48,7 +48,7 @@ def make_model(preset: str) -> Path:
     if folder.exists():
         return folder
     sentences, _ = read_sentences()
-    tokenizer = learn(sentences, ByteBpe(vocabulary=VOCABULARIES[preset], specials=Specials(languages=())))
+    tokenizer = learn(sentences, ByteBpeConfig(vocabulary=VOCABULARIES[preset], specials=SpecialsConfig(languages=())))
     position = {"kind": "learned", "length": TARGET_TOKENS}
     changes = {"source.vocabulary": tokenizer.size, "languages": ["en", "de"], "decoder.position": position}
     settings = codec.preset(preset, changes)

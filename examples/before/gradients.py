@@ -11,7 +11,7 @@ from examples.before.training import Training, train_language_model
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.models.build import AnyModel as AnyNetwork
 from regard.models.build import build
 from regard.models.cpu_decoder import eval_mode
@@ -43,7 +43,7 @@ def measure_reach(model: AnyNetwork, tokens: Tensor, steps: int) -> list[float]:
     return [norms[-1 - k].item() for k in range(1, steps + 1)]
 
 
-def make_models(width: int) -> dict[str, AnyModel]:
+def make_models(width: int) -> dict[str, AnyModelConfig]:
     """Return the language models to compare."""
     cells = {name.upper(): recurrent_language_model(width, name) for name in ("rnn", "gru", "lstm")}
     return {**cells, "Transformer": transformer_language_model(width)}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.config.codec import preset
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 
 Changes = Mapping[str, Any]  # of settings, by dotted key
 NO_CHANGES: Changes = {}
@@ -13,7 +13,7 @@ DROPOUT: dict[str, Any] = {f"{stack}.dropout": {} for stack in ("encoder", "deco
 
 def recurrent_translator(
     width: int, score: str | None = "additive", cell: str = "gru", changes: Changes = NO_CHANGES
-) -> AnyModel:
+) -> AnyModelConfig:
     """Return a recurrent translator: Bahdanau's with attention, without a score one with a fixed vector."""
     settings: dict[str, Any] = {"width": width, "encoder.cell": cell, "decoder.cell": cell, **DROPOUT}
     if score is None:
@@ -24,7 +24,7 @@ def recurrent_translator(
     return preset("rnnsearch", {**settings, **changes})
 
 
-def transformer_translator(width: int, layers: int = 2, changes: Changes = NO_CHANGES) -> AnyModel:
+def transformer_translator(width: int, layers: int = 2, changes: Changes = NO_CHANGES) -> AnyModelConfig:
     """Return a Transformer with pre-norm."""
     stacks: dict[str, Any] = {
         f"{stack}.{key}": value
@@ -35,13 +35,13 @@ def transformer_translator(width: int, layers: int = 2, changes: Changes = NO_CH
     return preset("tiny", {"width": width, **stacks, **hidden, **DROPOUT, **changes})
 
 
-def recurrent_language_model(width: int, cell: str, layers: int = 1) -> AnyModel:
+def recurrent_language_model(width: int, cell: str, layers: int = 1) -> AnyModelConfig:
     """Return a recurrent language model."""
     changes = {"width": width, "decoder.cell": cell, "decoder.layers": layers, "decoder.dropout": {}}
     return preset("lstm", changes)
 
 
-def transformer_language_model(width: int, layers: int = 2) -> AnyModel:
+def transformer_language_model(width: int, layers: int = 2) -> AnyModelConfig:
     """Return a Transformer language model."""
     hidden = 8 * width // 3
     changes = {"width": width, "decoder.layers": layers, "decoder.feedforward.hidden": hidden, "decoder.dropout": {}}

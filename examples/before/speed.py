@@ -11,7 +11,7 @@ from examples.before.report import Chart, Report
 from torch.nn import functional as F
 
 from regard.config.codec import MODEL_FILES
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.cpu_decoder import CpuDecoder
@@ -35,7 +35,7 @@ def time_median(action: Callable[[], object], repeats: int) -> float:
     return statistics.median(seconds)
 
 
-def make_models(width: int, vocabulary: int) -> dict[str, AnyModel]:
+def make_models(width: int, vocabulary: int) -> dict[str, AnyModelConfig]:
     """Return models with about as many parameters beside the embeddings."""
     models = {
         "Transformer": transformer_language_model(width, layers=2),
@@ -45,7 +45,7 @@ def make_models(width: int, vocabulary: int) -> dict[str, AnyModel]:
     return {name: MODEL_FILES.change(model, {"tokens.vocabulary": vocabulary}) for name, model in models.items()}
 
 
-def time_training(settings: AnyModel, length: int, repeats: int, vocabulary: int, tokens: int) -> float:
+def time_training(settings: AnyModelConfig, length: int, repeats: int, vocabulary: int, tokens: int) -> float:
     """Return the seconds of a forward and backward pass over a batch with rows of this length."""
     model = build(settings, seed=1)
     assert isinstance(model, DecoderOnly)  # noqa: S101
@@ -59,7 +59,7 @@ def time_training(settings: AnyModel, length: int, repeats: int, vocabulary: int
 
 
 @torch.inference_mode()
-def time_decoding(settings: AnyModel, length: int, repeats: int, vocabulary: int) -> float:
+def time_decoding(settings: AnyModelConfig, length: int, repeats: int, vocabulary: int) -> float:
     """Return the seconds of one step of one row that has `length` tokens already."""
     model = build(settings, seed=1).eval()
     assert isinstance(model, DecoderOnly)  # noqa: S101

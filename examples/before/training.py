@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.config.toml_file import to_dict
 from regard.data.batches.loader import Loader
 from regard.models.build import AnyModel as AnyNetwork
@@ -53,7 +53,7 @@ class Trained:
     """A trained model with what it was trained on."""
 
     model: AnyNetwork
-    settings: AnyModel
+    settings: AnyModelConfig
     data: RunData
     objective: Objective
     validation: Loader
@@ -87,7 +87,7 @@ class Trained:
 
 
 def train_translator(
-    folder: Path, train: Pairs, held_out: Pairs, model: AnyModel, training: Training, change: Change | None = None
+    folder: Path, train: Pairs, held_out: Pairs, model: AnyModelConfig, training: Training, change: Change | None = None
 ) -> Trained:
     """Train a translator on pairs."""
     for name, pairs in (("train", train), ("held_out", held_out)):
@@ -101,7 +101,7 @@ def train_translator(
 
 
 def train_language_model(
-    folder: Path, train: str, held_out: str, model: AnyModel, training: Training, change: Change | None = None
+    folder: Path, train: str, held_out: str, model: AnyModelConfig, training: Training, change: Change | None = None
 ) -> Trained:
     """Train a language model on running text."""
     for name, text in (("train", train), ("held_out", held_out)):
@@ -111,7 +111,7 @@ def train_language_model(
 
 
 def _train(
-    folder: Path, sources: list[dict[str, str]], model: AnyModel, training: Training, change: Change | None
+    folder: Path, sources: list[dict[str, str]], model: AnyModelConfig, training: Training, change: Change | None
 ) -> Trained:
     torch.set_num_threads(1)
     updates = training.updates

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.run import Codebook as CodebookSettings
+from regard.config.run import CodebookConfig
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.detect import make_image_source
@@ -54,7 +54,7 @@ class GrayWords:
 
     def __init__(self, grays: list[int]) -> None:
         colors = np.repeat(np.array(grays)[:, None], 3, axis=1)
-        self.tokenizer = learn_codebook(colors, (), CodebookSettings())
+        self.tokenizer = learn_codebook(colors, (), CodebookConfig())
         self.codebook = Codebook(self.tokenizer)
         self._token_of_word = {self.tokenizer.vocabulary[token]: int(token) for token in self.codebook.tokens}
 

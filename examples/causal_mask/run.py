@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.cpu_decoder import eval_mode
@@ -105,7 +105,7 @@ def compute_loss_bound(texts: Sequence[str]) -> float:
     return words * math.log(2) / (words + len(texts))
 
 
-def make_run(folder: Path, size: Size) -> Run:
+def make_run(folder: Path, size: Size) -> RunConfig:
     """Return the run settings; without dropout and label smoothing the loss can reach its lower bound."""
     stack: dict[str, Any] = {
         "layers": size.layers, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
@@ -144,7 +144,9 @@ def compute_stepwise_loss(model: EncoderDecoder, batch: Batch) -> float:
     return -logprobs.gather(2, batch.labels.clamp(min=0)[..., None])[..., 0][valid].sum().item()
 
 
-def train_model(run: Run, data: RunData, folder: Path, sources: Sequence[str], *, is_masked: bool) -> TrainingOutcome:
+def train_model(
+    run: RunConfig, data: RunData, folder: Path, sources: Sequence[str], *, is_masked: bool
+) -> TrainingOutcome:
     """Train with or without the causal mask, then evaluate on the held-out pairs."""
     events: list[Event] = []
     folder.mkdir()

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.model import Mel
+from regard.config.model import MelConfig
 from regard.data.mel import FULL_SCALE, log_mel, mel_filters
 from regard.text.k_means import cluster_vectors, find_nearest
 
 RATE, BINS = 8000, 40
-MEL = Mel(bins=BINS, rate=RATE)
+MEL = MelConfig(bins=BINS, rate=RATE)
 LOW, HIGH, LEVELS = -1.5, 2.0, 255  # log-mel values between LOW and HIGH become levels from 0 to LEVELS
 PEAK = 0.9  # of full scale, where a generated sound would be louder
 Samples = NDArray[np.int16]

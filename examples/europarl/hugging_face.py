@@ -32,9 +32,9 @@ from transformers import (
 )
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder, Tokens
+from regard.config.model import EncoderDecoderConfig, TokensConfig
 from regard.config.parts import attention_stack
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.exchange.encoder_decoder import pegasus
 from regard.exchange.mapping import to_ours
@@ -74,7 +74,7 @@ def main() -> None:
     training = _Training(run, data, pairs, options.out / "trainer", options.rate)
     if not training.train(use_bfloat16, options.minutes, count_warmup(int(60 * options.minutes / step_seconds))):
         sys.exit(STOPPED)
-    assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - a translator
+    assert isinstance(run.model, EncoderDecoderConfig)  # noqa: S101 - a translator
     regard_model = build(run.model, seed=run.seed)
     regard_model.load_state_dict(
         to_ours(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict())
@@ -87,7 +87,7 @@ def main() -> None:
     print(json.dumps(results))
 
 
-def _choose_precision(run: Run, data: RunData, pairs: list[Pair], folder: Path) -> tuple[bool, float]:
+def _choose_precision(run: RunConfig, data: RunData, pairs: list[Pair], folder: Path) -> tuple[bool, float]:
     """Return whether bfloat16 is faster than float32, and the CPU-seconds of a step in the faster precision.
 
     The first call measures it, others read the answer.
@@ -107,7 +107,7 @@ def _choose_precision(run: Run, data: RunData, pairs: list[Pair], folder: Path) 
 class _Training:
     """A new model and its training data."""
 
-    def __init__(self, run: Run, data: RunData, pairs: list[Pair], folder: Path, rate: float) -> None:
+    def __init__(self, run: RunConfig, data: RunData, pairs: list[Pair], folder: Path, rate: float) -> None:
         self.run, self.folder, self.rate, self.steps = run, folder, rate, 0
         specials = data.tokenizers.target.specials
         self.pad, self.bos, self.eos = specials.pad, specials.bos, specials.eos
@@ -182,8 +182,8 @@ class _Training:
 
     def _config(self) -> PegasusConfig:
         model = self.run.model
-        assert isinstance(model, EncoderDecoder)  # noqa: S101 - a translator
-        assert isinstance(model.source, Tokens)  # noqa: S101
+        assert isinstance(model, EncoderDecoderConfig)  # noqa: S101 - a translator
+        assert isinstance(model.source, TokensConfig)  # noqa: S101
         sides: dict[str, Any] = {}
         encoder, decoder = attention_stack(model.encoder), attention_stack(model.decoder)
         for name, stack in (("encoder", encoder), ("decoder", decoder)):

@@ -27,9 +27,9 @@ from run import count_warmup, evaluate  # type: ignore[import-not-found]
 from torch import Tensor
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder, Tokens
-from regard.config.parts import Stack
-from regard.config.run import Run
+from regard.config.model import EncoderDecoderConfig, TokensConfig
+from regard.config.parts import StackConfig
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.models.build import build
 from regard.store.model_folder import write_model
@@ -97,7 +97,7 @@ def main() -> None:
 class _Training:
     """Marian's files and commands in one folder."""
 
-    def __init__(self, run: Run, data: RunData, regard_run: Path, folder: Path, marian: str, rate: float) -> None:
+    def __init__(self, run: RunConfig, data: RunData, regard_run: Path, folder: Path, marian: str, rate: float) -> None:
         self.run, self.folder, self.marian, self.rate = run, folder, marian, rate
         self.words = _mean_tokens(regard_run)
         self._write_corpus(data)
@@ -137,8 +137,8 @@ class _Training:
 
     def _command(self, name: str, updates: int) -> list[str]:
         model, settings = self.run.model, self.run.train
-        assert isinstance(model, EncoderDecoder)  # noqa: S101 - a translator
-        assert isinstance(model.encoder, Stack)  # noqa: S101 - a Transformer
+        assert isinstance(model, EncoderDecoderConfig)  # noqa: S101 - a translator
+        assert isinstance(model.encoder, StackConfig)  # noqa: S101 - a Transformer
         options: dict[str, object] = {
             "type": "transformer",
             "train-sets": [self.folder / "train.en", self.folder / "train.de"],
@@ -179,8 +179,8 @@ class _Training:
 
     def _write_corpus(self, data: RunData) -> None:
         model = self.run.model
-        assert isinstance(model, EncoderDecoder)  # noqa: S101 - a translator
-        assert isinstance(model.source, Tokens)  # noqa: S101
+        assert isinstance(model, EncoderDecoderConfig)  # noqa: S101 - a translator
+        assert isinstance(model.source, TokensConfig)  # noqa: S101
         if (self.folder / "vocabulary.yml").is_file():
             return
         for side, language in enumerate(("en", "de")):
@@ -190,9 +190,9 @@ class _Training:
         (self.folder / "vocabulary.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _import_model(run: Run, data: RunData, path: Path) -> torch.nn.Module:
+def _import_model(run: RunConfig, data: RunData, path: Path) -> torch.nn.Module:
     """Return Regard's model with Marian's weights."""
-    assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - a translator
+    assert isinstance(run.model, EncoderDecoderConfig)  # noqa: S101 - a translator
     model = build(run.model, seed=run.seed)
     specials = data.tokenizers.target.specials
     with np.load(path, allow_pickle=False) as file:
@@ -211,7 +211,7 @@ def _import_model(run: Run, data: RunData, path: Path) -> torch.nn.Module:
     return model
 
 
-def _map_layers(model: EncoderDecoder, theirs: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+def _map_layers(model: EncoderDecoderConfig, theirs: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
     for stack, layers in (("encoder", model.encoder.layers), ("decoder", model.decoder.layers)):
         for theirs_kind, ours_kind in (("scale", "weight"), ("bias", "bias")):
             yield f"{stack}.final_norm.{ours_kind}", theirs[f"{stack}_top_ln_{theirs_kind}"][0]

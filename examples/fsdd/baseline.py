@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.model import Mel
+from regard.config.model import MelConfig
 from regard.data.example import Defects
 from regard.data.mel import log_mel
 from regard.data.readers import read
@@ -28,7 +28,7 @@ def load(path: str) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     features, labels = [], []
     for example in read(make_sound_source(path, "classify"), Defects()):
         if example.sound is not None:
-            mel = Mel(bins=BINS, rate=example.sound.rate)
+            mel = MelConfig(bins=BINS, rate=example.sound.rate)
             frames = log_mel(np.frombuffer(example.sound.samples, "<i2"), mel)
             features.append(np.concatenate((frames.mean(axis=0), frames.std(axis=0))))
             labels.append(example.label or "")

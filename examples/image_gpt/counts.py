@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.run import Codebook as CodebookSettings
+from regard.config.run import CodebookConfig
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.detect import make_image_source
@@ -37,7 +37,7 @@ def quantize(train: NDArray[np.uint8], images: NDArray[np.uint8], grays: int) ->
     """Return the number of the nearest gray of each pixel."""
     counter = ColorCounter()
     counter.add(train[None])
-    codebook = Codebook(learn_codebook(counter.find_colors(grays), (), CodebookSettings()))
+    codebook = Codebook(learn_codebook(counter.find_colors(grays), (), CodebookConfig()))
     tokens = codebook.encode(images[:, None]).reshape(images.shape)
     return np.searchsorted(np.sort(codebook.tokens), tokens)
 

@@ -22,7 +22,7 @@ from examples.lectures.run import NEXT_PROBABILITIES, RAW_SCORES, WORDS, Rows
 from torch import Tensor
 
 from regard.base.version import __version__
-from regard.config.run import Bpe
+from regard.config.run import BpeConfig
 from regard.decode.beam import beam
 from regard.decode.trace import Trace
 from regard.look.attention import make_groups
@@ -210,7 +210,7 @@ def show_search() -> Document:
 def show_merges() -> Document:
     """BPE learning with the counts of Sennrich et al. (2016): low 5, lower 2, newest 6, widest 3."""
     text = [" ".join(word for word, count in WORD_COUNTS.items() for _ in range(count))]
-    tokenizer = learn(text, Bpe(vocabulary=MERGES_VOCABULARY))
+    tokenizer = learn(text, BpeConfig(vocabulary=MERGES_VOCABULARY))
     counts = count_words(tokenizer, text)
     steps = [
         MergeStep(left=merge.left, right=merge.right, count=merge.count, words=merge.words)

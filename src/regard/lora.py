@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.base.errors import RegardError
-from regard.config.tuning import Lora
+from regard.config.tuning import LoraConfig
 from regard.models.heads import LMHead
 
 A, B = "lora_a", "lora_b"
@@ -44,7 +44,7 @@ class LoraLinear(nn.Linear):
         return F.linear(input, self.weight, self.bias) + self.scale * F.linear(hidden, self.lora_b)
 
 
-def add_adapters(model: nn.Module, settings: Lora, seed: int | None = None) -> list[str]:
+def add_adapters(model: nn.Module, settings: LoraConfig, seed: int | None = None) -> list[str]:
     """Put a `LoraLinear` in the place of every Linear whose name matches; return their names.
 
     The output matrix of a language model gets none: its head reads the weight, which may be that of an embedding.

@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import regard
-from regard.config.run import ByteBpe
+from regard.config.run import ByteBpeConfig
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from regard.text.learn import learn
@@ -40,7 +40,7 @@ def make_folder(folder: Path) -> None:
     (folder / "full").mkdir()
     (folder / "full" / "important.txt").touch()
     (folder / "empty-folder").mkdir()
-    tokenizer = learn([pair[side] for pair in pairs for side in (0, 1)], ByteBpe(vocabulary=300))
+    tokenizer = learn([pair[side] for pair in pairs for side in (0, 1)], ByteBpeConfig(vocabulary=300))
     tokenizers = TokenizerPair.joint(tokenizer)
     tokenizer.save(folder / "tokenizer.json")
     small = {"encoder.layers": 1, "decoder.layers": 1}

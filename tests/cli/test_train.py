@@ -20,7 +20,7 @@ from regard.cli import allocator
 from regard.cli.train import EXIT_CODES
 from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
-from regard.config.run import AnySource, Documents, Lines, Run, Table
+from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig, RunConfig, TableConfig
 from regard.train.options import UsageError
 from tests.commands import CommandResult, run_command
 
@@ -377,13 +377,13 @@ def test_a_run_file_is_used_unchanged() -> None:
 @pytest.mark.parametrize(
     ("files", "source"),
     [
-        (["a.en", "a.de"], Lines(source="a.en", target="a.de", languages=("en", "de"))),
-        (["book.txt"], Documents(path="book.txt")),
-        (["a.tsv"], Table(path="a.tsv", label=2)),
-        (["texts"], Documents(path="texts")),
+        (["a.en", "a.de"], LinesConfig(source="a.en", target="a.de", languages=("en", "de"))),
+        (["book.txt"], DocumentsConfig(path="book.txt")),
+        (["a.tsv"], TableConfig(path="a.tsv", label=2)),
+        (["texts"], DocumentsConfig(path="texts")),
     ],
 )
-def test_files_need_no_option(files: list[str], source: AnySource) -> None:
+def test_files_need_no_option(files: list[str], source: AnySourceConfig) -> None:
     _write("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
     Path("texts").mkdir()
     Path("texts/one.txt").write_text(Path("book.txt").read_text(encoding="utf-8"), encoding="utf-8")
@@ -409,9 +409,9 @@ def test_train_shows_columns_and_examples_and_asks_for_languages() -> None:
 def test_text_file_with_columns_is_a_table() -> None:
     _write("deu.txt", [f"Go {n}.\tGeh {n}.\tCC-BY {n}\t{n}" for n in range(40)])
     (source,) = TrainCommandOptions(files=["deu.txt"]).place_files().sources
-    assert source == Table(path="deu.txt", target=2)
+    assert source == TableConfig(path="deu.txt", target=2)
     (source,) = TrainCommandOptions(files=["deu.txt"], columns="2,1").place_files().sources
-    assert source == Table(path="deu.txt", source=2, target=1)
+    assert source == TableConfig(path="deu.txt", source=2, target=1)
     assert TrainCommandOptions(files=["book.txt"]).place_files().text == ["book.txt"]
     with pytest.raises(UsageError, match="--columns needs --data"):
         TrainCommandOptions(source=["a.en"], target=["a.de"], columns="1,2").check()
@@ -493,7 +493,7 @@ def test_a_stopped_run_reports_how_to_continue() -> None:
         ("spike", [], 76, "spikes.max_spikes=20 --accept config"),
     ):
 
-        def fake_fit(run: Run, folder: Path, reason: Any = reason, **_: object) -> Finished:
+        def fake_fit(run: RunConfig, folder: Path, reason: Any = reason, **_: object) -> Finished:
             folder.mkdir()
             codec.RUN_FILES.save(run, folder / "run.toml")
             return Finished(3, reason, folder)

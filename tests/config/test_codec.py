@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from regard.base import limits
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
-from regard.config.model import DecoderOnly, EncoderDecoder, EncoderOnly
-from regard.config.parts import CrossRecurrent, attention_stack
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
+from regard.config.parts import CrossRecurrentConfig, attention_stack
 from regard.config.toml_file import TomlTable, parse_settings, to_dict
 
 
@@ -53,7 +53,7 @@ def test_the_presets_are_those_we_promise() -> None:
 def test_a_model_file_carries_task_labels_and_languages() -> None:
     labels = {"head": {"kind": "classes", "labels": ["bad", "good"]}, "task": "classify", "languages": ["en"]}
     config = codec.preset("bert", labels)
-    assert isinstance(config, EncoderOnly)
+    assert isinstance(config, EncoderOnlyConfig)
     again = tomllib.loads(codec.MODEL_FILES.dumps(config))
     assert again["head"]["labels"] == ["bad", "good"]
     assert (again["task"], again["languages"], again["format"]) == ("classify", ["en"], 1)
@@ -76,7 +76,7 @@ def test_settings_are_toml_or_bare_words() -> None:
 
 def test_another_kind_starts_its_table_anew() -> None:
     config = codec.preset("tiny", {"encoder.position.kind": "rotary", "encoder.position.theta": 500.0})
-    assert isinstance(config, EncoderDecoder)
+    assert isinstance(config, EncoderDecoderConfig)
     assert attention_stack(config.encoder).position.model_dump() == {
         "kind": "rotary",
         "theta": 500.0,
@@ -87,7 +87,7 @@ def test_another_kind_starts_its_table_anew() -> None:
 
 def test_settings_left_at_their_defaults_can_be_set_too() -> None:
     config = codec.preset("tiny", {"encoder.attention.score.scale": 1.0})
-    assert isinstance(config, EncoderDecoder)
+    assert isinstance(config, EncoderDecoderConfig)
     assert attention_stack(config.encoder).attention.score.model_dump() == {"kind": "scaled_dot", "scale": 1.0}
 
 
@@ -162,7 +162,7 @@ def test_settings_that_mean_nothing_are_refused() -> None:
 
 def test_what_is_said_of_a_kind_survives_the_kind_said_after_it() -> None:
     config = codec.preset("gpt2", {"decoder.position.theta": 500.0, "decoder.position.kind": "rotary"})
-    assert isinstance(config, DecoderOnly)
+    assert isinstance(config, DecoderOnlyConfig)
     assert attention_stack(config.decoder).position.model_dump() == {
         "kind": "rotary",
         "theta": 500.0,
@@ -209,16 +209,16 @@ def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
 def test_the_schema_describes_every_setting() -> None:
     schema = json.loads(codec.MODEL_FILES.schema())
     assert schema["discriminator"]["propertyName"] == "family"
-    rotary = schema["$defs"]["Rotary"]["properties"]
+    rotary = schema["$defs"]["RotaryConfig"]["properties"]
     assert "base of the frequencies" in rotary["theta"]["description"]
-    assert schema["$defs"]["Rotary"]["additionalProperties"] is False
+    assert schema["$defs"]["RotaryConfig"]["additionalProperties"] is False
 
 
 def test_families_know_their_tables() -> None:
     tiny, llama = codec.preset("tiny"), codec.preset("llama")
-    assert isinstance(tiny, EncoderDecoder)
+    assert isinstance(tiny, EncoderDecoderConfig)
     assert tiny.target_tokens == tiny.source
-    assert isinstance(llama, DecoderOnly)
+    assert isinstance(llama, DecoderOnlyConfig)
     attention = attention_stack(llama.decoder).attention
     assert attention.groups == 8
     assert attention.dims(llama.width) == (128, 128)
@@ -240,8 +240,8 @@ def test_a_stack_without_a_kind_has_attention() -> None:
 def test_a_stack_can_become_recurrent() -> None:
     changes = {"decoder.cross.kind": "luong", "decoder.layers": 2, "decoder.kind": "recurrent"}
     config = codec.preset("tiny", changes | {"encoder.kind": "recurrent", "encoder.layers": 1})
-    assert isinstance(config, EncoderDecoder)
-    assert isinstance(config.decoder, CrossRecurrent)
+    assert isinstance(config, EncoderDecoderConfig)
+    assert isinstance(config.decoder, CrossRecurrentConfig)
     assert (config.decoder.cross.kind, config.decoder.layers) == ("luong", 2)
     assert "encoder.kind" in preset_faults("tiny", "encoder.kind=recurent")
 

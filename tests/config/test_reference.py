@@ -5,7 +5,7 @@ from typing import Any
 
 from regard.config import codec
 from regard.config.reference import iter_tables
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 
 
@@ -17,7 +17,7 @@ def iter_paths(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def test_every_setting_of_a_run_is_in_it() -> None:
-    run: Run = codec.RUN_FILES.parse(
+    run: RunConfig = codec.RUN_FILES.parse(
         {
             "model": {"preset": "tiny"},
             "data": {"train": [{"kind": "lines", "source": "a"}]},

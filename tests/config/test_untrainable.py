@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from regard.base.errors import ConfigError
-from regard.config.run import Lines
+from regard.config.run import LinesConfig
 from regard.train.auto.configure import configure
 from tests.commands import run_command
 from tests.train.runs import make_small_run, write_corpus
 
 PATCHES = {"kind": "patches", "patch": 4}
-NOWHERE = Lines(source="nowhere.en", target="nowhere.de")
+NOWHERE = LinesConfig(source="nowhere.en", target="nowhere.de")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.config.run import (
+    AnySourceConfig,
+    ConllConfig,
+    DocumentsConfig,
+    GettextConfig,
+    JsonlConfig,
+    LinesConfig,
+    ParquetConfig,
+    TableConfig,
+    TmxConfig,
+)
 from regard.data.corpus import Corpus, detect_source
 from regard.data.example import CorpusError, Defects
 from tests.data.readers.formats import BY_NAME, Row
@@ -19,7 +29,7 @@ FILMS = "".join(f"film {i}\t{'positive' if i % 3 else 'negative'}\n" for i in ra
 
 def test_a_corpus_is_its_sources_one_after_another(tmp_path: Path) -> None:
     lines, table = BY_NAME["lines"].write(tmp_path, ROWS), BY_NAME["tsv"].write(tmp_path, ROWS)
-    corpus = Corpus([Lines(source=str(lines), weight=3.0), Table(path=str(table), name="table", target=2)])
+    corpus = Corpus([LinesConfig(source=str(lines), weight=3.0), TableConfig(path=str(table), name="table", target=2)])
     assert corpus.names == (str(lines), "table")
     assert corpus.weights == (3.0, 1.0)
     read = [(index, example.source, example.target) for index, example in corpus.examples(Defects())]
@@ -27,22 +37,22 @@ def test_a_corpus_is_its_sources_one_after_another(tmp_path: Path) -> None:
 
 
 def test_names_are_unique() -> None:
-    there, back = Tmx(path="a.tmx", languages=("en", "de")), Tmx(path="a.tmx", languages=("de", "en"))
+    there, back = TmxConfig(path="a.tmx", languages=("en", "de")), TmxConfig(path="a.tmx", languages=("de", "en"))
     assert Corpus([there, back, there]).names == ("a.tmx", "a.tmx (2)", "a.tmx (3)")
     with pytest.raises(RegardError, match="Two sources have the name 'news'"):
-        Corpus([Lines(source="a", name="news"), Lines(source="b", name="news")])
+        Corpus([LinesConfig(source="a", name="news"), LinesConfig(source="b", name="news")])
 
 
 def test_the_fingerprint_ignores_paths(tmp_path: Path) -> None:
     path = BY_NAME["tsv"].write(tmp_path, ROWS)
-    fingerprint_of = lambda **settings: Corpus([Table(path=str(path), **settings)]).fingerprint()  # noqa: E731
+    fingerprint_of = lambda **settings: Corpus([TableConfig(path=str(path), **settings)]).fingerprint()  # noqa: E731
     before = fingerprint_of(target=2)
     assert fingerprint_of(target=2, name="other", weight=2.0) == before
     assert fingerprint_of(source=2, target=1) != before
     moved = path.rename(tmp_path / "moved.tsv")
-    assert Corpus([Table(path=str(moved), target=2)]).fingerprint() == before
+    assert Corpus([TableConfig(path=str(moved), target=2)]).fingerprint() == before
     moved.write_bytes(moved.read_bytes().replace(b"zwei", b"drei"))
-    assert Corpus([Table(path=str(moved), target=2)]).fingerprint() != before
+    assert Corpus([TableConfig(path=str(moved), target=2)]).fingerprint() != before
 
 
 def test_the_order_of_sources_and_sides_is_part_of_the_fingerprint(tmp_path: Path) -> None:
@@ -52,10 +62,10 @@ def test_the_order_of_sources_and_sides_is_part_of_the_fingerprint(tmp_path: Pat
     fingerprints = {
         Corpus(sources).fingerprint()
         for sources in (
-            [Lines(source=a), Lines(source=b)],
-            [Lines(source=b), Lines(source=a)],
-            [Lines(source=a, target=b)],
-            [Lines(source=b, target=a)],
+            [LinesConfig(source=a), LinesConfig(source=b)],
+            [LinesConfig(source=b), LinesConfig(source=a)],
+            [LinesConfig(source=a, target=b)],
+            [LinesConfig(source=b, target=a)],
         )
     }
     assert len(fingerprints) == 4
@@ -64,7 +74,7 @@ def test_the_order_of_sources_and_sides_is_part_of_the_fingerprint(tmp_path: Pat
 def test_changes_in_a_folder_are_named(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)
-    corpus = Corpus([Documents(path=str(tmp_path))])
+    corpus = Corpus([DocumentsConfig(path=str(tmp_path))])
     earlier = corpus.hash_files()
     assert earlier[str(tmp_path / "a")].bytes == 1
     (tmp_path / "a").write_text("other")
@@ -80,18 +90,20 @@ def test_changes_in_a_folder_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("tsv", lambda path: Table(path=path, target=2)),
-        ("csv", lambda path: Table(path=path, delimiter="comma", target=2)),
-        ("json", lambda path: Jsonl(path=path, target="target")),
-        ("parquet", lambda path: Parquet(path=path, target="target")),
-        ("tmx", lambda path: Tmx(path=path, languages=("en", "de"))),
-        ("po", lambda path: Gettext(path=path)),
-        ("mo", lambda path: Gettext(path=path)),
-        ("conll", lambda path: Conll(path=path, word=1, tag=2)),
-        ("lines", lambda path: Lines(source=path)),
+        ("tsv", lambda path: TableConfig(path=path, target=2)),
+        ("csv", lambda path: TableConfig(path=path, delimiter="comma", target=2)),
+        ("json", lambda path: JsonlConfig(path=path, target="target")),
+        ("parquet", lambda path: ParquetConfig(path=path, target="target")),
+        ("tmx", lambda path: TmxConfig(path=path, languages=("en", "de"))),
+        ("po", lambda path: GettextConfig(path=path)),
+        ("mo", lambda path: GettextConfig(path=path)),
+        ("conll", lambda path: ConllConfig(path=path, word=1, tag=2)),
+        ("lines", lambda path: LinesConfig(source=path)),
     ],
 )
-def test_detection_by_name_and_first_record(name: str, expected: Callable[[str], AnySource], tmp_path: Path) -> None:
+def test_detection_by_name_and_first_record(
+    name: str, expected: Callable[[str], AnySourceConfig], tmp_path: Path
+) -> None:
     path = BY_NAME[name].write(tmp_path, ROWS)
     assert detect_source([str(path)]) == expected(str(path))
 
@@ -99,56 +111,60 @@ def test_detection_by_name_and_first_record(name: str, expected: Callable[[str],
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("a.tsv", "fine film\t1\n", Table(path="", label=2)),
-        ("a.tsv", "one\n", Table(path="")),
-        ("a.tsv", "sentence\tlabel\nfine\t1\n", Table(path="", header=True, source="sentence", label="label")),
-        ("a.tsv", "review\tLabel\nfine\t1\n", Table(path="", header=True, source="review", label="Label")),
-        ("a.csv", "Class,Text\n1,fine\n", Table(path="", delimiter="comma", header=True, source="Text", label="Class")),
-        ("a.tsv", FILMS, Table(path="", label=2)),
-        ("a.tsv", "".join(f"bad\tfilm {i}\n" for i in range(20)), Table(path="", source=2, label=1)),
-        ("a.tsv", "".join(f"Go {i // 2}.\tGeh {i}!\tCC-BY {i}\n" for i in range(20)), Table(path="", target=2)),
-        ("a.tsv", "".join(f"word {i}\tWort {i // 2}\n" for i in range(20)), Table(path="", target=2)),
-        ("a.tsv", "1\thello there\thallo du\n2\tbye\ttschüss\n", Table(path="", source=2, target=3)),
+        ("a.tsv", "fine film\t1\n", TableConfig(path="", label=2)),
+        ("a.tsv", "one\n", TableConfig(path="")),
+        ("a.tsv", "sentence\tlabel\nfine\t1\n", TableConfig(path="", header=True, source="sentence", label="label")),
+        ("a.tsv", "review\tLabel\nfine\t1\n", TableConfig(path="", header=True, source="review", label="Label")),
+        (
+            "a.csv",
+            "Class,Text\n1,fine\n",
+            TableConfig(path="", delimiter="comma", header=True, source="Text", label="Class"),
+        ),
+        ("a.tsv", FILMS, TableConfig(path="", label=2)),
+        ("a.tsv", "".join(f"bad\tfilm {i}\n" for i in range(20)), TableConfig(path="", source=2, label=1)),
+        ("a.tsv", "".join(f"Go {i // 2}.\tGeh {i}!\tCC-BY {i}\n" for i in range(20)), TableConfig(path="", target=2)),
+        ("a.tsv", "".join(f"word {i}\tWort {i // 2}\n" for i in range(20)), TableConfig(path="", target=2)),
+        ("a.tsv", "1\thello there\thallo du\n2\tbye\ttschüss\n", TableConfig(path="", source=2, target=3)),
         (
             "a.tsv",
             "en\tde\nhello there\thallo du\n",
-            Table(path="", header=True, source="en", target="de", languages=("en", "de")),
+            TableConfig(path="", header=True, source="en", target="de", languages=("en", "de")),
         ),
         (
             "a.tsv",
             "English\tGerman\nhello there\thallo du\n",
-            Table(path="", header=True, source="English", target="German", languages=("en", "de")),
+            TableConfig(path="", header=True, source="English", target="German", languages=("en", "de")),
         ),
-        ("a.tsv", "English\tEnglisch\nGerman\tDeutsch\n", Table(path="", target=2)),
-        ("a.tsv", "am\tum\nan\tzu\n", Table(path="", target=2)),
-        ("a.jsonl", '{"review": "a", "label": 1}', Jsonl(path="", source="review", label="label")),
-        ("a.jsonl", '\n{"text": "a", "label": 1}\n', Jsonl(path="", source="text", label="label")),
+        ("a.tsv", "English\tEnglisch\nGerman\tDeutsch\n", TableConfig(path="", target=2)),
+        ("a.tsv", "am\tum\nan\tzu\n", TableConfig(path="", target=2)),
+        ("a.jsonl", '{"review": "a", "label": 1}', JsonlConfig(path="", source="review", label="label")),
+        ("a.jsonl", '\n{"text": "a", "label": 1}\n', JsonlConfig(path="", source="text", label="label")),
         (
             "a.jsonl",
             '{"id": 1, "de": "a", "pt-BR": "b"}',
-            Jsonl(path="", source="de", target="pt-BR", languages=("de", "pt-BR")),
+            JsonlConfig(path="", source="de", target="pt-BR", languages=("de", "pt-BR")),
         ),
-        ("a.conllu", "", Conll(path="", word=2, tag=4)),
-        ("a.conll", "# c\na b c d\n", Conll(path="", word=1, tag=4)),
+        ("a.conllu", "", ConllConfig(path="", word=2, tag=4)),
+        ("a.conll", "# c\na b c d\n", ConllConfig(path="", word=1, tag=4)),
     ],
 )
-def test_detection_by_content(name: str, content: str, expected: AnySource, tmp_path: Path) -> None:
+def test_detection_by_content(name: str, content: str, expected: AnySourceConfig, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
     assert detect_source([str(path)]) == expected.model_copy(update={"path": str(path)})
 
 
 def test_detection_of_pairs_folders_and_languages(tmp_path: Path) -> None:
-    assert detect_source(["c/a.tok.en.gz", "c/a.tok.de.gz"]) == Lines(
+    assert detect_source(["c/a.tok.en.gz", "c/a.tok.de.gz"]) == LinesConfig(
         source="c/a.tok.en.gz", target="c/a.tok.de.gz", languages=("en", "de")
     )
-    assert detect_source(["a.src", "a.tgt"]) == Lines(source="a.src", target="a.tgt")
-    assert detect_source(["a.src-tgt"]) == Lines(source="a.src-tgt")
-    assert detect_source(["no/such.de"]) == Lines(source="no/such.de", languages=("de",))
+    assert detect_source(["a.src", "a.tgt"]) == LinesConfig(source="a.src", target="a.tgt")
+    assert detect_source(["a.src-tgt"]) == LinesConfig(source="a.src-tgt")
+    assert detect_source(["no/such.de"]) == LinesConfig(source="no/such.de", languages=("de",))
     (tmp_path / "b.txt").write_text("text")
-    assert detect_source([str(tmp_path)]) == Documents(path=str(tmp_path))
+    assert detect_source([str(tmp_path)]) == DocumentsConfig(path=str(tmp_path))
     (tmp_path / "a.po").write_text("")
-    assert detect_source([str(tmp_path)]) == Gettext(path=str(tmp_path))
+    assert detect_source([str(tmp_path)]) == GettextConfig(path=str(tmp_path))
 
 
 def test_detection_fails_with_advice(tmp_path: Path) -> None:
@@ -193,4 +209,4 @@ def test_a_damaged_file_is_named_before_it_is_read(tmp_path: Path) -> None:
         detect_source([str(path)])
     deep = tmp_path / "x.jsonl"
     deep.write_text("[" * 100_000 + "\n")
-    assert detect_source([str(deep)]) == Jsonl(path=str(deep), source="source")
+    assert detect_source([str(deep)]) == JsonlConfig(path=str(deep), source="source")

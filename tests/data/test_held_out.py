@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import Documents, Lines
+from regard.config.run import DocumentsConfig, LinesConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
 from regard.data.held_out import SplitCorpus, find_end_cut, train_validation_split
@@ -19,7 +19,7 @@ def pairs(tmp_path: Path) -> Corpus:
     lines = [f"sentence {n % 400}" for n in range(500)]  # the last hundred come twice
     (tmp_path / "a.en").write_text("".join(f"{line}\n" for line in lines))
     (tmp_path / "a.de").write_text("".join(f"Satz {n}\n" for n in range(500)))
-    return Corpus([Lines(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de"))])
+    return Corpus([LinesConfig(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de"))])
 
 
 def test_every_pair_is_in_one_part_and_in_its_order(pairs: Corpus) -> None:
@@ -46,7 +46,7 @@ def test_the_seed_changes_the_held_out_examples(pairs: Corpus) -> None:
 def test_of_running_text_the_end_is_held_out(tmp_path: Path) -> None:
     text = "\n".join(f"line {n}" for n in range(100))
     (tmp_path / "book.txt").write_text(text)
-    corpus = Corpus([Documents(path=str(tmp_path / "book.txt"))])
+    corpus = Corpus([DocumentsConfig(path=str(tmp_path / "book.txt"))])
     (train,), (held_out,) = (read_examples(part) for part in train_validation_split(corpus, 0.2, seed=1))
     assert train.source + held_out.source == text
     assert held_out.source.startswith("line 8")
@@ -57,7 +57,7 @@ def test_of_running_text_the_end_is_held_out(tmp_path: Path) -> None:
 def test_of_many_short_documents_whole_ones_are_held_out(tmp_path: Path) -> None:
     paragraphs = [f"An old man lives in house number {n} near the river." for n in range(500)]
     (tmp_path / "book.txt").write_text("\n\n".join([*paragraphs, "long " * 1000]))
-    corpus = Corpus([Documents(path=str(tmp_path / "book.txt"), separator="")])
+    corpus = Corpus([DocumentsConfig(path=str(tmp_path / "book.txt"), separator="")])
     train, held_out = (
         [example.source for example in read_examples(part)] for part in train_validation_split(corpus, 0.1, seed=1)
     )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config.model import Mel
+from regard.config.model import MelConfig
 from regard.data.mel import count_frames, log_mel, mel_filters, normalise
 
 
@@ -19,7 +19,7 @@ def test_whisper_computes_the_same(bins: int, samples: int) -> None:
     sound = loud.astype(np.int16)
     extract = WhisperFeatureExtractor(feature_size=bins)
     expected = extract(sound / 32768, sampling_rate=16000, padding="longest", return_tensors="np").input_features[0].T
-    actual = log_mel(sound, Mel(bins=bins, rate=16000))
+    actual = log_mel(sound, MelConfig(bins=bins, rate=16000))
     assert actual.shape == expected.shape == (samples // 160, bins)
     assert np.abs(actual - expected).max() < 1e-4
     assert actual.std() > 0.1, "the comparison is of something"
@@ -28,7 +28,7 @@ def test_whisper_computes_the_same(bins: int, samples: int) -> None:
 @pytest.mark.parametrize(("rate", "bins"), [(16_000, 80), (8_000, 40)])
 def test_librosa_computes_the_same(rate: int, bins: int) -> None:
     librosa: Any = pytest.importorskip("librosa")
-    mel, times = Mel(bins=bins, rate=rate), np.arange(rate)
+    mel, times = MelConfig(bins=bins, rate=rate), np.arange(rate)
     loud = 3000 * np.sin(times / 20) + np.random.default_rng(1).normal(0, 50, rate)
     sound = loud.astype(np.int16)
     sizes = {"n_fft": mel.window_samples, "hop_length": mel.hop_samples}
@@ -42,7 +42,7 @@ def test_librosa_computes_the_same(rate: int, bins: int) -> None:
 
 
 def test_a_tone_is_in_its_bin() -> None:
-    mel = Mel(bins=40, rate=8000)
+    mel = MelConfig(bins=40, rate=8000)
     assert (mel.window_samples, mel.hop_samples) == (200, 80)
     tone = (10_000 * np.sin(2 * np.pi * 1000 * np.arange(8000) / 8000)).astype(np.int16)
     spectrogram = log_mel(tone, mel)
@@ -54,7 +54,7 @@ def test_a_tone_is_in_its_bin() -> None:
 
 
 def test_short_and_silent_sounds_have_a_spectrogram() -> None:
-    mel = Mel(bins=8, rate=8000)
+    mel = MelConfig(bins=8, rate=8000)
     for samples in (1, 79, 80, 159, 160):
         frames = log_mel(np.ones(samples, np.int16), mel)
         assert frames.shape == (int(count_frames(np.array(samples), mel)), 8)
@@ -64,16 +64,16 @@ def test_short_and_silent_sounds_have_a_spectrogram() -> None:
 
 
 def test_silence_pads_a_sound() -> None:
-    mel = Mel(bins=8, rate=8000, pad_to=50)
+    mel = MelConfig(bins=8, rate=8000, pad_to=50)
     sound = np.random.default_rng(1).normal(0, 3000, 1234).astype(np.int16)
     padded = np.concatenate((sound, np.zeros(50 * 80 - 1234, np.int16)))
-    assert np.array_equal(log_mel(sound, mel), log_mel(padded, Mel(bins=8, rate=8000)))
+    assert np.array_equal(log_mel(sound, mel), log_mel(padded, MelConfig(bins=8, rate=8000)))
     assert count_frames(np.array([1, 4000, 8000]), mel).tolist() == [50, 50, 100], "a longer sound stays longer"
     assert log_mel(np.ones(8000, np.int16), mel).shape == (100, 8)
 
 
 def test_normalisation_is_by_bin() -> None:
     values = np.array([[1.0, 5.0], [3.0, 5.0]], np.float32)
-    mel = Mel(bins=2, mean=(2.0, 5.0), deviation=(0.5, 1.0))
+    mel = MelConfig(bins=2, mean=(2.0, 5.0), deviation=(0.5, 1.0))
     assert normalise(values, mel).tolist() == [[-2.0, 0.0], [2.0, 0.0]]
-    assert normalise(values, Mel(bins=2)).tolist() == values.tolist()
+    assert normalise(values, MelConfig(bins=2)).tolist() == values.tolist()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from torch import nn
 
-from regard.config import model as config
-from regard.config.run import CharacterLevel
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
+from regard.config.run import CharacterLevelConfig
 from regard.models.build import AnyModel, build
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -33,21 +33,21 @@ FOLDER_CASES = [
 @cache
 def make_tokenizer(size: int) -> Tokenizer:
     """Make a character-level tokenizer of this size."""
-    tokenizer = learn([CHARACTERS[: size - SPECIAL_TOKENS]], CharacterLevel())
+    tokenizer = learn([CHARACTERS[: size - SPECIAL_TOKENS]], CharacterLevelConfig())
     assert tokenizer.size == size
     return tokenizer
 
 
-def make_tokenizers(settings: config.AnyModel) -> TokenizerPair:
+def make_tokenizers(settings: AnyModelConfig) -> TokenizerPair:
     """Make the tokenizers of a model: one of its own for a target with embeddings of its own."""
-    if isinstance(settings, config.EncoderDecoder) and isinstance(settings.target, config.Tokens):
+    if isinstance(settings, EncoderDecoderConfig) and isinstance(settings.target, TokensConfig):
         source: Any = settings.source
         return TokenizerPair(make_tokenizer(source.vocabulary), make_tokenizer(settings.target.vocabulary))
-    tokens: Any = settings.tokens if isinstance(settings, config.DecoderOnly) else settings.source
+    tokens: Any = settings.tokens if isinstance(settings, DecoderOnlyConfig) else settings.source
     return TokenizerPair.joint(make_tokenizer(tokens.vocabulary))
 
 
-def write_case(name: str, folder: Path) -> tuple[AnyModel, config.AnyModel]:
+def write_case(name: str, folder: Path) -> tuple[AnyModel, AnyModelConfig]:
     """Write the model folder of a case, with random weights."""
     case: Case = CASES[name]
     settings = parse_settings(case.settings | {"languages": ["en", "de"]})

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.config import model as config
 from regard.config.codec import MODEL_FILES
+from regard.config.model import AnyModelConfig
 from regard.exchange.mapping import Sinusoid, WeightMap, to_ours
 from regard.models.build import AnyModel, build
 from regard.nn.positions import Sinusoidal
@@ -32,7 +32,7 @@ def make_stack(placement: str, **changes: Any) -> Settings:
     return defaults | changes
 
 
-def parse_settings(settings: Settings) -> config.AnyModel:
+def parse_settings(settings: Settings) -> AnyModelConfig:
     """Parse settings."""
     return MODEL_FILES.parse({"width": WIDTH, **settings})
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import Specials, Unigram
+from regard.config.run import SpecialsConfig, UnigramConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.pipeline.load import load_translator
 from regard.pipeline.search import Beam
@@ -28,8 +28,8 @@ SPLITTER = Path(__file__).parents[2] / "src/regard/exchange/argos/sentences.onnx
 
 @cache
 def make_unigram(*languages: str) -> TokenizerPair:
-    specials = Specials(languages=languages)
-    return TokenizerPair.joint(learn(TEXTS * 5, Unigram(vocabulary=420, byte_fallback=True, specials=specials)))
+    specials = SpecialsConfig(languages=languages)
+    return TokenizerPair.joint(learn(TEXTS * 5, UnigramConfig(vocabulary=420, byte_fallback=True, specials=specials)))
 
 
 def write_translator(folder: Path, tokenizers: TokenizerPair, languages: tuple[str, ...] = ("en", "de")) -> Path:

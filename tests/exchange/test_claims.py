@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 
 from regard.config.exportable import ARCHITECTURES, ArchitectureRules, describe_bias, describe_position, exportable_to
-from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
-from regard.config.parts import Activation, Stack, attention_stack
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
+from regard.config.parts import Activation, StackConfig, attention_stack
 from tests.exchange.cases import CASES
 from tests.exchange.models import parse_settings
 
@@ -37,13 +37,13 @@ def test_every_claimed_feature_is_tested(architecture: str) -> None:
     assert tested == set(_iter_claimed_features(ARCHITECTURES[architecture]))
 
 
-def _list_stacks(model: AnyModel) -> tuple[Stack, ...]:
-    if isinstance(model, EncoderDecoder):
+def _list_stacks(model: AnyModelConfig) -> tuple[StackConfig, ...]:
+    if isinstance(model, EncoderDecoderConfig):
         return attention_stack(model.encoder), attention_stack(model.decoder)
-    return (attention_stack(model.decoder if isinstance(model, DecoderOnly) else model.encoder),)
+    return (attention_stack(model.decoder if isinstance(model, DecoderOnlyConfig) else model.encoder),)
 
 
-def _iter_tested_features(stack: Stack, width: int) -> Iterator[str]:
+def _iter_tested_features(stack: StackConfig, width: int) -> Iterator[str]:
     """List the features of a stack that differ between architectures."""
     attention, feedforward = stack.attention, stack.feedforward
     yield f"position {describe_position(stack.position)}"

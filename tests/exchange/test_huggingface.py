@@ -10,8 +10,7 @@ from safetensors.torch import load_file
 
 from regard.base import extras
 from regard.base.errors import RegardError
-from regard.config.model import AnyModel as Settings
-from regard.config.model import DecoderOnly, EncoderDecoder
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange import parity, parity_samples
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.huggingface import write
@@ -48,7 +47,7 @@ def test_export_and_import(name: str, tmp_path: Path) -> None:
     folder, _ = export_model(tmp_path / "ours", "huggingface", options=OPTIONS)
     proof = read_parity(folder)
     assert (proof["engine"], proof["dtype"], proof["passed"]) == ("transformers", "float32", True)
-    assert (proof["greedy"] is not None) == isinstance(settings, EncoderDecoder | DecoderOnly)
+    assert (proof["greedy"] is not None) == isinstance(settings, EncoderDecoderConfig | DecoderOnlyConfig)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     architecture = ARCHITECTURES[config["architectures"][0]]
     theirs = load_theirs(folder, architecture.auto_class)
@@ -56,7 +55,7 @@ def test_export_and_import(name: str, tmp_path: Path) -> None:
     with torch.no_grad():
         assert max_difference(*compute_outputs(theirs, ours.eval())) < TOLERANCE
     _assert_same_ids(folder, settings)
-    if isinstance(settings, EncoderDecoder | DecoderOnly):
+    if isinstance(settings, EncoderDecoderConfig | DecoderOnlyConfig):
         _assert_same_texts(tmp_path / "ours", folder, theirs)
 
     import_model(folder, tmp_path / "back")
@@ -68,7 +67,7 @@ def test_export_and_import(name: str, tmp_path: Path) -> None:
     assert imported.languages == ("en", "de")
 
 
-def _assert_same_ids(folder: Path, settings: Settings) -> None:
+def _assert_same_ids(folder: Path, settings: AnyModelConfig) -> None:
     """Compare what the exported tokenizer gives with what Regard reads, special tokens in the text included."""
     tokenizer = make_tokenizers(settings).source
     template = json.loads((folder / "tokenizer.json").read_bytes())["post_processor"]["single"]
@@ -86,11 +85,11 @@ def _load_their_tokenizer(folder: Path, **arguments: Any) -> Any:
     return getattr(transformers, name).from_pretrained(folder, **arguments)
 
 
-def _encode(tokenizer: Tokenizer, settings: Settings) -> list[list[int]]:
+def _encode(tokenizer: Tokenizer, settings: AnyModelConfig) -> list[list[int]]:
     specials, texts = tokenizer.specials, tokenizer.encode_ids(TEXTS)
-    if isinstance(settings, EncoderDecoder):
+    if isinstance(settings, EncoderDecoderConfig):
         return [[*ids, specials.eos] for ids in texts]
-    if isinstance(settings, DecoderOnly):
+    if isinstance(settings, DecoderOnlyConfig):
         return [[specials.bos, *ids] for ids in texts]
     return [add_special_tokens(tokenizer, ids) for ids in texts]
 

@@ -8,7 +8,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import EncoderOnly as EncoderSettings
+from regard.config.model import EncoderOnlyConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.parity import measure_parity
 from regard.exchange.web.write import PAGE_FILES, RUNTIME_FILES, SERVICE, check_tokenizer, find_runtime
@@ -149,7 +149,7 @@ def test_classifier_graphs_give_the_logits_of_the_model(tmp_path: Path) -> None:
     head = {"kind": "classes", "labels": ["a", "b", "c"], "pool": "first"}
     changes = {"source.vocabulary": make_tokenizer().size, "task": "classify", "head": head, "encoder.layers": 1}
     settings = codec.preset("encoder-tiny", changes)
-    assert isinstance(settings, EncoderSettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = perturb(build(settings, seed=1), seed=1)
     path = _export(model, settings, tmp_path)
     _assert_hub_layout(path, "fp32", "onnx/model.onnx")
@@ -163,7 +163,7 @@ def test_classifier_graphs_give_the_logits_of_the_model(tmp_path: Path) -> None:
 def test_graphs_of_models_with_token_types_read_them(tmp_path: Path) -> None:
     """A pair of texts needs them; a single text is read with zeros."""
     settings = codec.preset("encoder-tiny", {"source.vocabulary": 30, "source.types": 2, "encoder.layers": 1})
-    assert isinstance(settings, EncoderSettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = perturb(build(settings, seed=1), seed=1).eval()
     (name,) = write_graphs(model, tmp_path)
     session = onnxruntime.InferenceSession(tmp_path / name)

@@ -12,9 +12,9 @@ from torch import nn
 
 from regard.base import extras
 from regard.base.errors import RegardError
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.config.toml_file import to_dict
-from regard.config.tuning import AdapterFile, Lora
+from regard.config.tuning import AdapterConfig, LoraConfig
 from regard.exchange import parity, parity_samples
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.huggingface.architectures import ARCHITECTURES
@@ -45,7 +45,7 @@ def _one_short_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parity_samples, "MAX_TOKENS", 8)
 
 
-def write_tuned(name: str, folder: Path, lora: Lora, changes: dict[str, Any] | None = None) -> AnyModel:
+def write_tuned(name: str, folder: Path, lora: LoraConfig, changes: dict[str, Any] | None = None) -> AnyModelConfig:
     """Write the parent of a case and a run that tuned it: `parent`, and `run` with `best` and `adapter`."""
     _, settings = write_case(name, folder / "parent")
     parent = read_model(folder / "parent")
@@ -64,14 +64,14 @@ def write_tuned(name: str, folder: Path, lora: Lora, changes: dict[str, Any] | N
         folder / "run" / "best", tuned_settings, parent.tokenizers, merge_weights(weights, lora.scale), "# Tuned\n"
     )
     sha256 = hash_of_weights(folder / "parent", WEIGHTS)
-    adapter_file = AdapterFile(parent=str(folder / "parent"), parent_sha256=sha256, lora=lora)
+    adapter_file = AdapterConfig(parent=str(folder / "parent"), parent_sha256=sha256, lora=lora)
     write_adapter(folder / "run" / "adapter", adapter_file, {key: weights[key] for key in trained})
     (folder / "run" / "run.toml").touch()
     return tuned_settings
 
 
-RANK_3 = Lora(rank=3, alpha=5.0)
-SOME = Lora(rank=2, alpha=3.0, rslora=True, modules=("*.value", "*.query", "*.feedforward.*"))
+RANK_3 = LoraConfig(rank=3, alpha=5.0)
+SOME = LoraConfig(rank=2, alpha=3.0, rslora=True, modules=("*.value", "*.query", "*.feedforward.*"))
 TUNED = [
     ("pegasus-gelu", RANK_3, None),
     ("marian-scaled-bias", SOME, None),
@@ -89,7 +89,7 @@ TUNED = [
 
 @pytest.mark.parametrize(("name", "lora", "changes"), TUNED)
 def test_peft_computes_what_the_tuned_model_does(
-    name: str, lora: Lora, changes: dict[str, Any] | None, tmp_path: Path
+    name: str, lora: LoraConfig, changes: dict[str, Any] | None, tmp_path: Path
 ) -> None:
     peft = pytest.importorskip("peft")
     write_tuned(name, tmp_path, lora, changes)
@@ -110,7 +110,7 @@ def test_peft_computes_what_the_tuned_model_does(
 
 @pytest.mark.parametrize(("name", "lora"), [case[:2] for case in TUNED if "bert" not in case[0]])
 def test_the_files_hold_the_change_of_each_matrix(
-    name: str, lora: Lora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, lora: LoraConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """W + scale B A of the files is the exported tuned model, without PEFT."""
     monkeypatch.setitem(extras.EXTRAS, "peft", (("no_such_module",), ""))

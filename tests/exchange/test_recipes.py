@@ -3,15 +3,15 @@
 import pytest
 
 from regard.config.codec import preset
-from regard.config.exportable import Verdict, exportable_to
-from regard.config.model import AnyModel
+from regard.config.exportable import Exportability, exportable_to
+from regard.config.model import AnyModelConfig
 from regard.train.auto.recipes import RECIPES, TaskKind
 
 RECIPE_PRESETS = [(task, name) for task in RECIPES for name in dict.fromkeys(recipe.preset for recipe in RECIPES[task])]
 POOLING = "its classifier has a hidden layer over the first vector (train with --set model.head.pool=first)"
 
 
-def make_model(task: TaskKind, name: str, **changes: object) -> AnyModel:
+def make_model(task: TaskKind, name: str, **changes: object) -> AnyModelConfig:
     """Make the model that the automatic configuration makes of a preset, as far as exports depend on it."""
     if task == "translate":
         stacks = ("encoder", "decoder")
@@ -25,7 +25,7 @@ def make_model(task: TaskKind, name: str, **changes: object) -> AnyModel:
     return preset(name, {"task": task, **changes})
 
 
-def list_architectures(verdicts: tuple[Verdict, ...]) -> list[str]:
+def list_architectures(verdicts: tuple[Exportability, ...]) -> list[str]:
     return [verdict.target for verdict in verdicts if verdict.is_exact and verdict.target.startswith("huggingface:")]
 
 

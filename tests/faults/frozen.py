@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.store.run_folder import RunFolder
 from regard.train.checkpoint import Checkpoints
 from regard.train.events import Event, Finished, Saved, Updated
@@ -133,7 +133,7 @@ def make_scratch_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def make_smallest_run(folder: Path, **changes: Any) -> Run:
+def make_smallest_run(folder: Path, **changes: Any) -> RunConfig:
     """Make a shorter `make_small_run`: twelve updates, a checkpoint every two, no generated samples."""
     short = {
         "train.updates": 12, "train.save_every": 2, "train.average": 2, "validation.every": 6,

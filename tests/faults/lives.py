@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train.fit import fit, is_finished, resume
 from tests.faults.phases import MARKED, Phases
 from tests.faults.verdict import Verdict
@@ -17,7 +17,7 @@ from tests.train.runs import compute_fingerprints
 
 MAX_FAULTS_PER_RUN = 10  # faults per run; then it may finish
 DELAYS = {"between": 0.5, "gradients": 0.02, "step": 0.003, "validate": 0.03, "rotate": 0.001}  # seconds; others 0.01
-Work = Callable[[Run, Path], int]  # starts or resumes the run in that folder and returns the exit code
+Work = Callable[[RunConfig, Path], int]  # starts or resumes the run in that folder and returns the exit code
 Hurt = Callable[
     [int], tuple[str, list[str]] | None
 ]  # the fault and its violations; None if the child had already ended
@@ -27,7 +27,7 @@ Hurt = Callable[
 class Lives:
     """Child processes that are interrupted at random phases."""
 
-    run: Run
+    run: RunConfig
     folder: Path
     work: Work
     phases: Phases = field(default_factory=Phases)

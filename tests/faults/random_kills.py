@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train.fit import fit, resume
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.lives import Lives
@@ -59,7 +59,7 @@ def prove(quick: bool = False) -> Verdict:
     return verdict
 
 
-def _make_run(folder: Path, changes: dict[str, Any]) -> Run:
+def _make_run(folder: Path, changes: dict[str, Any]) -> RunConfig:
     """Return a run with these changes; one that tunes a model gets a parent."""
     if "tuning" in changes:
         fit(make_smallest_run(folder), folder / "parent")
@@ -67,7 +67,7 @@ def _make_run(folder: Path, changes: dict[str, Any]) -> Run:
     return make_smallest_run(folder, **changes)
 
 
-def work(run: Run, folder: Path) -> int:
+def work(run: RunConfig, folder: Path) -> int:
     """Start or resume the run."""
     resume(folder) if (folder / "run.toml").is_file() else fit(run, folder)
     return 0

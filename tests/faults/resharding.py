@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train.checkpoint import Checkpoints
 from regard.train.fit import fit, resume
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
@@ -88,7 +88,7 @@ def resume_copy(folder: Path, saver: str, loader: str, go_on: Callable[[Path, in
     go_on(copy, None)
 
 
-def _make_run(folder: Path, mode: str | None = None) -> Run:
+def _make_run(folder: Path, mode: str | None = None) -> RunConfig:
     """Make a run with five batches per update, which no number of ranks divides."""
     settings = {} if mode is None else MODES[mode][1]
     changes = {f"parallel.{name}": value for name, value in settings.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regard.cli import main
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train.fit import is_finished
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.lives import Lives
@@ -69,7 +69,7 @@ def _wait_for_exit(child: int) -> int | None:
     return None
 
 
-def run_command(run: Run, place: Path) -> int:
+def run_command(run: RunConfig, place: Path) -> int:
     """Run `regard train` as a user starts or resumes it."""
     file = place.with_name("run.toml")
     if not file.is_file():

@@ -8,7 +8,7 @@ from typing import Any
 import safetensors.torch
 import torch
 
-from regard.config.run import ByteLevel, Unigram
+from regard.config.run import ByteLevelConfig, UnigramConfig
 from regard.exchange.gguf.format import BLOCK_TYPES
 from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.text import sentencepiece
@@ -103,8 +103,8 @@ def make_seeds() -> dict[str, list[bytes]]:
         config = header | architecture.write_config(parse_settings(CASES[name].settings), POSITIONS)
         configs.append(json.dumps(config).encode())
     configs.append(json.dumps(WHISPER).encode())
-    byte_level = learn(["a"], ByteLevel()).content
-    unigram = learn(["a dog and a cat, a cat and a dog"], Unigram(vocabulary=40)).content
+    byte_level = learn(["a"], ByteLevelConfig()).content
+    unigram = learn(["a dog and a cat, a cat and a dog"], UnigramConfig(vocabulary=40)).content
     word_piece = json.dumps(
         {
             "truncation": {"max_length": 8},

@@ -17,7 +17,7 @@ import pytest
 
 import regard
 from regard.base.files import seal
-from regard.config.run import AnySource, Images, Jsonl, Lines, Sounds, Tmx
+from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig, JsonlConfig, LinesConfig, TmxConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.readers.images import is_idx
@@ -149,13 +149,15 @@ def _read(path: Path) -> int:
     """Read all examples of a corpus as training does: hashes first, then text."""
     if path.is_dir():
         path /= "all.en"
-    kinds: dict[str, AnySource] = {
-        ".jsonl": Jsonl(path=str(path)),
-        ".tmx": Tmx(path=str(path), languages=("en", "de")),
-        ".png": Images(path=str(path)),
-        ".wav": Sounds(path=str(path)),
+    kinds: dict[str, AnySourceConfig] = {
+        ".jsonl": JsonlConfig(path=str(path)),
+        ".tmx": TmxConfig(path=str(path), languages=("en", "de")),
+        ".png": ImagesConfig(path=str(path)),
+        ".wav": AudioConfig(path=str(path)),
     }
-    source = kinds.get(path.suffix, Images(path=str(path)) if is_idx(str(path)) else Lines(source=str(path)))
+    source = kinds.get(
+        path.suffix, ImagesConfig(path=str(path)) if is_idx(str(path)) else LinesConfig(source=str(path))
+    )
     corpus_reader = Corpus([source])
     corpus_reader.hash_files()
     return sum(1 for _ in corpus_reader.examples(Defects()))

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from regard.config import model as config
 from regard.config.codec import preset
+from regard.config.model import EncoderDecoderConfig
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import causal, no_mask
@@ -95,7 +95,7 @@ def post_norm_model(layers: int, bias: bool) -> EncoderDecoder:
         changes[f"{stack}.position.kind"] = "none"
     changes["decoder.cross"] = {"heads": HEADS, "bias": biases}
     settings = preset("base", changes)
-    assert isinstance(settings, config.EncoderDecoder)
+    assert isinstance(settings, EncoderDecoderConfig)
     model = build(settings, seed=2).eval()
     generator = torch.Generator().manual_seed(4)
     with torch.no_grad():

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.config import model as config
 from regard.config.codec import preset
+from regard.config.model import EncoderDecoderConfig
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from tests.lectures import annotated
@@ -30,7 +30,7 @@ class Size(NamedTuple):
         vocabularies = (self.source_vocabulary, self.target_vocabulary)
         return annotated.make_model(*vocabularies, N=self.layers, d_model=self.width, d_ff=self.hidden, h=self.heads)
 
-    def make_settings(self) -> config.EncoderDecoder:
+    def make_settings(self) -> EncoderDecoderConfig:
         changes: dict[str, int] = {
             "width": self.width,
             "source.vocabulary": self.source_vocabulary,
@@ -42,7 +42,7 @@ class Size(NamedTuple):
             changes[f"{stack}.attention.heads"] = self.heads
             changes[f"{stack}.feedforward.hidden"] = self.hidden
         settings = preset("lecture", changes)
-        assert isinstance(settings, config.EncoderDecoder)
+        assert isinstance(settings, EncoderDecoderConfig)
         return settings
 
 

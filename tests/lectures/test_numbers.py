@@ -7,8 +7,8 @@ import torch
 from examples.lectures.run import RAW_SCORES
 from torch import Tensor
 
-from regard.config import model as config
 from regard.config.codec import preset
+from regard.config.model import EncoderDecoderConfig
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask, sdpa
@@ -176,7 +176,7 @@ def small_encoder(position: str, width: int = 16) -> EncoderDecoder:
         "decoder.cross.heads": 2,
     }
     settings = preset("tiny", changes)
-    assert isinstance(settings, config.EncoderDecoder)
+    assert isinstance(settings, EncoderDecoderConfig)
     return build(settings, seed=5).eval()
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config import model as config
 from regard.config.codec import preset
+from regard.config.model import EncoderDecoderConfig
 from regard.models.build import build
 from regard.nn.attention import SelfAttention
 
@@ -18,7 +18,7 @@ def count_parameters(module: nn.Module) -> int:
 def test_sizes_of_the_paper(name: str, millions: int) -> None:
     # The paper prints rounded millions and does not say how large its vocabulary of "about 37000" is: hence 4 %.
     settings = preset(name)
-    assert isinstance(settings, config.EncoderDecoder)
+    assert isinstance(settings, EncoderDecoderConfig)
     assert settings.target_tokens.vocabulary == 37000
     assert settings.target.kind == "shared"
     with torch.device("meta"):

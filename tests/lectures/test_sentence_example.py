@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from examples.lectures import sentence
 
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -18,7 +18,7 @@ NUMBER = r"-?\d+\.\d\d"
 
 
 def print_sentence(
-    settings: AnyModel,
+    settings: AnyModelConfig,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

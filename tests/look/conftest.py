@@ -3,7 +3,7 @@
 import pytest
 
 from regard.config import codec
-from regard.config.model import EncoderOnly as EncoderSettings
+from regard.config.model import EncoderOnlyConfig
 from regard.look.build import look_into
 from regard.look.look import Look
 from regard.models.build import build
@@ -38,11 +38,11 @@ def generator() -> TextGenerator:
     return TextGenerator(make_decoder_only(settings), make_tokenizers(), settings)
 
 
-def make_encoder(head: dict[str, object], task: str) -> tuple[EncoderOnly, EncoderSettings]:
+def make_encoder(head: dict[str, object], task: str) -> tuple[EncoderOnly, EncoderOnlyConfig]:
     changes = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 2}
     size = {"encoder.attention.heads": 4, "encoder.feedforward.hidden": 64, "encoder.position.length": 64}
     settings = codec.preset("bert", changes | size | {"task": task} | ({"head": head} if head else {}))
-    assert isinstance(settings, EncoderSettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=3)
     assert isinstance(model, EncoderOnly)
     return perturb(model, 3), settings

@@ -6,9 +6,8 @@ from typing import TypeVar
 import torch
 
 from regard.config import codec
-from regard.config.model import DecoderOnly as GeneratorSettings
-from regard.config.model import EncoderDecoder as TranslatorSettings
-from regard.config.run import ByteBpe, Specials
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
+from regard.config.run import ByteBpeConfig, SpecialsConfig
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -28,36 +27,36 @@ TEXTS = [
 @cache
 def make_tokenizer(*languages: str) -> Tokenizer:
     """A tokenizer of 300 tokens, among them tags for these languages."""
-    return learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(languages=languages)))
+    return learn(TEXTS, ByteBpeConfig(vocabulary=300, specials=SpecialsConfig(languages=languages)))
 
 
 def make_tokenizers(*languages: str) -> TokenizerPair:
     return TokenizerPair.joint(make_tokenizer(*languages))
 
 
-def make_translator_settings(**changes: object) -> TranslatorSettings:
+def make_translator_settings(**changes: object) -> EncoderDecoderConfig:
     size = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "decoder.layers": 1}
     settings = codec.preset("tiny", size | changes)
-    assert isinstance(settings, TranslatorSettings)
+    assert isinstance(settings, EncoderDecoderConfig)
     return settings
 
 
-def make_generator_settings(**changes: object) -> GeneratorSettings:
+def make_generator_settings(**changes: object) -> DecoderOnlyConfig:
     size = {"width": 32, "tokens.vocabulary": make_tokenizer().size, "decoder.layers": 1}
     heads = {"decoder.attention.heads": 4, "decoder.feedforward.hidden": 64}
     settings = codec.preset("gpt2", size | heads | changes)
-    assert isinstance(settings, GeneratorSettings)
+    assert isinstance(settings, DecoderOnlyConfig)
     return settings
 
 
-def make_encoder_decoder(settings: TranslatorSettings, seed: int = 1) -> EncoderDecoder:
+def make_encoder_decoder(settings: EncoderDecoderConfig, seed: int = 1) -> EncoderDecoder:
     """Perturb every parameter, so that the logits of tokens differ clearly."""
     model = build(settings, seed=seed)
     assert isinstance(model, EncoderDecoder)
     return perturb(model, seed)
 
 
-def make_decoder_only(settings: GeneratorSettings, seed: int = 1) -> DecoderOnly:
+def make_decoder_only(settings: DecoderOnlyConfig, seed: int = 1) -> DecoderOnly:
     model = build(settings, seed=seed)
     assert isinstance(model, DecoderOnly)
     return perturb(model, seed)

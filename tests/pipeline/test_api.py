@@ -10,7 +10,7 @@ import torch
 import regard
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.config.parts import attention_stack
 from regard.models.build import build
 from regard.pipeline.ensemble import EnsembleTranslator
@@ -44,7 +44,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     small = {"width": 32, "encoder.layers": 2, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
     small |= {"source.vocabulary": make_tokenizer().size}
     labels = {"labels": ["no", "yes"]}
-    settings: dict[str, AnyModel] = {
+    settings: dict[str, AnyModelConfig] = {
         "translate": make_translator_settings(languages=["en", "de"]),
         "continue": make_generator_settings(),
         "fill": codec.preset("bert", small),

@@ -11,8 +11,8 @@ import regard
 from regard.base.errors import RegardError
 from regard.base.progress import Advance
 from regard.config import codec
-from regard.config.model import EncoderOnly as EncoderOnlySettings
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Unigram, WordLevel
+from regard.config.model import EncoderOnlyConfig
+from regard.config.run import AnyTokenizerConfig, BpeConfig, ByteBpeConfig, UnigramConfig, WordLevelConfig
 from regard.look.tokens import describe_token
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
@@ -183,15 +183,21 @@ def test_predict_command_runs_each_task(models: dict[str, Path], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "kind", [ByteBpe(vocabulary=300), Bpe(vocabulary=200), Unigram(vocabulary=60), WordLevel(vocabulary=60)]
+    "kind",
+    [
+        ByteBpeConfig(vocabulary=300),
+        BpeConfig(vocabulary=200),
+        UnigramConfig(vocabulary=60),
+        WordLevelConfig(vocabulary=60),
+    ],
 )
-def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenizer) -> None:
+def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenizerConfig) -> None:
     sentences = ["red dog sees blue cat", "old house finds new tree"]
     trained_tokenizer = learn(sentences * 20, kind)
     settings = codec.preset(
         "encoder-small", {"width": 32, "source.vocabulary": trained_tokenizer.size, "encoder.layers": 1}
     )
-    assert isinstance(settings, EncoderOnlySettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)
     fill_mask = FillMask(model, TokenizerPair.joint(trained_tokenizer), settings)
@@ -216,7 +222,7 @@ def test_candidate_that_continues_a_word_keeps_its_mark() -> None:
     tokenizer = make_tokenizer(["where", "is", "?", "##ven"])
     assert tokenizer.token_texts(tokenizer.encode("isven").ids) == ("is", "##ven")
     settings = codec.preset("encoder-small", {"width": 32, "source.vocabulary": tokenizer.size, "encoder.layers": 1})
-    assert isinstance(settings, EncoderOnlySettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)
     filled = FillMask(model, TokenizerPair.joint(tokenizer), settings).fill("where is ___?", n_best=tokenizer.size)

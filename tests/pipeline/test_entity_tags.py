@@ -7,7 +7,7 @@ import pytest
 
 import regard
 from regard.config import codec
-from regard.config.model import EncoderOnly as EncoderOnlySettings
+from regard.config.model import EncoderOnlyConfig
 from regard.models.build import build
 from regard.pipeline.evaluate import predict_labels
 from regard.store.model_folder import write_model
@@ -23,7 +23,7 @@ def write_tagger(folder: Path, labels: list[str]) -> Path:
     tokenizers = make_tokenizers()
     changes = {"task": "tag", "head": {"kind": "tags", "labels": labels}, "source.vocabulary": tokenizers.source.size}
     settings = codec.preset("encoder-tiny", {"width": 16, "encoder.layers": 1, **changes})
-    assert isinstance(settings, EncoderOnlySettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = perturb(build(settings, seed=1), 1)
     write_model(folder, settings, tokenizers, get_weights(model), "# Tagger\n")
     return folder

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Specials, Unigram
+from regard.config.run import AnyTokenizerConfig, BpeConfig, ByteBpeConfig, SpecialsConfig, UnigramConfig
 from regard.decode.filters import Filters
 from regard.models.decoder_only import DecoderOnly
 from regard.nn.kv_cache import DecodingState
@@ -24,8 +24,10 @@ def make_text_generator(**changes: object) -> TextGenerator:
     return TextGenerator(make_decoder_only(settings), make_tokenizers(), settings)
 
 
-@pytest.mark.parametrize("kind", [ByteBpe(vocabulary=300), Unigram(vocabulary=60), Bpe(vocabulary=60)])
-def test_greedy_generates_the_most_probable_tokens(kind: AnyTokenizer) -> None:
+@pytest.mark.parametrize(
+    "kind", [ByteBpeConfig(vocabulary=300), UnigramConfig(vocabulary=60), BpeConfig(vocabulary=60)]
+)
+def test_greedy_generates_the_most_probable_tokens(kind: AnyTokenizerConfig) -> None:
     trained_tokenizer = learn(TEXTS, kind)  # a space belongs to the token before, the token after, or neither
     settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
     text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)
@@ -111,7 +113,9 @@ def test_invalid_arguments_are_refused_before_the_first_step() -> None:
 
 def make_generator_of_shared_specials() -> TextGenerator:
     """Make a language model whose pad, bos and eos are one token, as that of GPT-2 is."""
-    tokenizer = learn(TEXTS, ByteBpe(vocabulary=300, specials=Specials(pad="<eos>", eos="<eos>", bos="<eos>")))
+    tokenizer = learn(
+        TEXTS, ByteBpeConfig(vocabulary=300, specials=SpecialsConfig(pad="<eos>", eos="<eos>", bos="<eos>"))
+    )
     settings = make_generator_settings(**{"tokens.vocabulary": tokenizer.size})
     return TextGenerator(make_decoder_only(settings), TokenizerPair.joint(tokenizer), settings)
 

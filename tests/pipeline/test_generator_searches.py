@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyTokenizer, Bpe, Unigram, WordLevel
+from regard.config.run import AnyTokenizerConfig, BpeConfig, UnigramConfig, WordLevelConfig
 from regard.decode.filters import Filters
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
@@ -67,8 +67,10 @@ def test_one_seed_per_prompt_is_counted() -> None:
         make_text_generator().generate(PROMPTS[:1], search=StochasticBeam(2), seed=[1])
 
 
-@pytest.mark.parametrize("kind", [Unigram(vocabulary=60), Bpe(vocabulary=60), WordLevel(vocabulary=60)])
-def test_a_text_continues_its_prompt_as_the_tokenizer_decodes(kind: AnyTokenizer) -> None:
+@pytest.mark.parametrize(
+    "kind", [UnigramConfig(vocabulary=60), BpeConfig(vocabulary=60), WordLevelConfig(vocabulary=60)]
+)
+def test_a_text_continues_its_prompt_as_the_tokenizer_decodes(kind: AnyTokenizerConfig) -> None:
     trained_tokenizer = learn(TEXTS, kind)
     settings = make_generator_settings(**{"tokens.vocabulary": trained_tokenizer.size})
     text_generator = TextGenerator(make_decoder_only(settings), TokenizerPair.joint(trained_tokenizer), settings)

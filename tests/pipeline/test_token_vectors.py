@@ -9,7 +9,7 @@ from typer.testing import CliRunner  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli.app import app
-from regard.config.run import ByteBpe, WordLevel
+from regard.config.run import ByteBpeConfig, WordLevelConfig
 from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -21,7 +21,7 @@ WORDS = ["king", "queen", "man", "woman", "apple"]
 
 def make_token_vectors() -> TokenVectors:
     """Vectors in which king - man + woman is nearest to queen: (royal, male, fruit)."""
-    tokenizer = learn([" ".join(WORDS)], WordLevel(vocabulary=20))
+    tokenizer = learn([" ".join(WORDS)], WordLevelConfig(vocabulary=20))
     vectors = np.zeros((tokenizer.size, 3), np.float32)
     places = {"king": (1, 1, 0), "queen": (1.1, -1, 0), "man": (0, 1, 0), "woman": (0, -1, 0), "apple": (0, 0.1, 2)}
     for word, vector in places.items():
@@ -43,7 +43,7 @@ def test_an_analogy_is_solved_by_a_sum_of_directions() -> None:
 
 def test_a_word_is_looked_up_with_the_space_before_it() -> None:
     """Inside a text, tokens of byte-level BPE begin with their space; neither form is a neighbor of itself."""
-    tokenizer = learn(["a dog and a dog or a cat"] * 20, ByteBpe(vocabulary=275))
+    tokenizer = learn(["a dog and a dog or a cat"] * 20, ByteBpeConfig(vocabulary=275))
     vectors = TokenVectors(np.random.default_rng(1).normal(size=(tokenizer.size, 8)).astype(np.float32), tokenizer)
     (inside,) = tokenizer.encode_ids([" dog"])[0]
     assert vectors.encode("dog") == [inside]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 
 SMALL: dict[str, Any] = {
     "data": {"train": [{"kind": "documents", "path": "text.txt"}], "batch_tokens": 512, "max_length": 64},
@@ -23,6 +23,6 @@ SMALL: dict[str, Any] = {
 }
 
 
-def make_run(**changes: Any) -> Run:
+def make_run(**changes: Any) -> RunConfig:
     """Return the settings of a small language model; `__` in names stands for a dot."""
     return RUN_FILES.parse(SMALL, {name.replace("__", "."): value for name, value in changes.items()})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.plan.compare import _choose, make_plan
 from regard.plan.devices import DEVICES, find_device
 from regard.plan.forecast import Forecast, count_batches, count_start_bytes, make_forecast, sent_bytes
@@ -88,7 +88,7 @@ def test_plan_chooses_what_fits_and_says_why() -> None:
     assert [forecast.has_checkpointed_activations for forecast in nothing.forecasts] == [False, True, False, True]
 
 
-def forecast_run(run: Run, layout: Layout, memory: int) -> Forecast:
+def forecast_run(run: RunConfig, layout: Layout, memory: int) -> Forecast:
     """Return the forecast of an update that needs a million bytes, on a device of the table."""
     simulation = Simulation(400_000, 800_000, 0, 150_000, 1_000_000, Counter(), 20)
     device = DEVICES["h100"]

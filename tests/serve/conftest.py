@@ -13,10 +13,10 @@ import pytest
 import torch
 import uvicorn
 
-from regard.config.tuning import AdapterFile, Lora
+from regard.config.tuning import AdapterConfig, LoraConfig
 from regard.lora import add_adapters, is_adapter
 from regard.serve.server import make_config
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.serve.state import ServerState
 from regard.store.adapter_folder import write_adapter
 from regard.store.export_folder import hash_of_weights
@@ -76,19 +76,19 @@ def adapters(folders: dict[str, Path]) -> dict[str, Path]:
     place = folders["en-de"].with_name("adapters")
     for seed, (name, parent) in enumerate(parents.items()):
         model, generator = read_model(folders[parent]).model, torch.Generator().manual_seed(seed)
-        add_adapters(model, Lora(rank=2), seed=seed)
+        add_adapters(model, LoraConfig(rank=2), seed=seed)
         tensors = {key: tensor for key, tensor in get_weights(model).items() if is_adapter(key)}
         for key in sorted(tensors):
             tensors[key] = 0.4 * torch.randn(tensors[key].shape, generator=generator)
         sha256 = hash_of_weights(folders[parent], WEIGHTS)
-        settings = AdapterFile(parent=parent, parent_sha256=sha256, lora=Lora(rank=2))
+        settings = AdapterConfig(parent=parent, parent_sha256=sha256, lora=LoraConfig(rank=2))
         files = {CHAT_TEMPLATE_FILE: b"Poem: {{ messages[0].content }}"} if name == "poet" else {}
         write_adapter(place / name / "adapter", settings, tensors, files)
     return {name: place / name for name in parents}
 
 
 @contextmanager
-def run_in_thread(settings: ServeSettings) -> Iterator[RunningServer]:
+def run_in_thread(settings: ServeConfig) -> Iterator[RunningServer]:
     """Run uvicorn with the application in a thread, on a free port."""
     state = ServerState(settings)
     config = make_config(settings, state)
@@ -113,7 +113,7 @@ def run_in_thread(settings: ServeSettings) -> Iterator[RunningServer]:
 def server(folders: dict[str, Path]) -> Iterator[RunningServer]:
     """A server with both models and the default settings."""
     template = folders["writer"].with_name("chat.jinja")
-    with run_in_thread(ServeSettings(models=folders, chat_templates={"writer": template})) as running:
+    with run_in_thread(ServeConfig(models=folders, chat_templates={"writer": template})) as running:
         yield running
 
 
@@ -123,4 +123,4 @@ def start(folders: dict[str, Path]) -> Iterator[Callable[..., RunningServer]]:
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        yield lambda **changes: stack.enter_context(run_in_thread(ServeSettings(**{"models": folders} | changes)))
+        yield lambda **changes: stack.enter_context(run_in_thread(ServeConfig(**{"models": folders} | changes)))

@@ -12,7 +12,7 @@ from regard.decode.filters import Filters
 from regard.pipeline.load import load
 from regard.pipeline.search import Beam, Sampling
 from regard.serve.loaded import assign_adapters
-from regard.serve.settings import ServeSettings, read_settings
+from regard.serve.settings import ServeConfig, read_settings
 from tests.serve.conftest import RunningServer, run_in_thread
 
 GREEDY = Sampling(filters=Filters(temperature=0))
@@ -21,7 +21,7 @@ TEXT = "Two young men"
 
 @pytest.fixture(scope="module")
 def adapted(folders: dict[str, Path], adapters: dict[str, Path]) -> Iterator[RunningServer]:
-    with run_in_thread(ServeSettings(models=folders, adapters=adapters)) as running:
+    with run_in_thread(ServeConfig(models=folders, adapters=adapters)) as running:
         yield running
 
 
@@ -109,7 +109,7 @@ def test_an_adapter_that_cannot_be_served_is_refused(folders: dict[str, Path], a
         assign_adapters(settings)
     assert f"law={adapters['law']}" in str(error.value.fix)
     with pytest.raises(RegardError, match="'law' belongs to other weights than those of writer") as error:
-        assign_adapters(ServeSettings(models={"writer": folders["writer"]}, adapters={"law": adapters["law"]}))
+        assign_adapters(ServeConfig(models={"writer": folders["writer"]}, adapters={"law": adapters["law"]}))
     assert "en-de" in str(error.value.fix)
     with pytest.raises(RegardError, match="have the name 'en-de'"):
-        assign_adapters(ServeSettings(models=folders, adapters={"en-de": adapters["law"]}))
+        assign_adapters(ServeConfig(models=folders, adapters={"en-de": adapters["law"]}))

@@ -13,14 +13,14 @@ from regard.pipeline.ctranslate2_pipelines import CTranslate2Translator
 from regard.pipeline.search import Beam
 from regard.serve.metrics import Metrics
 from regard.serve.model import Options, ServedModel, TextRequest, describe
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 
 OPTIONS = Options(Beam(2), max_length=4)
 
 
 def serve(folder: Path, use: Callable[[ServedModel], Awaitable[None]], **changes: Any) -> None:
     async def run() -> None:
-        model = ServedModel("m", folder, ServeSettings(models={"m": folder}, **changes), Metrics())
+        model = ServedModel("m", folder, ServeConfig(models={"m": folder}, **changes), Metrics())
         model.batcher.start()
         try:
             await use(model)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config.tuning import AdapterFile, Lora
+from regard.config.tuning import AdapterConfig, LoraConfig
 from regard.lora import add_adapters, is_adapter
 from regard.pipeline.load import load, load_image_captioner
 from regard.pipeline.search import Beam
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.store.adapter_folder import write_adapter
 from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import WEIGHTS, read_model
@@ -39,7 +39,7 @@ def caption_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]
 
 @pytest.fixture(scope="module")
 def caption_server(caption_folders: dict[str, Path]) -> Iterator[RunningServer]:
-    with run_in_thread(ServeSettings(models=caption_folders, queue={"uploads": 64})) as running:
+    with run_in_thread(ServeConfig(models=caption_folders, queue={"uploads": 64})) as running:
         yield running
 
 
@@ -167,7 +167,7 @@ def test_forms_that_are_refused(caption_server: RunningServer, server: RunningSe
 
 
 def test_an_adapter_captions_beside_its_model(caption_folders: dict[str, Path], tmp_path: Path) -> None:
-    folder, lora = caption_folders["captions"], Lora(rank=2)
+    folder, lora = caption_folders["captions"], LoraConfig(rank=2)
     model, generator = read_model(folder).model, torch.Generator().manual_seed(1)
     add_adapters(model, lora, seed=1)
     tensors = {
@@ -175,7 +175,7 @@ def test_an_adapter_captions_beside_its_model(caption_folders: dict[str, Path], 
         for key, tensor in sorted(get_weights(model).items())
         if is_adapter(key)
     }
-    parent = AdapterFile(parent="captions", parent_sha256=hash_of_weights(folder, WEIGHTS), lora=lora)
+    parent = AdapterConfig(parent="captions", parent_sha256=hash_of_weights(folder, WEIGHTS), lora=lora)
     write_adapter(tmp_path / "run" / "adapter", parent, tensors, {})
     pipeline = load(folder, task="caption", adapters={"press": tmp_path / "run"})
     (path,) = save(tmp_path, [make_png()])
@@ -184,7 +184,7 @@ def test_an_adapter_captions_beside_its_model(caption_folders: dict[str, Path], 
         adapted = pipeline.caption(path)
     assert plain.text != adapted.text
     models = {"captions": folder}
-    with run_in_thread(ServeSettings(models=models, adapters={"press": tmp_path / "run"})) as running:
+    with run_in_thread(ServeConfig(models=models, adapters={"press": tmp_path / "run"})) as running:
         for name, result in (("captions", plain), ("press", adapted), ("captions", plain)):
             answer = caption(running, [make_png()], model=name).raise_for_status().json()
             assert (answer["model"], answer["data"][0]["text"]) == (name, result.text)

@@ -16,7 +16,7 @@ import yaml
 
 from regard.config.toml_file import SettingsFile
 from regard.serve.metrics import Metrics
-from regard.serve.settings import ServeSettings, add_key
+from regard.serve.settings import ServeConfig, add_key
 from tests.serve.conftest import RunningServer
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -32,9 +32,9 @@ def read_container() -> dict[str, Any]:
     return container
 
 
-def read_serve_settings() -> ServeSettings:
+def read_serve_settings() -> ServeConfig:
     table = tomllib.loads(read_manifests()["ConfigMap"]["data"]["serve.toml"])
-    return SettingsFile(ServeSettings).parse(table, {}, where="kubernetes.yaml")
+    return SettingsFile(ServeConfig).parse(table, {}, where="kubernetes.yaml")
 
 
 def test_probes_ask_open_routes_of_the_server(server: RunningServer) -> None:

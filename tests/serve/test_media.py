@@ -20,7 +20,7 @@ from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import load_classifier, load_image_classifier, load_sound_classifier, load_transcriber
 from regard.pipeline.sound_classifier import SoundClassifier
 from regard.serve.loaded import load_model
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.pipeline.factories import make_tokenizers
@@ -57,7 +57,7 @@ def media_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def media_server(media_folders: dict[str, Path]) -> Iterator[RunningServer]:
-    with run_in_thread(ServeSettings(models=media_folders)) as running:
+    with run_in_thread(ServeConfig(models=media_folders)) as running:
         yield running
 
 
@@ -160,7 +160,7 @@ def test_the_description_of_models_and_routes(media_server: RunningServer) -> No
 
 def test_clients_share_batches_and_metrics_count_them(media_folders: dict[str, Path]) -> None:
     expected = load_image_classifier(media_folders["shapes"])
-    settings = ServeSettings(models={"shapes": media_folders["shapes"]}, queue={"uploads": 64})
+    settings = ServeConfig(models={"shapes": media_folders["shapes"]}, queue={"uploads": 64})
     with run_in_thread(settings) as server:
 
         def ask(seed: int) -> str:
@@ -254,7 +254,7 @@ def test_a_damaged_model_is_not_served(tmp_path: Path, write: Callable[..., Path
 def test_logits_that_are_not_finite_are_no_labels(media_folders: dict[str, Path]) -> None:
     """A model may be well in the warm-up and overflow at an input; here its weights change after the start."""
     models = {name: media_folders[name] for name in ("shapes", "tones")}
-    with run_in_thread(ServeSettings(models=models)) as server:
+    with run_in_thread(ServeConfig(models=models)) as server:
         for name, content in (("shapes", make_png()), ("tones", make_wav())):
             pipeline = server.state.models[name].pipeline
             assert isinstance(pipeline, ImageClassifier | SoundClassifier)
@@ -296,7 +296,7 @@ def test_a_server_without_such_models_says_so(server: RunningServer) -> None:
 def test_too_many_uploads_wait_elsewhere(media_folders: dict[str, Path]) -> None:
     """Clients that send their bodies slowly hold their places; others get 429 until they are gone."""
     models = {"shapes": media_folders["shapes"]}
-    settings = ServeSettings(models=models, queue={"uploads": 2}, deadlines={"body": 1.0})
+    settings = ServeConfig(models=models, queue={"uploads": 2}, deadlines={"body": 1.0})
     head = b"POST /classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
     with run_in_thread(settings) as server:
         slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
@@ -317,7 +317,7 @@ def test_a_model_of_any_size_has_a_limit_on_patches(tmp_path: Path) -> None:
     position = {"kind": "sinusoidal_2d", "columns": 3}
     changes: dict[str, Any] = {"source.size": None, "encoder.position": position}
     folder = write_image_model(tmp_path / "any", **changes)
-    with run_in_thread(ServeSettings(models={"any": folder})) as server:
+    with run_in_thread(ServeConfig(models={"any": folder})) as server:
         response = classify(server, [make_png(size=(400, 400))])
     assert response.status_code == 422
     assert "4,096 patches, this one has 10,001" in response.json()["error"]["message"]

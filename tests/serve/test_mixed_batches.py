@@ -10,7 +10,7 @@ from pathlib import Path
 import openai
 import pytest
 
-from regard.config.run import ByteBpe
+from regard.config.run import ByteBpeConfig
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.load import load_generator, load_translator
 from regard.pipeline.results import Translation
@@ -88,7 +88,7 @@ def test_request_of_a_replaced_model_is_encoded_again(tmp_path: Path) -> None:
     results: list[Translation] = []
 
     async def use(model: ServedModel) -> None:
-        write(TokenizerPair.joint(learn(TEXTS[:1], ByteBpe(vocabulary=280))))
+        write(TokenizerPair.joint(learn(TEXTS[:1], ByteBpeConfig(vocabulary=280))))
         gate = threading.Event()
         blocked = asyncio.ensure_future(model.call(None, lambda: gate.wait(60)))
         reloaded = asyncio.ensure_future(model.reload())

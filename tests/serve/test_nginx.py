@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from regard.serve.app import MEDIA_ROUTES
-from regard.serve.settings import Limits
+from regard.serve.settings import LimitsConfig
 from tests.load.nginx import CONFIG, PROGRAM, find_ports, run_nginx
 from tests.load.server import Server, run_server
 from tests.pipeline.media_models import make_png, write_image_model
@@ -76,7 +76,7 @@ def test_nginx_reload_through_proxy_is_refused(connect: Client) -> None:
 
 
 def test_nginx_body_limits_equal_server_limits(connect: Client) -> None:
-    limits = Limits()
+    limits = LimitsConfig()
     sizes = {"/translate": limits.body_bytes, "/translate_file": limits.file_bytes}
     for route, size in (sizes | dict.fromkeys(MEDIA_ROUTES, limits.media_bytes)).items():
         kind = "application/json" if route == "/translate" else "multipart/form-data; boundary=a"

@@ -13,7 +13,7 @@ from regard.pipeline.load import load_embedder, load_generator
 from regard.pipeline.search import Beam, Sampling
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.chat_template import ChatTemplate
@@ -106,7 +106,7 @@ def test_a_model_folder_brings_its_chat_template(folders: dict[str, Path], tmp_p
     stored = read_model(folders["writer"])
     files, weights = {"chat_template.jinja": b"Q: {{ messages[0].content }} A:"}, get_weights(stored.model)
     write_model(tmp_path / "writer", stored.settings, stored.tokenizers, weights, "# Writer\n", files=files)
-    settings = ServeSettings(models={"writer": tmp_path / "writer"})
+    settings = ServeConfig(models={"writer": tmp_path / "writer"})
     served = ServedModel("writer", tmp_path / "writer", settings, Metrics())
     assert served.chat_template().render([{"role": "user", "content": "Hello"}]) == "Q: Hello A:"
 

@@ -14,7 +14,7 @@ from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
 from regard.base.errors import RegardError
 from regard.serve.security import Guard
-from regard.serve.settings import ServeSettings, check_bind, hash_key, read_keys
+from regard.serve.settings import ServeConfig, check_bind, hash_key, read_keys
 from tests.serve.conftest import RunningServer
 
 KEY = "correct horse battery staple"
@@ -38,7 +38,7 @@ def test_a_public_address_needs_keys() -> None:
 
 
 def test_the_default_address_is_this_machine(folders: dict[str, Path]) -> None:
-    assert ServeSettings(models=folders).host == "127.0.0.1"
+    assert ServeConfig(models=folders).host == "127.0.0.1"
 
 
 def find_routes(server: RunningServer) -> list[tuple[str, str]]:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from regard.config.run import (
-    AnyTokenizer,
-    Bpe,
-    ByteBpe,
-    ByteLevel,
-    CharacterLevel,
-    Normalise,
-    Specials,
-    Unigram,
-    WordLevel,
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    NormalizeConfig,
+    SpecialsConfig,
+    UnigramConfig,
+    WordLevelConfig,
 )
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
@@ -31,22 +31,24 @@ TEXT = [
     "der größte Apfel, die größeren Äpfel, ein größerer Apfel",
     "<pad> <s> </s> <unk> <mask> <2de> <url> <pad> <s> </s> <unk> <mask> <2de> <url>\n",
 ]
-TAGGED_SPECIALS = Specials(languages=("de", "en"), extra=("<url>", "@@"))
-KINDS: dict[str, AnyTokenizer] = {
-    "byte_bpe": ByteBpe(vocabulary=310),
-    "bpe": Bpe(vocabulary=120),
-    "unigram": Unigram(vocabulary=76),
-    "word": WordLevel(vocabulary=45),
-    "character": CharacterLevel(),
-    "byte": ByteLevel(),
-    "byte_bpe tagged": ByteBpe(vocabulary=310, specials=TAGGED_SPECIALS),
-    "bpe tagged": Bpe(vocabulary=120, specials=TAGGED_SPECIALS),
-    "unigram tagged": Unigram(vocabulary=76, specials=TAGGED_SPECIALS),
-    "character tagged": CharacterLevel(specials=TAGGED_SPECIALS),
-    "byte_bpe normal": ByteBpe(
-        vocabulary=310, specials=TAGGED_SPECIALS, normalise=Normalise(form="nfkc", lowercase=True, strip_accents=True)
+TAGGED_SPECIALS = SpecialsConfig(languages=("de", "en"), extra=("<url>", "@@"))
+KINDS: dict[str, AnyTokenizerConfig] = {
+    "byte_bpe": ByteBpeConfig(vocabulary=310),
+    "bpe": BpeConfig(vocabulary=120),
+    "unigram": UnigramConfig(vocabulary=76),
+    "word": WordLevelConfig(vocabulary=45),
+    "character": CharacterLevelConfig(),
+    "byte": ByteLevelConfig(),
+    "byte_bpe tagged": ByteBpeConfig(vocabulary=310, specials=TAGGED_SPECIALS),
+    "bpe tagged": BpeConfig(vocabulary=120, specials=TAGGED_SPECIALS),
+    "unigram tagged": UnigramConfig(vocabulary=76, specials=TAGGED_SPECIALS),
+    "character tagged": CharacterLevelConfig(specials=TAGGED_SPECIALS),
+    "byte_bpe normal": ByteBpeConfig(
+        vocabulary=310,
+        specials=TAGGED_SPECIALS,
+        normalise=NormalizeConfig(form="nfkc", lowercase=True, strip_accents=True),
     ),
-    "unigram normal": Unigram(vocabulary=76, normalise=Normalise(lowercase=True)),
+    "unigram normal": UnigramConfig(vocabulary=76, normalise=NormalizeConfig(lowercase=True)),
 }
 ALPHABET = sorted({character for text in TEXT for character in text})
 

@@ -3,19 +3,27 @@
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, CharacterLevel, Unigram, WordLevel
+from regard.config.run import (
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    UnigramConfig,
+    WordLevelConfig,
+)
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 
 TEXTS = ["the old dog sees a cat", "a cat sees the <b> dog", "dogs and cats and dogs"] * 4
-KINDS: list[AnyTokenizer] = [
-    *(ByteBpe(vocabulary=290), Bpe(vocabulary=40), Unigram(vocabulary=40)),
-    *(WordLevel(vocabulary=20), CharacterLevel(), ByteLevel()),
+KINDS: list[AnyTokenizerConfig] = [
+    *(ByteBpeConfig(vocabulary=290), BpeConfig(vocabulary=40), UnigramConfig(vocabulary=40)),
+    *(WordLevelConfig(vocabulary=20), CharacterLevelConfig(), ByteLevelConfig()),
 ]
 
 
 @pytest.mark.parametrize("settings", KINDS, ids=lambda settings: settings.kind)
-def test_a_new_token_is_always_one_token(settings: AnyTokenizer) -> None:
+def test_a_new_token_is_always_one_token(settings: AnyTokenizerConfig) -> None:
     before = learn(TEXTS, settings)
     tokenizer = before.add_tokens(["<zebra>", "a cat", "<zebra>"])
     assert tokenizer.size == before.size + 2
@@ -29,14 +37,17 @@ def test_a_new_token_is_always_one_token(settings: AnyTokenizer) -> None:
 
 
 def test_texts_that_cannot_be_tokens_are_refused() -> None:
-    tokenizer = learn(TEXTS, ByteBpe(vocabulary=290))
+    tokenizer = learn(TEXTS, ByteBpeConfig(vocabulary=290))
     for text, message in (("<pad>", "special token"), ("x", "too short")):
         with pytest.raises(RegardError, match=message):
             tokenizer.add_tokens([text])
 
 
 def test_each_side_gets_the_tokens_that_it_lacks() -> None:
-    source, target = (learn(TEXTS, WordLevel(vocabulary=20)), learn(["ein Hund"] * 9, WordLevel(vocabulary=20)))
+    source, target = (
+        learn(TEXTS, WordLevelConfig(vocabulary=20)),
+        learn(["ein Hund"] * 9, WordLevelConfig(vocabulary=20)),
+    )
     pair = TokenizerPair(source, target).add_tokens(["Hund", "cat"])
     assert (pair.source.size, pair.target.size) == (source.size + 1, target.size + 1)
     joint = TokenizerPair.joint(source).add_tokens(["Hund", "cat"])

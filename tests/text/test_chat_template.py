@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import Bpe, ByteBpe, Specials, Unigram
+from regard.config.run import BpeConfig, ByteBpeConfig, SpecialsConfig, UnigramConfig
 from regard.text.chat_template import (
     CHAT_TEMPLATE_FILE,
     MAX_BYTES,
@@ -27,7 +27,7 @@ LLAMA = """{{ bos_token }}{% for message in messages %}
 {% elif message.role == 'user' %}[INST] {{ message.content }} [/INST]
 {% else %} {{ message.content }} {{ eos_token }}{% endif %}{% endfor %}"""
 TEXTS = ["You are a brief poet. Write a line about the sea, user and assistant!", "Two young men are near many bushes."]
-KINDS = [ByteBpe, Bpe, Unigram]
+KINDS = [ByteBpeConfig, BpeConfig, UnigramConfig]
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "{{ 6 * 7 }}"}]
 
 
@@ -57,15 +57,15 @@ def test_the_template_of_a_folder(tmp_path: Path) -> None:
             find_chat_template(tmp_path)
 
 
-def make_tokenizer(kind: type[ByteBpe | Bpe | Unigram]) -> Tokenizer:
-    specials = Specials(bos="<|im_start|>", eos="<|im_end|>", extra=("<think>",))
-    return learn(TEXTS, kind(vocabulary=300 if kind is ByteBpe else 80, specials=specials))
+def make_tokenizer(kind: type[ByteBpeConfig | BpeConfig | UnigramConfig]) -> Tokenizer:
+    specials = SpecialsConfig(bos="<|im_start|>", eos="<|im_end|>", extra=("<think>",))
+    return learn(TEXTS, kind(vocabulary=300 if kind is ByteBpeConfig else 80, specials=specials))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", [CHATML, LLAMA])
 def test_a_conversation_has_the_tokens_of_transformers(
-    kind: type[ByteBpe | Bpe | Unigram], text: str, tmp_path: Path
+    kind: type[ByteBpeConfig | BpeConfig | UnigramConfig], text: str, tmp_path: Path
 ) -> None:
     from transformers import PreTrainedTokenizerFast
 
@@ -96,7 +96,7 @@ def test_a_conversation_has_the_tokens_of_transformers(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_of_special_tokens_in_a_message_are_text(kind: type[ByteBpe | Bpe | Unigram]) -> None:
+def test_names_of_special_tokens_in_a_message_are_text(kind: type[ByteBpeConfig | BpeConfig | UnigramConfig]) -> None:
     """A user must not be able to end the turn of the user and to speak as the system."""
     tokenizer = make_tokenizer(kind)
     template, eos = ChatTemplate(CHATML, tokenizer), tokenizer.specials.eos

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.base.errors import RegardError
-from regard.config import run as settings_of
+from regard.config.run import CharacterLevelConfig, CodebookConfig
 from regard.text.codebook import Codebook, ColorCounter, learn_codebook
 from regard.text.k_means import cluster_levels, cluster_vectors
 from regard.text.tokenizer import Tokenizer
@@ -47,7 +47,7 @@ def test_vectors_of_separate_groups_are_found() -> None:
 
 def make_codebook(labels: tuple[str, ...] = ("boot", "high heel")) -> tuple[Tokenizer, Codebook]:
     colors = np.array([[0, 0, 0], [100, 100, 100], [255, 0, 0]])
-    tokenizer = learn_codebook(colors, labels, settings_of.Codebook())
+    tokenizer = learn_codebook(colors, labels, CodebookConfig())
     return tokenizer, Codebook(tokenizer)
 
 
@@ -90,7 +90,7 @@ def test_a_tokenizer_of_text_is_no_codebook() -> None:
     from regard.text.learn import learn
 
     with pytest.raises(RegardError, match="no colors"):
-        Codebook(learn(["some text"], settings_of.CharacterLevel()))
+        Codebook(learn(["some text"], CharacterLevelConfig()))
 
 
 def test_colours_of_grey_and_of_coloured_images() -> None:

@@ -10,7 +10,15 @@ from random import Random
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, Specials, Unigram, WordLevel
+from regard.config.run import (
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    SpecialsConfig,
+    UnigramConfig,
+    WordLevelConfig,
+)
 from regard.text import learn as learn_module
 from regard.text import pretokenize
 from regard.text.learn import learn, learn_pair
@@ -42,9 +50,11 @@ def test_same_text_gives_same_file() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [ByteBpe(), Bpe(), Unigram(), WordLevel()], ids=lambda settings: settings.kind)
+@pytest.mark.parametrize(
+    "settings", [ByteBpeConfig(), BpeConfig(), UnigramConfig(), WordLevelConfig()], ids=lambda settings: settings.kind
+)
 @pytest.mark.parametrize("name", ["multi30k/train.de.gz", "tinyshakespeare/input.txt.gz", "tatoeba_deen/train.de.gz"])
-def test_same_corpus_gives_same_file(name: str, settings: AnyTokenizer) -> None:
+def test_same_corpus_gives_same_file(name: str, settings: AnyTokenizerConfig) -> None:
     texts = read_shared_lines(name, 30_000)
     assert learn(texts, settings) == learn(Random(1).sample(texts, len(texts)), settings)
 
@@ -83,7 +93,7 @@ def _measure_memory(times: int, kind: str, form: str) -> int:
 
 @pytest.mark.parametrize("settings", KINDS.values(), ids=list(KINDS))
 def test_a_long_text_is_read_in_parts_and_gives_the_same_file(
-    settings: AnyTokenizer, monkeypatch: pytest.MonkeyPatch
+    settings: AnyTokenizerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaps = [" ", " ", " ", "  ", "\n", "\n\n", " \n ", "\t", "\u00a0"]
     random = Random(1)
@@ -113,7 +123,12 @@ def test_special_tokens_count_towards_the_size() -> None:
 def test_text_is_never_encoded_as_special_tokens() -> None:
     """The training text is full of "<pad>": no learned token may equal it, or it would have the special id."""
     texts = ["<pad> <pad></s> <unk>"] * 50
-    for settings in (ByteBpe(vocabulary=400), Bpe(vocabulary=60), Unigram(vocabulary=60), WordLevel()):
+    for settings in (
+        ByteBpeConfig(vocabulary=400),
+        BpeConfig(vocabulary=60),
+        UnigramConfig(vocabulary=60),
+        WordLevelConfig(),
+    ):
         tokenizer = learn(texts, settings)
         ids = tokenizer.encode(texts[0]).ids
         assert not set(ids) & (tokenizer.specials.control - {tokenizer.specials.unk})
@@ -122,11 +137,11 @@ def test_text_is_never_encoded_as_special_tokens() -> None:
             assert tokenizer.specials.unk not in ids
 
 
-@pytest.mark.parametrize("kind", [ByteBpe, Bpe, Unigram])
-def test_special_token_may_equal_a_word(kind: type[ByteBpe | Bpe | Unigram]) -> None:
+@pytest.mark.parametrize("kind", [ByteBpeConfig, BpeConfig, UnigramConfig])
+def test_special_token_may_equal_a_word(kind: type[ByteBpeConfig | BpeConfig | UnigramConfig]) -> None:
     """Merges that would produce its text, and those that need them, are removed; the word is segmented differently."""
     texts = [" peck pecker pecking peckers pecked x"] * 9
-    tokenizer = learn(texts, kind(vocabulary=300, specials=Specials(pad="peck", mask="pe", extra=("ing",))))
+    tokenizer = learn(texts, kind(vocabulary=300, specials=SpecialsConfig(pad="peck", mask="pe", extra=("ing",))))
     for text in (texts[0], "xpeckx xpex pe xpeck pex"):
         ids = tokenizer.encode(text).ids
         assert tokenizer.decode(ids) == text
@@ -149,27 +164,27 @@ def test_extra_token_is_one_token() -> None:
 
 def test_separate_and_joint_vocabularies() -> None:
     english, german = TEXT[:4], TEXT[4:6]
-    pair = learn_pair(english, german, Bpe(vocabulary=100, joint=False))
+    pair = learn_pair(english, german, BpeConfig(vocabulary=100, joint=False))
     assert not pair.is_joint
-    assert pair.source == learn(english, Bpe(vocabulary=100))
-    assert pair.target == learn(german, Bpe(vocabulary=100))
-    joint = learn_pair(english, german, Bpe(vocabulary=100))
+    assert pair.source == learn(english, BpeConfig(vocabulary=100))
+    assert pair.target == learn(german, BpeConfig(vocabulary=100))
+    joint = learn_pair(english, german, BpeConfig(vocabulary=100))
     assert joint.source is joint.target
-    assert joint.source == learn(english + german, Bpe(vocabulary=100))
+    assert joint.source == learn(english + german, BpeConfig(vocabulary=100))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (ByteBpe(vocabulary=200), "too small for 7 special tokens and the 256 bytes"),
-        (Bpe(vocabulary=20), "too small for 7 special tokens and the characters"),
-        (Unigram(vocabulary=20), "not large enough"),
-        (WordLevel(vocabulary=5), "too small for 7 special tokens"),
-        (ByteBpe(specials=Specials(pad="_")), "'_' is too short"),
-        (ByteBpe(specials=Specials(extra=("<s>",))), "both a special and an extra"),
+        (ByteBpeConfig(vocabulary=200), "too small for 7 special tokens and the 256 bytes"),
+        (BpeConfig(vocabulary=20), "too small for 7 special tokens and the characters"),
+        (UnigramConfig(vocabulary=20), "not large enough"),
+        (WordLevelConfig(vocabulary=5), "too small for 7 special tokens"),
+        (ByteBpeConfig(specials=SpecialsConfig(pad="_")), "'_' is too short"),
+        (ByteBpeConfig(specials=SpecialsConfig(extra=("<s>",))), "both a special and an extra"),
     ],
 )
-def test_impossible_settings_raise(settings: AnyTokenizer, message: str) -> None:
+def test_impossible_settings_raise(settings: AnyTokenizerConfig, message: str) -> None:
     with pytest.raises(RegardError, match=message) as raised:
         learn(TEXT, settings)
     assert raised.value.fix
@@ -177,13 +192,13 @@ def test_impossible_settings_raise(settings: AnyTokenizer, message: str) -> None
 
 @pytest.mark.parametrize("settings", [settings for settings in KINDS.values() if settings.kind != "byte"])
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
-def test_no_text_raises(settings: AnyTokenizer, texts: list[str]) -> None:
+def test_no_text_raises(settings: AnyTokenizerConfig, texts: list[str]) -> None:
     with pytest.raises(RegardError, match="no text to learn from"):
         learn(texts, settings)
 
 
 def test_byte_level_needs_no_text() -> None:
-    assert learn([], ByteLevel()) == get_tokenizer("byte")
+    assert learn([], ByteLevelConfig()) == get_tokenizer("byte")
 
 
 def test_too_many_characters_raise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +209,7 @@ def test_too_many_characters_raise(monkeypatch: pytest.MonkeyPatch) -> None:
             yield TEXT[0]
 
     with pytest.raises(RegardError, match="more than 1,000 characters"):
-        learn(endless(), ByteBpe(vocabulary=300))
+        learn(endless(), ByteBpeConfig(vocabulary=300))
 
 
 def test_reading_error_is_passed_on() -> None:
@@ -209,9 +224,11 @@ def test_reading_error_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "aa", "▁", "\0", " ", "\n", "é é", "x" * 10_000])
-@pytest.mark.parametrize("kind", [ByteBpe, Bpe, Unigram, WordLevel])
-def test_very_small_and_odd_texts(kind: type[ByteBpe | Bpe | Unigram | WordLevel], text: str) -> None:
+@pytest.mark.parametrize("kind", [ByteBpeConfig, BpeConfig, UnigramConfig, WordLevelConfig])
+def test_very_small_and_odd_texts(
+    kind: type[ByteBpeConfig | BpeConfig | UnigramConfig | WordLevelConfig], text: str
+) -> None:
     tokenizer = learn([text], kind(vocabulary=300))
     assert tokenizer.size <= 300
-    if kind is ByteBpe:
+    if kind is ByteBpeConfig:
         assert tokenizer.decode(tokenizer.encode(text).ids) == text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import Bpe, Normalise, Specials, Unigram
+from regard.config.run import BpeConfig, NormalizeConfig, SpecialsConfig, UnigramConfig
 from regard.text import sentencepiece
 from regard.text.learn import learn
 from regard.text.subword_regularization import UnigramSampling
@@ -36,7 +36,7 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="module")
 def tokenizer(texts: list[str]) -> Tokenizer:
-    return learn(texts, Unigram(vocabulary=700, byte_fallback=True))
+    return learn(texts, UnigramConfig(vocabulary=700, byte_fallback=True))
 
 
 @pytest.fixture(scope="module")
@@ -112,12 +112,14 @@ def test_a_foreign_model_gives_equal_ids(options: dict[str, object], texts: list
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (Bpe(vocabulary=300), "not a unigram model"),
-        (Unigram(vocabulary=300, normalise=Normalise(form="nfkc")), "normalizes text"),
-        (Unigram(vocabulary=300, specials=Specials(extra=("<term>",))), "extra tokens"),
+        (BpeConfig(vocabulary=300), "not a unigram model"),
+        (UnigramConfig(vocabulary=300, normalise=NormalizeConfig(form="nfkc")), "normalizes text"),
+        (UnigramConfig(vocabulary=300, specials=SpecialsConfig(extra=("<term>",))), "extra tokens"),
     ],
 )
-def test_what_sentencepiece_cannot_represent_is_refused(settings: Bpe | Unigram, reason: str, texts: list[str]) -> None:
+def test_what_sentencepiece_cannot_represent_is_refused(
+    settings: BpeConfig | UnigramConfig, reason: str, texts: list[str]
+) -> None:
     with pytest.raises(RegardError, match=reason):
         sentencepiece.write_model(learn(texts[:200], settings).document)
 

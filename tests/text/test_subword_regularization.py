@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from hypothesis import given
 
-from regard.config.run import Bpe, ByteBpe, Unigram, WordLevel
+from regard.config.run import BpeConfig, ByteBpeConfig, UnigramConfig, WordLevelConfig
 from regard.text.subword_regularization import BpeDropout, SubwordSampler, UnigramSampling, make_subword_sampler
 from tests.text.factories import TEXT, get_tokenizer
 from tests.text.reference_bpe import segment_with_dropout
@@ -179,8 +179,8 @@ def test_unknown_characters_and_very_long_words_keep_their_segmentation() -> Non
 
 
 def test_settings_select_the_sampler() -> None:
-    assert make_subword_sampler(get_tokenizer("byte_bpe"), ByteBpe()) is None
-    assert make_subword_sampler(get_tokenizer("word"), WordLevel()) is None
-    assert isinstance(make_subword_sampler(get_tokenizer("byte_bpe"), ByteBpe(dropout=0.1)), BpeDropout)
-    assert isinstance(make_subword_sampler(get_tokenizer("bpe"), Bpe(dropout=0.1)), BpeDropout)
-    assert isinstance(make_subword_sampler(get_tokenizer("unigram"), Unigram(sampling=0.1)), UnigramSampling)
+    assert make_subword_sampler(get_tokenizer("byte_bpe"), ByteBpeConfig()) is None
+    assert make_subword_sampler(get_tokenizer("word"), WordLevelConfig()) is None
+    assert isinstance(make_subword_sampler(get_tokenizer("byte_bpe"), ByteBpeConfig(dropout=0.1)), BpeDropout)
+    assert isinstance(make_subword_sampler(get_tokenizer("bpe"), BpeConfig(dropout=0.1)), BpeDropout)
+    assert isinstance(make_subword_sampler(get_tokenizer("unigram"), UnigramConfig(sampling=0.1)), UnigramSampling)

@@ -8,7 +8,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.base.files import sha256
-from regard.config.run import ByteBpe, Specials
+from regard.config.run import ByteBpeConfig, SpecialsConfig
 from regard.text.learn import learn
 from regard.text.specials import ROLES
 from regard.text.tokenizer import Tokenizer
@@ -52,11 +52,11 @@ def test_hugging_face_reads_it_with_the_same_ids(name: str, tmp_path: Path) -> N
 
 
 def test_roles_are_kept_under_any_text() -> None:
-    settings = Specials(pad="[PAD]", bos="[BOS]", eos="[EOS]", unk="[UNK]", mask="[MASK]", cls="[CLS]")
-    tokenizer = learn(TEXT, ByteBpe(vocabulary=300, specials=settings))
+    settings = SpecialsConfig(pad="[PAD]", bos="[BOS]", eos="[EOS]", unk="[UNK]", mask="[MASK]", cls="[CLS]")
+    tokenizer = learn(TEXT, ByteBpeConfig(vocabulary=300, specials=settings))
     for role in ROLES:
         assert tokenizer.vocabulary[getattr(tokenizer.specials, role)] == getattr(settings, role)
-    shared = learn(TEXT, ByteBpe(vocabulary=300, specials=Specials(pad="<eos>", eos="<eos>", bos="<eos>")))
+    shared = learn(TEXT, ByteBpeConfig(vocabulary=300, specials=SpecialsConfig(pad="<eos>", eos="<eos>", bos="<eos>")))
     assert shared.specials.pad == shared.specials.eos == shared.specials.bos
     assert shared.size == 300
 

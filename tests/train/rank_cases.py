@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train.distributed import ProcessGroup
 from regard.train.fit import fit
 from regard.train.processes import SingleProcess
@@ -69,7 +69,7 @@ def run_all(folder: str) -> dict[str, Any]:
     return results
 
 
-def make_rewinding_run(place: Path) -> Run:
+def make_rewinding_run(place: Path) -> RunConfig:
     """Return a run that goes back when its loss spikes."""
     changes = {
         "train.spikes": {"kind": "rewind", "back": 5, "window": 8},
@@ -84,7 +84,7 @@ def make_rewinding_run(place: Path) -> Run:
     return make_small_run("translate", find_corpus(place), changes)
 
 
-def make_tuned_run(place: Path) -> Run:
+def make_tuned_run(place: Path) -> RunConfig:
     """Return a run that trains adapters of the model of the rewinding run."""
     changes: dict[str, Any] = {
         "tuning": {"parent": str(place / "rewound"), "lora": {"rank": 2, "dropout": 0.1}},

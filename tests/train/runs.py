@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.store.run_folder import parse_step
 
 TASKS = ("translate", "continue", "fill")
@@ -114,7 +114,7 @@ def write_wav(path: Path, samples: bytes, *, channels: int = 1, width: int = 2, 
     return path
 
 
-def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
+def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> RunConfig:
     """Return a run with all that must survive a stop: dropout, accumulation, schedule, EMA, averaging, packing."""
     stack: dict[str, Any] = {
         "layers": 1, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},

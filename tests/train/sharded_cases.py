@@ -25,7 +25,7 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
 )
 
 from regard.base.errors import RegardError
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.store.weights import get_weights, load_into, save_tensors
 from regard.train.average import Ema, average_checkpoints
 from regard.train.checkpoint import Checkpoint, Checkpoints
@@ -221,7 +221,7 @@ def raise_full_disk(*_: object) -> None:
 
 
 def train(
-    run: Run | None, folder: Path, pause_at: int | None = None, changes: Mapping[str, Any] | None = None
+    run: RunConfig | None, folder: Path, pause_at: int | None = None, changes: Mapping[str, Any] | None = None
 ) -> Finished:
     """Start a run on the ranks of the current group, or resume it if there are no settings."""
     group = ProcessGroup()

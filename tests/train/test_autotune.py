@@ -12,9 +12,9 @@ import torch
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.codec import RUN_FILES
-from regard.config.run import Data, Lines, Run
+from regard.config.run import DataConfig, LinesConfig, RunConfig
 from regard.config.toml_file import to_dict
-from regard.config.training import Constant, Device, Training
+from regard.config.training import ConstantConfig, DeviceConfig, TrainingConfig
 from regard.data.batches.batch import Batch
 from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
@@ -30,7 +30,7 @@ from tests.train.runs import make_small_run, write_corpus
 UNTUNED = {"device.attention": None, "device.logit_rows": None, "train.precision": "bfloat16"}
 
 
-def prepare_run(folder: Path, changes: dict[str, Any]) -> tuple[Run, RunData]:
+def prepare_run(folder: Path, changes: dict[str, Any]) -> tuple[RunConfig, RunData]:
     run = make_small_run("translate", write_corpus(folder / "corpus"), changes)
     run_folder = RunFolder(folder / "run")
     run_folder.path.mkdir()
@@ -51,7 +51,7 @@ def test_tuned_settings_are_reported_and_set(tmp_path: Path) -> None:
     assert events[-1] is message
 
 
-def make_timer(run: Run, run_data: RunData) -> StepTimer:
+def make_timer(run: RunConfig, run_data: RunData) -> StepTimer:
     return StepTimer(run, pick_typical_batch(run, run_data))
 
 
@@ -228,13 +228,13 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def make_run(task: str = "translate", changes: dict[str, Any] | None = None, **train: Any) -> Run:
+def make_run(task: str = "translate", changes: dict[str, Any] | None = None, **train: Any) -> RunConfig:
     preset, small = SMALL[task]
-    return Run(
-        data=Data(train=(Lines(source="a"),), batch_tokens=64, max_length=8),
+    return RunConfig(
+        data=DataConfig(train=(LinesConfig(source="a"),), batch_tokens=64, max_length=8),
         model=codec.preset(preset, small | (changes or {})),
-        train=Training(updates=1, update_tokens=128, schedule=Constant(peak=1e-3), **train),
-        device=Device(threads=1, attention="float32", logit_rows=0),
+        train=TrainingConfig(updates=1, update_tokens=128, schedule=ConstantConfig(peak=1e-3), **train),
+        device=DeviceConfig(threads=1, attention="float32", logit_rows=0),
     )
 
 
@@ -256,7 +256,7 @@ def trial_steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Objective, Batch,
 def test_every_task_can_be_timed(task: str) -> None:
     torch.manual_seed(3)
     before, threads = torch.get_rng_state(), torch.get_num_threads()
-    untuned = make_run(task).model_copy(update={"device": Device()})
+    untuned = make_run(task).model_copy(update={"device": DeviceConfig()})
     assert 0 < seconds_per_update(untuned, 8) < 10
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.get_num_threads() == threads
@@ -280,7 +280,7 @@ def test_the_threads_that_were_asked_for_work(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(StepTimer, "time_update", count_threads)
     before = torch.get_num_threads()
     for threads in (1, 3):
-        seconds_per_update(make_run().model_copy(update={"device": Device(threads=threads)}), 8)
+        seconds_per_update(make_run().model_copy(update={"device": DeviceConfig(threads=threads)}), 8)
     assert thread_counts == [1, 3]
     assert torch.get_num_threads() == before
 
@@ -311,7 +311,7 @@ def test_tokens_fit_the_smaller_vocabulary() -> None:
 
 def test_a_device_that_is_not_there_is_named() -> None:
     with pytest.raises(RegardError, match="There is no device 'cuda:9'"):
-        seconds_per_update(make_run().model_copy(update={"device": Device(name="cuda:9")}), 8)
+        seconds_per_update(make_run().model_copy(update={"device": DeviceConfig(name="cuda:9")}), 8)
 
 
 def test_a_model_that_no_machine_holds_is_refused() -> None:

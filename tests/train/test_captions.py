@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy, pad
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import MODEL_FILES, RUN_FILES
-from regard.config.run import Images, Lines
+from regard.config.run import ImagesConfig, LinesConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.images import CaptionImages
 from regard.data.example import CorpusError
@@ -178,12 +178,12 @@ def test_a_captioner_is_tuned_on_captions_only(parent: Path, tmp_path: Path) -> 
     rows = [line.split("\t") for line in (corpus / "captions.tsv").read_text().splitlines()]
     labels.write_text("".join(f"{corpus / file}\t{text[0]}\n" for file, text in rows))
     with pytest.raises(RegardError, match="The model's task is 'caption', and these images have labels"):
-        configure(Images(path=str(labels)), parent=parent)
+        configure(ImagesConfig(path=str(labels)), parent=parent)
     with pytest.raises(RegardError, match="The model reads images, and this corpus holds text"):
-        configure(Lines(source=str(corpus / "all.en")), parent=parent)
+        configure(LinesConfig(source=str(corpus / "all.en")), parent=parent)
     with pytest.raises(RegardError, match="The model reads images, and this corpus holds pairs"):
-        configure(Lines(source=str(corpus / "all.en"), target=str(corpus / "all.de")), parent=parent)
-    captions = Images(path=str(corpus / "captions.tsv"), second="text")
+        configure(LinesConfig(source=str(corpus / "all.en"), target=str(corpus / "all.de")), parent=parent)
+    captions = ImagesConfig(path=str(corpus / "captions.tsv"), second="text")
     shapes = write_image_model(tmp_path / "shapes")
     with pytest.raises(RegardError, match="The model's task is 'classify', and these images have captions"):
         configure(captions, parent=shapes)
@@ -204,7 +204,7 @@ def test_a_tuned_captioner_learns_new_tokens(parent: Path, tmp_path: Path) -> No
 
 def test_settings_are_chosen_from_captions(tmp_path: Path) -> None:
     write_captions(tmp_path, 60)
-    source = Images(path=str(tmp_path / "captions.tsv"), second="text")
+    source = ImagesConfig(path=str(tmp_path / "captions.tsv"), second="text")
     run = configure(source).run
     assert (run.model.task, run.tokenizer.kind) == ("caption", "byte_bpe")
     assert run.data.augmentation is not None
@@ -268,7 +268,7 @@ def test_settings_that_do_not_fit_captions_are_refused(changes: dict[str, Any], 
 def test_a_row_of_a_table_is_named(tmp_path: Path) -> None:
     write_captions(tmp_path, 60)
     table = tmp_path / "captions.tsv"
-    source = Images(path=str(table), second="text")
+    source = ImagesConfig(path=str(table), second="text")
     table.write_text("pictures/1.pgm\ta sky\npictures/nowhere.pgm\ta field\n")
     with pytest.raises(CorpusError, match=r"captions\.tsv:2 names it"):
         configure(source)

@@ -11,7 +11,7 @@ import torch
 
 import regard
 from regard.base.errors import ConfigError, RegardError
-from regard.config.run import Lines, Run
+from regard.config.run import LinesConfig, RunConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.measure.retrieval import retrieval_at_1
 from regard.store.run_folder import RunFolder
@@ -28,7 +28,7 @@ from tests.train.runs import compute_fingerprints, make_small_run, read_metrics,
 EMBED: dict[str, Any] = {"model.task": "embed", "model.head": {"kind": "none"}, "train.label_smoothing": 0.0}
 
 
-def make_embed_run(files: dict[str, str], changes: dict[str, Any] | None = None) -> Run:
+def make_embed_run(files: dict[str, str], changes: dict[str, Any] | None = None) -> RunConfig:
     source = {"kind": "lines", "source": files["all.en"], "target": files["all.de"]}
     return make_small_run("fill", files, EMBED | {"data.train": [source]} | (changes or {}))
 
@@ -175,7 +175,7 @@ def test_what_does_not_apply_is_refused(changes: dict[str, Any], fault: str, tmp
 @pytest.mark.parametrize("options", [{"preset": "encoder-tiny"}, {"changes": {"model.task": "embed"}}])
 def test_an_encoder_on_pairs_learns_embeddings(options: dict[str, Any], tmp_path: Path) -> None:
     files = write_corpus(tmp_path)
-    auto_run = configure(Lines(source=files["all.en"], target=files["all.de"]), **options)
+    auto_run = configure(LinesConfig(source=files["all.en"], target=files["all.de"]), **options)
     run = auto_run.run
     assert (run.model.task, run.model.head.kind, run.validation.metric) == ("embed", "none", "retrieval_at_1")
     assert run.accumulate == 1  # as many negatives as fit

@@ -13,7 +13,7 @@ import pytest
 from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
@@ -32,7 +32,7 @@ from tests.commands import run_command
 from tests.train.runs import make_small_run, write_corpus
 
 
-def read_data(run: Run, folder: Path, events: list[Event] | None = None) -> RunData:
+def read_data(run: RunConfig, folder: Path, events: list[Event] | None = None) -> RunData:
     folder.mkdir(exist_ok=True)
     return prepare_data(run, RunFolder(folder), (lambda _: None) if events is None else events.append)
 

@@ -15,7 +15,7 @@ import regard
 from regard.base.errors import ConfigError, DamagedError, RegardError
 from regard.base.files import lock_file, seal
 from regard.config.codec import RUN_FILES
-from regard.config.run import Distillation, Run
+from regard.config.run import DistillationConfig, RunConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
@@ -71,7 +71,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make_student(world: Path, *teachers: str, changes: dict[str, Any] | None = None) -> Run:
+def make_student(world: Path, *teachers: str, changes: dict[str, Any] | None = None) -> RunConfig:
     """Return the small run with teachers; teachers may be names in `world` or paths."""
     folders = [str(world / name) for name in teachers]
     settings = {"distillation.teachers": folders, "distillation.beam_size": 2} if teachers else {}
@@ -79,7 +79,7 @@ def make_student(world: Path, *teachers: str, changes: dict[str, Any] | None = N
     return make_small_run("translate", files, {**LANGUAGES, "train.updates": 8, **settings, **(changes or {})})
 
 
-def read_data(run: Run, folder: Path, emit: Callable[[Event], None] = lambda _: None) -> RunData:
+def read_data(run: RunConfig, folder: Path, emit: Callable[[Event], None] = lambda _: None) -> RunData:
     folder.mkdir(exist_ok=True)
     return prepare_data(run, RunFolder(folder), emit)
 
@@ -92,7 +92,7 @@ def read_translations(folder: Path) -> dict[str, list[dict[str, str]]]:
     }
 
 
-def split_sources(run: Run) -> tuple[list[str], list[str]]:
+def split_sources(run: RunConfig) -> tuple[list[str], list[str]]:
     """Return the sources of the training part and of the held-out part."""
     parts = train_validation_split(Corpus(run.data.train), run.data.held_out, run.data.seed)
     train, held_out = ([example.source for _, example in part.examples(Defects())] for part in parts)
@@ -361,7 +361,7 @@ def multilingual(tmp_path_factory: pytest.TempPathFactory) -> Teacher:
 
 
 def test_chunk_digest_depends_on_everything_that_decides_translations(multilingual: Teacher) -> None:
-    settings = Distillation(teachers=(multilingual.folder,))
+    settings = DistillationConfig(teachers=(multilingual.folder,))
 
     def compute_digest(
         changes: dict[str, Any], texts: Sequence[str] = ("a", "b"), languages: Sequence[str] = ("en", "de")
@@ -381,7 +381,7 @@ def test_multilingual_teacher_translates_into_the_target_language(
     multilingual: Teacher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_find_fault", lambda _: None)  # keep what an untrained model writes without an end
-    group = module._Group([multilingual], Distillation(teachers=(multilingual.folder,), beam_size=2), "cpu", 64)
+    group = module._Group([multilingual], DistillationConfig(teachers=(multilingual.folder,), beam_size=2), "cpu", 64)
     texts = [text[:12] for text in TEXTS]
     contents = {
         pair: group.translate(texts, pair, module._Progress(len(texts), lambda _: None))

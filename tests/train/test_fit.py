@@ -16,7 +16,7 @@ import regard
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import verify
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder
+from regard.config.model import EncoderDecoderConfig
 from regard.config.toml_file import to_dict
 from regard.data.held_out import is_held_out
 from regard.data.shards.prepare import WorkerError
@@ -494,7 +494,7 @@ def test_the_max_length_ratio_is_taken_from_the_corpus(tmp_path: Path) -> None:
     files = {**write_corpus(tmp_path), "all.en": str(tmp_path / "in"), "all.de": str(tmp_path / "out")}
     fit(make_small_run("translate", files, {"train.updates": 2}), tmp_path / "run")
     settings = read_model(tmp_path / "run").settings
-    assert isinstance(settings, EncoderDecoder)
+    assert isinstance(settings, EncoderDecoderConfig)
     assert settings.max_length_ratio > 5
     translator = regard.load(tmp_path / "run")
     assert isinstance(translator, Translator)

@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import RUN_FILES
-from regard.config.run import Images, Run
+from regard.config.run import ImagesConfig, RunConfig
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.serve.loaded import load_model
@@ -30,7 +30,7 @@ from tests.train.runs import compute_fingerprints, make_small_run, write_corpus,
 from tests.train.test_images import write_folders
 
 
-def make_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
+def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
     return make_small_run("pixels", write_corpus(folder), changes)
 
 
@@ -174,7 +174,7 @@ def check_errors(model: Path, folder: Path) -> None:
         assert result.code != 0, arguments
         assert message in " ".join(result.errors.split()), arguments
     with pytest.raises(RegardError, match="cannot be tuned yet"):
-        configure(Images(path=str(folder / "png")), parent=model)
+        configure(ImagesConfig(path=str(folder / "png")), parent=model)
     with pytest.raises(RegardError, match="The server has no route for models that generate images"):
         load_model(model, "torch", {})
 
@@ -234,11 +234,11 @@ def test_coloured_images_without_labels(tmp_path: Path) -> None:
         Pillow.fromarray(flag).save(folder / f"{number}.png")
     sizes = {"width": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.hidden": 16}
     changes = {f"model.{name}": value for name, value in sizes.items()} | {"model.task": "continue", "train.updates": 2}
-    auto_run = configure(Images(path=str(folder), size=(2, 3)), changes=changes)
+    auto_run = configure(ImagesConfig(path=str(folder), size=(2, 3)), changes=changes)
     assert auto_run.run.raster is not None
     assert (auto_run.run.raster.size, auto_run.run.raster.channels) == ((2, 3), 3)
     assert seconds_per_update(auto_run.run, auto_run.typical_length, should_tune=False) > 0
-    whole = configure(Images(path=str(folder)), preset="image-gpt")
+    whole = configure(ImagesConfig(path=str(folder)), preset="image-gpt")
     assert whole.run.raster is not None
     assert whole.run.raster.size == (21, 32), "scaled down: a token for each pixel is expensive"
     fit(auto_run.run, tmp_path / "run")
@@ -251,4 +251,4 @@ def test_coloured_images_without_labels(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="had no labels"):
         generator.find_labels([image])
     with pytest.raises(RegardError, match="generates no images"):
-        configure(Images(path=str(folder)), preset="vit", changes={"model.task": "continue"})
+        configure(ImagesConfig(path=str(folder)), preset="vit", changes={"model.task": "continue"})

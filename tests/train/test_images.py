@@ -13,7 +13,7 @@ import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.cli.train import _print_next_steps
 from regard.config.codec import MODEL_FILES, RUN_FILES
-from regard.config.run import Images, Lines, Run
+from regard.config.run import ImagesConfig, LinesConfig, RunConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.example import Defects
 from regard.data.readers import read
@@ -32,14 +32,14 @@ from tests.train.runs import compute_fingerprints, make_small_run, write_corpus,
 MASKED: dict[str, Any] = {"model.task": "fill", "model.head": {"kind": "pixels"}}
 
 
-def make_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
+def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
     return make_small_run("images", write_corpus(folder), changes)
 
 
 def write_folders(folder: Path, count: int = 80) -> Path:
     """Write the images of `write_images` as PNG files in one folder per label."""
     write_images(folder / "images-idx3-ubyte", count)
-    source = Images(path=str(folder / "images-idx3-ubyte"), labels=str(folder / "labels-idx1-ubyte"))
+    source = ImagesConfig(path=str(folder / "images-idx3-ubyte"), labels=str(folder / "labels-idx1-ubyte"))
     for example in read(source, Defects()):
         assert example.image is not None
         path = folder / "png" / f"class {example.label}" / f"{example.where.line}.png"
@@ -130,9 +130,9 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
         path = folder / "ab"[number % 2] / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Pillow.fromarray(rng.integers(0, 255, (100 + number, 120, 3), np.uint8)).save(path)
-    auto_run = configure(Images(path=str(folder)))
+    auto_run = configure(ImagesConfig(path=str(folder)))
     run = auto_run.run
-    assert run.data.train[0] == Images(path=str(folder), size=(64, 64), channels=3)
+    assert run.data.train[0] == ImagesConfig(path=str(folder), size=(64, 64), channels=3)
     assert run.model.source.kind == "patches"  # type: ignore[union-attr]
     assert run.model.source.patch == 8  # type: ignore[union-attr]
     assert run.data.max_length == auto_run.typical_length == 65
@@ -140,10 +140,10 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
     assert seconds_per_update(run, 65, should_tune=False) > 0, "a synthetic batch has images"
     assert synthetic_batch(run, 3, 65).source.shape == (3, 3, 64, 64)  # type: ignore[union-attr]
     with pytest.raises(RegardError, match="Preset 'tiny' reads no images"):
-        configure(Images(path=str(folder)), preset="tiny")
+        configure(ImagesConfig(path=str(folder)), preset="tiny")
     (folder / "a" / "0.png").rename(folder / "0.png")
     with pytest.raises(RegardError, match="1 of 60 images has no label"):
-        configure(Images(path=str(folder)))
+        configure(ImagesConfig(path=str(folder)))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_leaked_images_are_found(tmp_path: Path) -> None:
     assert "Leakage: 80 of the 80 validation images are also in the training data" in " ".join(result.errors.split())
 
 
-def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
+def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
     masking = {"data.masking": {"probability": 0.5}}
     return make_run(folder, {**MASKED, **masking, "train.label_smoothing": 0.0, **(changes or {})})
 
@@ -269,12 +269,12 @@ def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert regard.load_image_classifier(out).labels == ("class 0", "class 1")
     text = tmp_path / "corpus" / "all.en"
     with pytest.raises(RegardError, match="The model reads images"):
-        configure(Lines(source=str(text)), parent=tmp_path / "whole")
+        configure(LinesConfig(source=str(text)), parent=tmp_path / "whole")
 
 
 def test_images_without_labels_train_a_masked_autoencoder(tmp_path: Path) -> None:
     write_images(tmp_path / "images-idx3-ubyte", 60)
-    auto_run = configure(Images(path=str(tmp_path / "images-idx3-ubyte")))
+    auto_run = configure(ImagesConfig(path=str(tmp_path / "images-idx3-ubyte")))
     assert auto_run.run.model.task == "fill"
     assert auto_run.run.model.head.kind == "pixels"
     assert auto_run.run.masking.probability == 0.75
@@ -286,7 +286,7 @@ def test_images_without_labels_train_a_masked_autoencoder(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("size", "patch"), [(8, 4), (14, 2), (12, 4), (6, 3), (10, 5)])
 def test_patches_divide_a_requested_size(tmp_path: Path, size: int, patch: int) -> None:
     write_images(tmp_path / "images-idx3-ubyte", 60)
-    source = Images(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
+    source = ImagesConfig(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
     run = configure(source.model_copy(update={"size": (size, size)})).run
     assert run.model.source.patch == patch  # type: ignore[union-attr]
     assert run.model.encoder.position.length == (size // patch) ** 2 + 1  # type: ignore[union-attr]
@@ -294,6 +294,6 @@ def test_patches_divide_a_requested_size(tmp_path: Path, size: int, patch: int) 
 
 def test_a_size_that_no_patch_divides_is_refused(tmp_path: Path) -> None:
     write_images(tmp_path / "images-idx3-ubyte", 60)
-    source = Images(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
+    source = ImagesConfig(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
     with pytest.raises(ConfigError, match="13 x 13, which does not divide into patches of 4 x 4"):
         configure(source.model_copy(update={"size": (13, 13)}))

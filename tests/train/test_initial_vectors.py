@@ -8,8 +8,8 @@ import torch
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import preset
-from regard.config.model import EncoderDecoder
-from regard.config.run import Bpe, ByteBpe, WordLevel
+from regard.config.model import EncoderDecoderConfig
+from regard.config.run import BpeConfig, ByteBpeConfig, WordLevelConfig
 from regard.models.build import build
 from regard.pipeline.token_vectors import load_token_vectors
 from regard.store.model_folder import read_model, write_model
@@ -33,7 +33,7 @@ STILL = {
 
 def write_vectors(folder: Path, width: int = 16) -> Path:
     """Write a word2vec model with random vectors and a tokenizer of words."""
-    tokenizer = learn(make_sentences(50), WordLevel(vocabulary=60))
+    tokenizer = learn(make_sentences(50), WordLevelConfig(vocabulary=60))
     settings = preset("word2vec", {"width": width, "source.vocabulary": tokenizer.size})
     write_model(folder, settings, TokenizerPair.joint(tokenizer), get_weights(build(settings, seed=7)), "card")
     return folder
@@ -56,7 +56,7 @@ def test_a_run_starts_from_the_vectors_of_another_model(tmp_path: Path) -> None:
         read_model(tmp_path / "plain"),
         load_token_vectors(vectors),
     )
-    assert isinstance(trained.settings, EncoderDecoder)
+    assert isinstance(trained.settings, EncoderDecoderConfig)
     assert trained.settings == untouched.settings  # the folder of vectors is not part of the model
     tokenizer = trained.tokenizers.source
     found = [
@@ -77,9 +77,9 @@ def test_a_run_starts_from_the_vectors_of_another_model(tmp_path: Path) -> None:
     resume(tmp_path / "run", more=1)
 
 
-@pytest.mark.parametrize("kind", [ByteBpe, Bpe])
-def test_words_are_found_whatever_marks_their_spaces(kind: type[ByteBpe | Bpe], tmp_path: Path) -> None:
-    tokenizer = learn(make_sentences(200), kind(vocabulary=360 if kind is ByteBpe else 90))
+@pytest.mark.parametrize("kind", [ByteBpeConfig, BpeConfig])
+def test_words_are_found_whatever_marks_their_spaces(kind: type[ByteBpeConfig | BpeConfig], tmp_path: Path) -> None:
+    tokenizer = learn(make_sentences(200), kind(vocabulary=360 if kind is ByteBpeConfig else 90))
     settings = preset(
         "tiny", {"width": 16, "encoder.layers": 1, "decoder.layers": 1, "source.vocabulary": tokenizer.size}
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import ConfigError
-from regard.config.run import Documents, Masking
+from regard.config.run import DocumentsConfig, MaskingConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.store.run_folder import RunFolder
 from regard.train.auto.configure import configure
@@ -120,12 +120,12 @@ def test_what_does_not_apply_is_refused(files: dict[str, str], task: str, change
 
 
 def test_an_automatic_run_lists_its_masking(files: dict[str, str]) -> None:
-    book = Documents(path=files["book.txt"])
+    book = DocumentsConfig(path=files["book.txt"])
     auto_run = configure(book, preset="encoder-tiny")
-    assert auto_run.run.data.masking == Masking()
+    assert auto_run.run.data.masking == MaskingConfig()
     assert any(reason.startswith("Masking: 15 % of") for reason in auto_run.reasons)
     changed = configure(book, preset="encoder-tiny", changes=BERT)
-    assert changed.run.data.masking == Masking(replacement="bert", whole_words=True)
+    assert changed.run.data.masking == MaskingConfig(replacement="bert", whole_words=True)
     assert any(reason.startswith("Masking: changed by you") for reason in changed.reasons)
 
 

@@ -9,13 +9,18 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.config.codec import preset
-from regard.config.training import Adafactor, Adam, AdamW, Muon, Optimizer
+from regard.config.training import AdafactorConfig, AdamConfig, AdamWConfig, MuonConfig, OptimizerConfig
 from regard.models.build import AnyModel, build
 from regard.store.weights import load_tensors, save_tensors
 from regard.train.optim import Optimizers, group_parameters, make_optimizers
 from tests.matrix.models import make_model, random_tokens
 
-KINDS: list[Optimizer] = [AdamW(weight_decay=0.1), Adam(), Adafactor(weight_decay=0.1), Muon(weight_decay=0.1)]
+KINDS: list[OptimizerConfig] = [
+    AdamWConfig(weight_decay=0.1),
+    AdamConfig(),
+    AdafactorConfig(weight_decay=0.1),
+    MuonConfig(weight_decay=0.1),
+]
 MODEL_OPTIONS = {
     "family": "encoder_decoder",
     "position": "relative",
@@ -78,7 +83,7 @@ def test_what_is_frozen_is_left_out() -> None:
 
 
 @each_kind
-def test_only_matrices_decay(settings: Optimizer) -> None:
+def test_only_matrices_decay(settings: OptimizerConfig) -> None:
     net = make_test_model()
     optimizers = make_optimizers(net, settings)
     before = copy_weights(net)
@@ -88,12 +93,12 @@ def test_only_matrices_decay(settings: Optimizer) -> None:
     optimizers.step()
     groups = group_parameters(net)
     for name, parameter in net.named_parameters():
-        factor = 1.0 if isinstance(settings, Adam) or name in groups.no_decay else 1 - 0.5 * 0.1
+        factor = 1.0 if isinstance(settings, AdamConfig) or name in groups.no_decay else 1 - 0.5 * 0.1
         torch.testing.assert_close(parameter.detach(), before[name] * factor, msg=name)
 
 
 @each_kind
-def test_steps_are_those_of_torch(settings: Optimizer) -> None:
+def test_steps_are_those_of_torch(settings: OptimizerConfig) -> None:
     """The same formulas from torch's plain (not fused) optimizers, over hand-made groups."""
     net, expected_net = make_test_model(), make_test_model()
     optimizers = make_optimizers(net, settings)
@@ -103,15 +108,15 @@ def test_steps_are_those_of_torch(settings: Optimizer) -> None:
     torch_optimizers: list[torch.optim.Optimizer]
     param_groups: list[dict[str, Any]]
     match settings:
-        case AdamW(betas=betas, eps=eps):
+        case AdamWConfig(betas=betas, eps=eps):
             param_groups = [{"params": decayed, "weight_decay": 0.1}, {"params": not_decayed}]
             torch_optimizers = [torch.optim.AdamW(param_groups, betas=betas, eps=eps, weight_decay=0.0, foreach=False)]
-        case Adam(betas=betas, eps=eps):
+        case AdamConfig(betas=betas, eps=eps):
             torch_optimizers = [torch.optim.Adam(expected_net.parameters(), betas=betas, eps=eps, foreach=False)]
-        case Adafactor():
+        case AdafactorConfig():
             param_groups = [{"params": decayed, "weight_decay": 0.1}, {"params": not_decayed}]
             torch_optimizers = [torch.optim.Adafactor(param_groups)]
-        case Muon(betas=betas, eps=eps):
+        case MuonConfig(betas=betas, eps=eps):
             param_groups = [{"params": [*groups.matrices.values()], "weight_decay": 0.1}, {"params": not_decayed}]
             kind: Any = type(optimizers.optimizers[0])  # torch's or Float32Muon, whose own test compares the two
             muon = kind(groups.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
@@ -125,7 +130,7 @@ def test_steps_are_those_of_torch(settings: Optimizer) -> None:
 
 
 @each_kind
-def test_resumed_is_undisturbed_to_the_bit(settings: Optimizer, tmp_path: Path) -> None:
+def test_resumed_is_undisturbed_to_the_bit(settings: OptimizerConfig, tmp_path: Path) -> None:
     net = make_test_model()
     optimizers = make_optimizers(net, settings)
     assert optimizers.state_dict() == {}
@@ -153,7 +158,7 @@ def test_resumed_is_undisturbed_to_the_bit(settings: Optimizer, tmp_path: Path) 
 
 
 @each_kind
-def test_a_loaded_state_is_a_copy(settings: Optimizer) -> None:
+def test_a_loaded_state_is_a_copy(settings: OptimizerConfig) -> None:
     net = make_test_model()
     optimizers = make_optimizers(net, settings)
     run_steps(net, optimizers, steps=1)
@@ -165,7 +170,7 @@ def test_a_loaded_state_is_a_copy(settings: Optimizer) -> None:
 
 
 @each_kind
-def test_a_state_names_every_parameter_once(settings: Optimizer) -> None:
+def test_a_state_names_every_parameter_once(settings: OptimizerConfig) -> None:
     net = make_test_model()
     optimizers = make_optimizers(net, settings)
     run_steps(net, optimizers, steps=1)
@@ -177,7 +182,7 @@ def test_a_state_names_every_parameter_once(settings: Optimizer) -> None:
 
 
 @each_kind
-def test_parameters_without_gradient_have_no_optimizer_state(settings: Optimizer) -> None:
+def test_parameters_without_gradient_have_no_optimizer_state(settings: OptimizerConfig) -> None:
     net = make_test_model()
     optimizers = make_optimizers(net, settings)
     optimizers.set_learning_rate(0.1)
@@ -194,7 +199,7 @@ def test_parameters_without_gradient_have_no_optimizer_state(settings: Optimizer
 
 def test_a_state_that_does_not_fit_is_refused_by_name() -> None:
     net = make_test_model()
-    optimizers = make_optimizers(net, AdamW())
+    optimizers = make_optimizers(net, AdamWConfig())
     run_steps(net, optimizers, steps=1)
     state = optimizers.state_dict()
     entry = next(name for name in state if name.startswith("exp_avg_sq/"))
@@ -208,28 +213,28 @@ def test_a_state_that_does_not_fit_is_refused_by_name() -> None:
     with pytest.raises(RegardError, match=rf"{entry} is torch.float64, not torch.float32"):
         optimizers.load_state_dict(state | {entry: state[entry].double()})
     with pytest.raises(RegardError, match=r"exp_avg/.*attention.key.weight is unknown"):
-        make_optimizers(net, Muon()).load_state_dict(state)
+        make_optimizers(net, MuonConfig()).load_state_dict(state)
     for name, tensor in optimizers.state_dict().items():
         assert tensor is state[name]  # a refused state changes nothing
 
 
 def test_an_empty_state_is_the_initial_one() -> None:
     net = make_test_model()
-    optimizers = make_optimizers(net, AdamW())
+    optimizers = make_optimizers(net, AdamWConfig())
     run_steps(net, optimizers, steps=1)
     optimizers.load_state_dict({})
     assert optimizers.state_dict() == {}
 
 
 def test_no_step_without_a_learning_rate() -> None:
-    optimizers = make_optimizers(make_test_model(), AdamW())
+    optimizers = make_optimizers(make_test_model(), AdamWConfig())
     with pytest.raises(RegardError, match="no learning rate"):
         optimizers.step()
 
 
 def test_a_load_keeps_the_learning_rate_and_the_decay() -> None:
     net = make_test_model()
-    optimizers = make_optimizers(net, AdamW(weight_decay=0.3))
+    optimizers = make_optimizers(net, AdamWConfig(weight_decay=0.3))
     run_steps(net, optimizers, steps=1)
     optimizers.set_learning_rate(0.125)
     optimizers.load_state_dict(optimizers.state_dict())
@@ -246,7 +251,7 @@ def test_muon_takes_the_weights_of_recurrent_cells() -> None:
     assert set(groups.layers) == {
         f"decoder.layers.{layer}.cell.weight_{kind}_l0" for layer in (0, 1) for kind in ("ih", "hh")
     }
-    muon, _ = make_optimizers(net, Muon()).optimizers
+    muon, _ = make_optimizers(net, MuonConfig()).optimizers
     assert sum(len(group["params"]) for group in muon.param_groups) == 4
     with pytest.raises(RegardError, match="no matrix inside a layer"):
-        make_optimizers(build(preset("word2vec", {"width": 8, "source.vocabulary": 20}), seed=1), Muon())
+        make_optimizers(build(preset("word2vec", {"width": 8, "source.vocabulary": 20}), seed=1), MuonConfig())

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from regard.config import codec
-from regard.config.model import EncoderOnly as EncoderOnlySettings
-from regard.config.run import Run
+from regard.config.model import EncoderOnlyConfig
+from regard.config.run import RunConfig
 from regard.data.batches.batch import Batch
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
@@ -27,7 +27,7 @@ from tests.train.runs import make_sentences
 LABELS = ["no", "yes"]
 
 
-def make_pair_run(path: Path, types: int, changes: dict[str, Any] | None = None) -> Run:
+def make_pair_run(path: Path, types: int, changes: dict[str, Any] | None = None) -> RunConfig:
     table = {
         "data": {
             "train": [{"kind": "table", "path": str(path), "source": 1, "target": 2, "label": 3}],
@@ -64,13 +64,13 @@ def run_data(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> RunData:
     return prepare_data(make_pair_run(corpus, 2), RunFolder(tmp_path_factory.mktemp("run")), lambda _: None)
 
 
-def read_batch(run: Run, run_data: RunData) -> Batch:
+def read_batch(run: RunConfig, run_data: RunData) -> Batch:
     return next(iter(make_loader(run, run_data.train, run_data.tokenizers).iter_epoch(0)))
 
 
-def make_model(run: Run) -> tuple[EncoderOnly, EncoderOnlySettings]:
+def make_model(run: RunConfig) -> tuple[EncoderOnly, EncoderOnlyConfig]:
     settings = run.model
-    assert isinstance(settings, EncoderOnlySettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)
     return perturb(model, 1), settings

@@ -7,7 +7,7 @@ import torch
 
 from regard.base import limits
 from regard.base.errors import RegardError
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train.distributed import ProcessGroup
 from regard.train.parallel import Layout, choose_layout
 from tests.train.runs import make_small_run
@@ -15,7 +15,7 @@ from tests.train.runs import make_small_run
 FILES = {"all.en": "all.en", "all.de": "all.de", "book.txt": "book.txt"}  # only named, never read
 
 
-def make_run(changes: dict[str, Any] | None = None, task: str = "translate") -> Run:
+def make_run(changes: dict[str, Any] | None = None, task: str = "translate") -> RunConfig:
     return make_small_run(task, FILES, changes)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.config.codec import MODEL_FILES
-from regard.config.training import AdamW, Muon
+from regard.config.training import AdamWConfig, MuonConfig
 from regard.models.build import build
 from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.autocast_attention import AutocastAttention, set_attention_float32
@@ -171,8 +171,8 @@ def test_attention_in_float32_compiles_as_one_graph() -> None:
     torch.testing.assert_close(compiled(random_tokens(3, 6, seed=2)), run_model(model, "decoder_only"))
 
 
-@pytest.mark.parametrize("optimizer", [AdamW(), Muon()], ids=lambda optimizer: optimizer.kind)
-def test_float16_gradients_are_scaled_unscaled_and_watched(optimizer: AdamW | Muon) -> None:
+@pytest.mark.parametrize("optimizer", [AdamWConfig(), MuonConfig()], ids=lambda optimizer: optimizer.kind)
+def test_float16_gradients_are_scaled_unscaled_and_watched(optimizer: AdamWConfig | MuonConfig) -> None:
     model = make_model(BASE | {"family": "decoder_only", "position": "none"})
     optimizers = make_optimizers(model, optimizer)
     scaler = GradScaler("cpu", "float16")
@@ -202,7 +202,7 @@ def test_float16_gradients_are_scaled_unscaled_and_watched(optimizer: AdamW | Mu
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_other_precisions_need_no_scale(precision: Precision) -> None:
     scaler, model = GradScaler("cpu", precision), nn.Linear(2, 2)
-    optimizers = make_optimizers(model, AdamW())
+    optimizers = make_optimizers(model, AdamWConfig())
     loss = torch.ones(())
     assert scaler.scale(loss) is loss
     scaler.unscale(optimizers)

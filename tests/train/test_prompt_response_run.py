@@ -4,13 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.store.run_folder import RunFolder
 from regard.train.corpus_check import check_run
 from regard.train.data import prepare_data
 
 
-def make_run(folder: Path, prompts: list[str], responses: list[str], changes: dict[str, Any] | None = None) -> Run:
+def make_run(
+    folder: Path, prompts: list[str], responses: list[str], changes: dict[str, Any] | None = None
+) -> RunConfig:
     """Write the corpus, its first lines also as validation, and return a small run."""
     table: dict[str, Any] = {"data": {"batch_tokens": 128, "max_length": 32}}
     for part, rows in (("train", slice(None)), ("validation", slice(0, 20))):

@@ -10,7 +10,7 @@ import pytest
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import MODEL_FILES, RUN_FILES
-from regard.config.run import Lines, Run, Sounds
+from regard.config.run import AudioConfig, LinesConfig, RunConfig
 from regard.data.mel import log_mel
 from regard.measure.error_rate import cer
 from regard.models.build import build
@@ -29,7 +29,7 @@ from tests.train.runs import compute_fingerprints, make_small_run, write_corpus,
 SMALL = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
 
 
-def make_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "sounds") -> Run:
+def make_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "sounds") -> RunConfig:
     return make_small_run(task, write_corpus(folder, 60), changes)
 
 
@@ -124,7 +124,7 @@ def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
 
 def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
     write_sounds(tmp_path, 60)
-    source = Sounds(path=str(tmp_path / "sounds"))
+    source = AudioConfig(path=str(tmp_path / "sounds"))
     auto_run = configure(source)
     run = auto_run.run
     assert run.data.train == (source,)
@@ -200,9 +200,9 @@ def test_a_model_of_sounds_is_tuned_to_other_labels(tmp_path: Path) -> None:
     assert tuned.head.labels == ("h", "l")  # type: ignore[union-attr]
     assert tuned.source == before.source, "mean and deviation of the parent"  # type: ignore[union-attr]
     with pytest.raises(RegardError, match=r"The model reads sounds, and this corpus holds text.*"):
-        configure(Lines(source=files["all.en"]), parent=parent)
+        configure(LinesConfig(source=files["all.en"]), parent=parent)
     with pytest.raises(RegardError, match="these sounds are for the task 'transcribe'"):
-        configure(Sounds(path=files["speech.tsv"], second="text"), parent=parent)
+        configure(AudioConfig(path=files["speech.tsv"], second="text"), parent=parent)
 
 
 def test_speech_becomes_text(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_speech_becomes_text(tmp_path: Path) -> None:
 
 def test_settings_are_chosen_from_speech(tmp_path: Path) -> None:
     write_sounds(tmp_path, 60)
-    source = Sounds(path=str(tmp_path / "speech.tsv"), second="text")
+    source = AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")
     run = configure(source).run
     assert run.model.task == "transcribe"
     assert run.tokenizer.kind == "character"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train import trainer
 from regard.train.events import Event, Listener, Replanned, Updated
 from regard.train.fit import fit, resume
@@ -147,7 +147,7 @@ class Scripted(TimeBudget):
         return current if total == current.updates else UpdatePlan(total, update, position)
 
 
-def make_timed_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
+def make_timed_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
     return make_small_run("continue", write_corpus(folder / "corpus"), {"train.minutes": 60.0, **(changes or {})})
 
 

@@ -12,14 +12,14 @@ from transformers import AutoTokenizer
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.data.shards.prepare import open_corpus
 from regard.exchange.export import export_model
 from regard.exchange.imported import import_model
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.store.adapter_folder import load_adapters, read_adapter
 from regard.store.examples import read_examples
 from regard.store.model_folder import read_model
@@ -47,7 +47,7 @@ def parents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {task: folder / task for task in ("translate", "continue", "fill")}
 
 
-def _make_run(parent: Path, tuning: dict[str, Any], changes: dict[str, Any] | None = None) -> Run:
+def _make_run(parent: Path, tuning: dict[str, Any], changes: dict[str, Any] | None = None) -> RunConfig:
     """Return the parent's run with settings of tuning: the same corpus, as if it were another one."""
     table = to_dict(RUN_FILES.load(parent / "run.toml"))
     table |= {"tuning": {"parent": str(parent), **tuning}, "tokenizer": {"kind": "parent"}}
@@ -282,7 +282,7 @@ def test_the_chat_template_is_stored_with_the_model(parents: dict[str, Path], tm
     prompt = example.source.removeprefix("[user] ").removesuffix(f"{MARK}</s> [answer]")
     assert first.source == example.source == f"[user] {prompt}{MARK}</s> [answer]"  # bos is part of every row
     assert example.target == translate_sentence(prompt)
-    settings = ServeSettings(models={"second": tmp_path / "second"})
+    settings = ServeConfig(models={"second": tmp_path / "second"})
     served = ServedModel("second", tmp_path / "second", settings, Metrics())
     rendered = served.chat_template().render([{"role": "user", "content": prompt}])
     assert rendered == example.source

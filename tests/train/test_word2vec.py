@@ -10,8 +10,8 @@ import torch
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import preset
-from regard.config.model import EncoderOnly as EncoderOnlySettings
-from regard.config.run import WordLevel
+from regard.config.model import EncoderOnlyConfig
+from regard.config.run import WordLevelConfig
 from regard.config.toml_file import to_dict
 from regard.models.build import build
 from regard.models.heads import BagHead
@@ -102,9 +102,9 @@ def test_the_preset_without_a_recipe_is_refused() -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_a_word_has_the_vector_of_its_token(task: str) -> None:
     """The vectors of cls and sep are random: training has none of them."""
-    tokenizer = learn(["a dog and a cat"], WordLevel(vocabulary=20))
+    tokenizer = learn(["a dog and a cat"], WordLevelConfig(vocabulary=20))
     settings = preset("word2vec", {"source.vocabulary": tokenizer.size, "task": task})
-    assert isinstance(settings, EncoderOnlySettings)
+    assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=1)
     embedder = Embedder(model, TokenizerPair.joint(tokenizer), settings)
     (token,) = tokenizer.encode_ids(["dog"])[0]

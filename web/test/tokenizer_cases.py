@@ -7,15 +7,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from regard.config.run import (
-    AnyTokenizer,
-    Bpe,
-    ByteBpe,
-    ByteLevel,
-    CharacterLevel,
-    Normalise,
-    Specials,
-    Unigram,
-    WordLevel,
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    NormalizeConfig,
+    SpecialsConfig,
+    UnigramConfig,
+    WordLevelConfig,
 )
 from regard.text.learn import learn
 
@@ -61,19 +61,19 @@ def main() -> None:
     pairs = [line.split("\t") for line in content.splitlines()]
     texts = [text for pair in pairs for text in pair[:2]][:4000]
     lines = [*ODD, *texts[:: len(texts) // 1000]]
-    specials = Specials(languages=("de",), extra=("<term>", "<terminal>"))
-    folded = Normalise(form="nfkc", lowercase=True, strip_accents=True)
-    kinds: list[AnyTokenizer] = []
-    for normalise in (Normalise(), folded):
+    specials = SpecialsConfig(languages=("de",), extra=("<term>", "<terminal>"))
+    folded = NormalizeConfig(form="nfkc", lowercase=True, strip_accents=True)
+    kinds: list[AnyTokenizerConfig] = []
+    for normalise in (NormalizeConfig(), folded):
         shared = {"specials": specials, "normalise": normalise}
         kinds += [
-            ByteBpe(vocabulary=900, **shared),
-            ByteLevel(**shared),
-            Bpe(vocabulary=900, **shared),
-            Unigram(vocabulary=900, **shared),
-            Unigram(vocabulary=900, byte_fallback=True, **shared),
-            CharacterLevel(**shared),
-            WordLevel(vocabulary=600, **shared),
+            ByteBpeConfig(vocabulary=900, **shared),
+            ByteLevelConfig(**shared),
+            BpeConfig(vocabulary=900, **shared),
+            UnigramConfig(vocabulary=900, **shared),
+            UnigramConfig(vocabulary=900, byte_fallback=True, **shared),
+            CharacterLevelConfig(**shared),
+            WordLevelConfig(vocabulary=600, **shared),
         ]
     cases = []
     for kind in kinds:

@@ -18,7 +18,7 @@ from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
 from regard.cli.options import COLUMNS_HELP, file_option, option, output_file_option
-from regard.config.run import AnySource, Images, Sounds
+from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig
 from regard.data.corpus import detect_source
 from regard.data.doctor import Diagnosis, examine, select_rules
 from regard.data.doctor.clean import write_cleaned
@@ -56,7 +56,7 @@ FIRST_LINES = 10  # locations of a rule in the output of --json
 class RereadableCorpus:
     """A corpus that can be iterated repeatedly; `defects` counts only the defects of the first pass."""
 
-    def __init__(self, *sources: AnySource) -> None:
+    def __init__(self, *sources: AnySourceConfig) -> None:
         self.sources = sources
         self.defects = Defects()
         self._is_first_pass = True
@@ -217,7 +217,7 @@ def _make_source(
     target: str | None,
     languages: tuple[str, str] | None,
     columns: str | None,
-) -> AnySource:
+) -> AnySourceConfig:
     """Make a source from positional files or from --source and --target."""
     if target is not None and source is None:
         raise RegardError(f"The target {target} has no source.", fix="Also give the source side.")
@@ -226,7 +226,7 @@ def _make_source(
         what = "Give the corpus either as files or with --source." if files else "No corpus was given."
         raise RegardError(what, fix="Give a file, two aligned files, or --source and --target.")
     detected = detect_source(files or named_paths, columns)
-    if isinstance(detected, Images | Sounds):
+    if isinstance(detected, ImagesConfig | AudioConfig):
         media = detected.kind
         what = f"These are {media}, and the rules of the corpus check are about text."
         fix = (

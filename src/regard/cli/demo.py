@@ -154,7 +154,7 @@ def _write_corpus(folder: Path, max_pairs: Mapping[str, int]) -> dict[str, int]:
 def _translate_untrained(run_folder: Path, folder: Path) -> "list[SampleOutput]":
     """Translate the sample sentences with the initial weights of the run."""
     from regard.config.codec import RUN_FILES
-    from regard.config.model import EncoderDecoder
+    from regard.config.model import EncoderDecoderConfig
     from regard.models.build import build
     from regard.pipeline.search import Beam
     from regard.pipeline.translator import Translator
@@ -163,7 +163,7 @@ def _translate_untrained(run_folder: Path, folder: Path) -> "list[SampleOutput]"
     from regard.train.events import SampleOutput
 
     run = RUN_FILES.load(run_folder / "run.toml")
-    assert isinstance(run.model, EncoderDecoder)  # noqa: S101 - the bundled run file
+    assert isinstance(run.model, EncoderDecoderConfig)  # noqa: S101 - the bundled run file
     translator = Translator(
         build(run.model, seed=run.seed), TokenizerPair.load(RunFolder(run_folder).tokenizer), run.model
     )

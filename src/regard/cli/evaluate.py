@@ -19,7 +19,7 @@ from regard.cli.text_input import load_as
 from regard.store.model_path import find_model
 
 if TYPE_CHECKING:
-    from regard.config.model import AnyModel
+    from regard.config.model import AnyModelConfig
     from regard.measure.bootstrap import Comparison
     from regard.pipeline.classifier import Classifier
     from regard.pipeline.image_classifier import ImageClassifier
@@ -73,7 +73,7 @@ def evaluate(options: EvaluateOptions) -> None:
         print_evaluation(evaluation)
 
 
-def _read_settings(folder: Path) -> "AnyModel":
+def _read_settings(folder: Path) -> "AnyModelConfig":
     from regard.config import codec  # pydantic: only when needed
 
     return codec.MODEL_FILES.load(find_model(folder) / "model.toml")

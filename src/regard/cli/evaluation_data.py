@@ -15,8 +15,8 @@ from regard.cli.text_input import read_lines
 from regard.config import codec
 
 if TYPE_CHECKING:
-    from regard.config.model import AnyModel
-    from regard.config.run import AnySource, Table
+    from regard.config.model import AnyModelConfig
+    from regard.config.run import AnySourceConfig, TableConfig
     from regard.data.example import Example, Image, Sound
 
 MAX_ROWS = 1000  # rows of a table to inspect
@@ -71,7 +71,7 @@ class EvaluationData:
     """Held-out texts of a language model."""
 
 
-def read_data(options: EvaluateOptions, settings: "AnyModel | None") -> EvaluationData:
+def read_data(options: EvaluateOptions, settings: "AnyModelConfig | None") -> EvaluationData:
     """Read all files; raise an error if parallel files differ in their number of lines.
 
     Args:
@@ -126,7 +126,7 @@ def split_labels(lines: Sequence[str], expected: Sequence[Labels], option: str) 
     return predicted
 
 
-def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | None") -> "list[Example]":
+def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModelConfig | None") -> "list[Example]":
     """Read test data, and check that it suits the model's task."""
     from regard.data.corpus import Corpus
     from regard.data.example import Defects  # numpy and pydantic: only when needed
@@ -134,7 +134,7 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | N
 
     defects, task = Defects(), None if settings is None else settings.task
     if options.sounds:
-        source: AnySource = make_sound_source(str(path), task)
+        source: AnySourceConfig = make_sound_source(str(path), task)
     else:
         source = make_image_source(str(path), task) if options.images else _detect(path, options, settings)
     examples = [example for _, example in Corpus([source]).examples(defects)]
@@ -156,28 +156,33 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModel | N
     return examples
 
 
-def _detect(path: Path, options: EvaluateOptions, settings: "AnyModel | None") -> "AnySource":
+def _detect(path: Path, options: EvaluateOptions, settings: "AnyModelConfig | None") -> "AnySourceConfig":
     """Detect the format of test data; where file name and content leave it open, the model decides."""
-    from regard.config.model import Classes
-    from regard.config.run import Conll, Lines, Table
+    from regard.config.model import ClassificationHeadConfig
+    from regard.config.run import ConllConfig, LinesConfig, TableConfig
     from regard.data.readers.detect import detect_conll, detect_source
 
     source = detect_source([str(path)], options.columns)
     if options.columns is not None:
         return source
-    if settings is not None and settings.task == "tag" and isinstance(source, Lines):
+    if settings is not None and settings.task == "tag" and isinstance(source, LinesConfig):
         source = detect_conll(str(path))
-    if settings is not None and isinstance(settings.head, Classes) and isinstance(source, Table) and not source.label:
+    if (
+        settings is not None
+        and isinstance(settings.head, ClassificationHeadConfig)
+        and isinstance(source, TableConfig)
+        and not source.label
+    ):
         source = _find_label_column(source, settings.head.labels)
     run_file = None if options.folder is None else options.folder / "run.toml"
-    if isinstance(source, Conll) and run_file is not None and run_file.is_file():
+    if isinstance(source, ConllConfig) and run_file is not None and run_file.is_file():
         for training_source in codec.RUN_FILES.load(run_file).data.train:
-            if isinstance(training_source, Conll):  # the columns that the model learned from
+            if isinstance(training_source, ConllConfig):  # the columns that the model learned from
                 return training_source.model_copy(update={"path": str(path)})
     return source
 
 
-def _find_label_column(source: "Table", labels: Sequence[str]) -> "Table":
+def _find_label_column(source: "TableConfig", labels: Sequence[str]) -> "TableConfig":
     """Find the column of a table without a header most of whose fields are labels of the model."""
     from regard.data.example import Defects
     from regard.data.readers.table import read_rows

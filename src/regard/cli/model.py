@@ -13,7 +13,7 @@ from regard.cli.help import HelpCommand, HelpGroup
 from regard.cli.options import option
 from regard.config import codec
 from regard.config.exportable import exportable_to
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.config.toml_file import parse_settings, suggest
 
 EXAMPLES = """
@@ -129,7 +129,7 @@ def schema() -> None:
     typer.echo(codec.MODEL_FILES.schema(), nl=False)
 
 
-def _load_model(name: str, settings: list[str] | None) -> AnyModel:
+def _load_model(name: str, settings: list[str] | None) -> AnyModelConfig:
     changes = parse_settings(settings or [])
     if name in codec.list_presets():
         return codec.preset(name, changes)

@@ -17,7 +17,7 @@ from regard.config import codec
 from regard.config.toml_file import parse_settings
 
 if TYPE_CHECKING:
-    from regard.config.run import Run
+    from regard.config.run import RunConfig
     from regard.plan.compare import Plan
     from regard.plan.devices import DeviceSpec
     from regard.plan.forecast import Forecast, Range
@@ -33,7 +33,7 @@ GIB, GB = 2**30, 1e9
 
 
 def plan(
-    run_file: Annotated[Path, typer.Argument(metavar="RUN.TOML", help="Run file, or a run folder.")],
+    run_file: Annotated[Path, typer.Argument(metavar="RUN.TOML", help="RunConfig file, or a run folder.")],
     settings: Annotated[
         list[str] | None,
         option("Override a setting, e.g. data.batch_tokens=8192. Repeatable.", "--set", metavar="A.B=C"),
@@ -111,14 +111,14 @@ def plan(
     _print_plan(result, spec, ranks)
 
 
-def _load_run(path: Path, settings: Sequence[str] | None) -> "Run":
+def _load_run(path: Path, settings: Sequence[str] | None) -> "RunConfig":
     run = codec.RUN_FILES.load(path / "run.toml" if path.is_dir() else path, parse_settings(settings or []))
     from regard.train.vocabularies import expect_vocabularies  # imports torch: only when needed
 
     return expect_vocabularies(run)
 
 
-def _default_length(run: "Run") -> int:
+def _default_length(run: "RunConfig") -> int:
     return run.data.max_length if run.model.task == "continue" else min(PLANNED_LENGTH, run.data.max_length)
 
 

@@ -206,13 +206,13 @@ def _load_prompt(
 
 def read_shots(path: Path) -> list[tuple[str, str]]:
     """Read texts and their labels; a table without a header has the text in column 1, the label in column 2."""
-    from regard.config.run import Table
+    from regard.config.run import TableConfig
     from regard.data.corpus import Corpus
     from regard.data.example import Defects
     from regard.data.readers.detect import detect_source  # numpy and pydantic: only when needed
 
     source = detect_source([str(path)])
-    if isinstance(source, Table) and source.label is None and not source.header:
+    if isinstance(source, TableConfig) and source.label is None and not source.header:
         source = source.model_copy(update={"source": 1, "target": None, "label": 2})
     shots = [(example.source, example.label) for _, example in Corpus([source]).examples(Defects())]
     labeled = [(text, label) for text, label in shots if label is not None]

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.cli.options import option
-from regard.config.parts import Frozen
-from regard.config.run import AnySource, Data, Images, Sounds
+from regard.config.parts import SettingsModel
+from regard.config.run import AnySourceConfig, AudioConfig, DataConfig, ImagesConfig
 from regard.config.toml_file import SettingsFile, read_toml
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def prepare(
         tokenizers.save(out)
 
 
-def _has_no_text(source: AnySource) -> bool:
-    return isinstance(source, Images | Sounds) and source.second == "label"
+def _has_no_text(source: AnySourceConfig) -> bool:
+    return isinstance(source, ImagesConfig | AudioConfig) and source.second == "label"
 
 
-def _make_corpora(data: Data) -> "dict[str, Corpus]":
+def _make_corpora(data: DataConfig) -> "dict[str, Corpus]":
     from regard.data.corpus import Corpus
     from regard.data.held_out import train_validation_split
 
@@ -107,13 +107,13 @@ def _make_progress() -> Progress:
     return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
 
 
-def _load_data(path: Path) -> Data:
+def _load_data(path: Path) -> DataConfig:
     if not path.is_file():
         raise RegardError("The run file does not exist.", where=str(path), fix="Write a TOML file with a [data] table.")
     return SettingsFile[DataFile](DataFile).parse({"data": read_toml(path).get("data", {})}, where=str(path)).data
 
 
-class DataFile(Frozen):
+class DataFile(SettingsModel):
     """The part of a run file that this command reads."""
 
-    data: Data
+    data: DataConfig

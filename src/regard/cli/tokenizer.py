@@ -14,7 +14,7 @@ from regard.base.formatting import pluralize
 from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
 from regard.cli.options import file_option, option
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, Lines
+from regard.config.run import AnyTokenizerConfig, BpeConfig, ByteBpeConfig, LinesConfig
 from regard.config.toml_file import parse_settings, suggest
 from regard.data.example import Defects, Location
 from regard.data.readers import read
@@ -65,7 +65,7 @@ def learn(
 ) -> None:
     """Train a tokenizer on text and write it to a file."""
     tokenizer_settings = _make_settings(kind, vocabulary, language, extra, settings)
-    if show_merges and not isinstance(tokenizer_settings, ByteBpe | Bpe):
+    if show_merges and not isinstance(tokenizer_settings, ByteBpeConfig | BpeConfig):
         raise RegardError(
             f"A {tokenizer_settings.kind} tokenizer has no merges to print.",
             fix="Leave out --steps, or use bpe or byte_bpe.",
@@ -125,7 +125,7 @@ def check(
 
 def _make_settings(
     kind: str, vocabulary: int | None, language: list[str] | None, extra: list[str] | None, settings: list[str] | None
-) -> AnyTokenizer:
+) -> AnyTokenizerConfig:
     """Build the [tokenizer] settings from the options."""
     if kind not in KINDS:
         raise RegardError(f"There is no tokenizer type '{kind}'.", where="--kind", fix=suggest(kind, list(KINDS)))
@@ -141,7 +141,7 @@ def _make_settings(
                 raise ConfigError([Fault(path, f"{parent} is not a table.")], where="options")
         inner[key] = value
     try:
-        return TypeAdapter(AnyTokenizer).validate_python(table)
+        return TypeAdapter(AnyTokenizerConfig).validate_python(table)
     except ValidationError as error:
         faults = [Fault(".".join(map(str, entry["loc"][1:])) or "kind", f"{entry['msg']}.") for entry in error.errors()]
         raise ConfigError(faults, where="options") from None
@@ -149,7 +149,7 @@ def _make_settings(
 
 def _read_texts(files: list[str], defects: Defects) -> Iterator[tuple[Location, str]]:
     for file in files:
-        for example in read(Lines(source=file), defects):
+        for example in read(LinesConfig(source=file), defects):
             yield example.where, example.source
 
 

@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.config.model import AnyModel, ModelConfig
-from regard.config.run import Run
+from regard.config.model import AnyModelConfig, ModelConfig
+from regard.config.run import RunConfig
 from regard.config.toml_file import SettingsFile, TomlTable, suggest, to_dict, with_changes
 
 
@@ -22,7 +22,7 @@ def list_presets() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModel:
+def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModelConfig:
     """Return the settings of a preset.
 
     Args:
@@ -69,7 +69,7 @@ def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
     return pairs
 
 
-MODEL_FILES: SettingsFile[AnyModel] = SettingsFile(ModelConfig, _fill_kinds)
+MODEL_FILES: SettingsFile[AnyModelConfig] = SettingsFile(ModelConfig, _fill_kinds)
 """Model files (`model.toml`)."""
-RUN_FILES: SettingsFile[Run] = SettingsFile(Run, _prepare_run)
+RUN_FILES: SettingsFile[RunConfig] = SettingsFile(RunConfig, _prepare_run)
 """Run files (`run.toml`). Their model may be a preset with changes: `model = {preset = "tiny", width = 256}`."""

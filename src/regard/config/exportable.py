@@ -16,38 +16,38 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from regard.config.model import (
-    AnyModel,
-    BagHead,
-    Classes,
-    DecoderOnly,
-    EncoderDecoder,
-    EncoderOnly,
-    LMHead,
-    MLMHead,
-    NoHead,
-    Pixels,
-    Shared,
-    Tags,
-    Tokens,
+    AnyModelConfig,
+    BagHeadConfig,
+    ClassificationHeadConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    LMHeadConfig,
+    MLMHeadConfig,
+    NoHeadConfig,
+    PatchHeadConfig,
+    SharedConfig,
+    TaggingHeadConfig,
+    TokensConfig,
 )
 from regard.config.parts import (
-    Attention,
-    Dot,
-    Learned,
-    Position,
-    Recurrent,
-    Relative,
-    Rotary,
-    ScaledDot,
-    Sinusoidal,
-    Stack,
+    AttentionConfig,
+    DotConfig,
+    LearnedConfig,
+    PositionConfig,
+    RecurrentConfig,
+    RelativeConfig,
+    RotaryConfig,
+    ScaledDotConfig,
+    SinusoidalConfig,
+    StackConfig,
     attention_cross_stack,
     attention_stack,
 )
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Exportability:
     """Whether one engine can represent the model; it can if there are no obstacles."""
 
     target: str
@@ -126,10 +126,10 @@ DECODER_ONLY_MODELS = {
 }
 ENCODER_ONLY_MODELS = {"Bert": BERT, "Esm": ESM}
 ENCODER_ONLY_HEADS = {
-    MLMHead: "ForMaskedLM",
-    Classes: "ForSequenceClassification",
-    Tags: "ForTokenClassification",
-    NoHead: "Model",
+    MLMHeadConfig: "ForMaskedLM",
+    ClassificationHeadConfig: "ForSequenceClassification",
+    TaggingHeadConfig: "ForTokenClassification",
+    NoHeadConfig: "Model",
 }
 ARCHITECTURES = {
     **ENCODER_DECODERS,
@@ -139,23 +139,23 @@ ARCHITECTURES = {
 """The supported Hugging Face architectures and their rules."""
 
 
-def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
+def exportable_to(model: AnyModelConfig) -> tuple[Exportability, ...]:
     """Return the verdict of every engine: CTranslate2 first, then the Hugging Face architectures of the family."""
     if recurrent := tuple(find_layer_obstacles(model)):
         names = {"encoder_decoder": ENCODER_DECODERS, "decoder_only": DECODER_ONLY_MODELS}.get(model.family)
         suffix = "" if names else ENCODER_ONLY_HEADS.get(type(model.head), "Model")
         engines = ("ctranslate2", *(f"huggingface:{name}{suffix}" for name in names or ENCODER_ONLY_MODELS))
-        return tuple(Verdict(engine, recurrent) for engine in engines)
+        return tuple(Exportability(engine, recurrent) for engine in engines)
     match model:
-        case EncoderDecoder():
+        case EncoderDecoderConfig():
             obstacles_by_name = {
                 name: _find_encoder_decoder_obstacles(name, rules, model) for name, rules in ENCODER_DECODERS.items()
             }
-        case DecoderOnly():
+        case DecoderOnlyConfig():
             obstacles_by_name = {
                 name: _find_decoder_only_obstacles(rules, model) for name, rules in DECODER_ONLY_MODELS.items()
             }
-        case EncoderOnly():
+        case EncoderOnlyConfig():
             suffix = ENCODER_ONLY_HEADS[type(model.head)]
             obstacles_by_name = {
                 name + suffix: _find_encoder_only_obstacles(name, rules, model)
@@ -163,15 +163,17 @@ def exportable_to(model: AnyModel) -> tuple[Verdict, ...]:
             }
         case _:
             assert_never(model)
-    verdicts = [Verdict("ctranslate2", tuple(_find_ctranslate2_obstacles(model)))]
-    verdicts += [Verdict(f"huggingface:{name}", tuple(obstacles)) for name, obstacles in obstacles_by_name.items()]
+    verdicts = [Exportability("ctranslate2", tuple(_find_ctranslate2_obstacles(model)))]
+    verdicts += [
+        Exportability(f"huggingface:{name}", tuple(obstacles)) for name, obstacles in obstacles_by_name.items()
+    ]
     return tuple(verdicts)
 
 
 ExportTarget = Literal["ctranslate2", "huggingface", "onnx", "web"]
 
 
-def find_target_obstacles(model: AnyModel, target: ExportTarget) -> tuple[str, ...]:
+def find_target_obstacles(model: AnyModelConfig, target: ExportTarget) -> tuple[str, ...]:
     """Return why an export target cannot represent the model; of several architectures, those of the closest one.
 
     Graphs (`onnx`, `web`) hold every model of attention layers. What such an export may lack is found when it is made.
@@ -188,7 +190,7 @@ def find_target_obstacles(model: AnyModel, target: ExportTarget) -> tuple[str, .
     return min((verdict.obstacles for verdict in verdicts), key=len, default=())
 
 
-def find_layer_obstacles(model: AnyModel) -> Iterator[str]:
+def find_layer_obstacles(model: AnyModelConfig) -> Iterator[str]:
     """Yield what no export target can hold: all of them run attention layers, on text, and have none of word2vec.
 
     >>> from regard.config.codec import preset
@@ -196,27 +198,27 @@ def find_layer_obstacles(model: AnyModel) -> Iterator[str]:
     ['decoder.kind is recurrent (it runs attention layers only)']
     """
     stacks = {name: getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)}
-    if isinstance(model, DecoderOnly) and model.raster is not None:
+    if isinstance(model, DecoderOnlyConfig) and model.raster is not None:
         yield "raster is set: the tokens are pixels (its tokens are text)"
-    if isinstance(model.head, BagHead):
+    if isinstance(model.head, BagHeadConfig):
         yield "head.kind is bag (it runs attention layers only)"
-    if isinstance(model.head, Pixels):
+    if isinstance(model.head, PatchHeadConfig):
         yield "head.kind is pixels (its heads are of text)"
     for name, stack in stacks.items():
-        if isinstance(stack, Recurrent):
+        if isinstance(stack, RecurrentConfig):
             yield f"{name}.kind is recurrent (it runs attention layers only)"
 
 
-def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: EncoderDecoder) -> Iterator[str]:
+def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: EncoderDecoderConfig) -> Iterator[str]:
     encoder, decoder = attention_stack(model.encoder), attention_cross_stack(model.decoder)
     yield from _find_stack_obstacles(rules, "encoder", encoder, model.width)
     yield from _find_stack_obstacles(rules, "decoder", decoder, model.width)
     yield from _find_attention_obstacles(rules, "decoder.cross", decoder.cross, model.width)
-    if not isinstance(model.source, Tokens):
+    if not isinstance(model.source, TokensConfig):
         yield f"source is {model.source.kind} (it requires tokens)"
-    if not isinstance(model.target, Shared) and name != "MarianMTModel":
+    if not isinstance(model.target, SharedConfig) and name != "MarianMTModel":
         yield "target has its own embeddings (it shares those of the source)"
-    if isinstance(model.source, Tokens) and model.source.scale != model.target_tokens.scale:
+    if isinstance(model.source, TokensConfig) and model.source.scale != model.target_tokens.scale:
         yield "source.scale is not target.scale"
     if encoder.position != decoder.position:
         yield "encoder and decoder have different positions"
@@ -230,7 +232,7 @@ def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: 
         yield "head.tied is false"
 
 
-def _find_t5_obstacles(model: EncoderDecoder) -> Iterator[str]:
+def _find_t5_obstacles(model: EncoderDecoderConfig) -> Iterator[str]:
     """Yield the obstacles of T5, whose config holds most settings once for both stacks."""
     encoder, decoder = attention_stack(model.encoder), attention_cross_stack(model.decoder)
     if encoder.attention != decoder.attention or encoder.attention != decoder.cross:
@@ -245,37 +247,37 @@ def _find_t5_obstacles(model: EncoderDecoder) -> Iterator[str]:
         yield "head.bias is not supported"
 
 
-def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnly) -> Iterator[str]:
+def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnlyConfig) -> Iterator[str]:
     yield from _find_stack_obstacles(rules, "decoder", attention_stack(model.decoder), model.width)
     if model.prefix is not None:
         yield f"prefix of {model.prefix.kind} is not supported"
     if model.tokens.scale:
         yield "tokens.scale is not supported"
-    if not isinstance(model.head, LMHead):
+    if not isinstance(model.head, LMHeadConfig):
         yield f"head is {model.head.kind} (it requires lm)"
     elif model.head.bias:
         yield "head.bias is not supported"
 
 
-def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: EncoderOnly) -> Iterator[str]:
+def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: EncoderOnlyConfig) -> Iterator[str]:
     encoder = attention_stack(model.encoder)
     yield from _find_stack_obstacles(rules, "encoder", encoder, model.width)
-    if not isinstance(model.source, Tokens):
+    if not isinstance(model.source, TokensConfig):
         yield f"source is {model.source.kind} (it requires tokens)"
     elif model.source.scale:
         yield "source.scale is not supported"
-    if isinstance(model.head, Classes) and (not model.head.hidden or model.head.pool != "first"):
+    if isinstance(model.head, ClassificationHeadConfig) and (not model.head.hidden or model.head.pool != "first"):
         yield "its classifier has a hidden layer over the first vector (train with --set model.head.pool=first)"
-    if isinstance(model.head, MLMHead):
+    if isinstance(model.head, MLMHeadConfig):
         if model.head.activation != encoder.feedforward.activation:
             yield "it requires the same activation in feed-forward and head"
         if not model.head.tied:
             yield "head.tied is false"  # untied, it has a second bias that its output does not use
-        if name == "Esm" and isinstance(model.source, Tokens) and model.source.types:
+        if name == "Esm" and isinstance(model.source, TokensConfig) and model.source.types:
             yield "source.types is not 0 (the export adds the first type to tokens, but here they are the output too)"
 
 
-def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, width: int) -> Iterator[str]:
+def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: StackConfig, width: int) -> Iterator[str]:
     """Yield the settings of a stack that an architecture does not support."""
     if stack.placement != rules.placement:
         yield f"{path}.placement is {stack.placement} (it requires {rules.placement})"
@@ -306,7 +308,9 @@ def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: Stack, wid
         yield f"{path}.attention.query_key_norm is not the stack's norm"
 
 
-def _find_attention_obstacles(rules: ArchitectureRules, path: str, attention: Attention, width: int) -> Iterator[str]:
+def _find_attention_obstacles(
+    rules: ArchitectureRules, path: str, attention: AttentionConfig, width: int
+) -> Iterator[str]:
     """Yield the settings of an attention that an architecture does not support."""
     key_dim, value_dim = attention.dims(width)
     scale = _score_scale(attention, key_dim)
@@ -326,42 +330,42 @@ def _find_attention_obstacles(rules: ArchitectureRules, path: str, attention: At
         yield f"{path}.bias is on {bias} (it requires {' or '.join(rules.bias)})"
 
 
-def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
+def _find_ctranslate2_obstacles(model: AnyModelConfig) -> Iterator[str]:
     """Yield the obstacles of CTranslate2: every setting that no test has shown to be equal."""
-    stacks: dict[str, Stack] = {}
-    if isinstance(model, EncoderDecoder | EncoderOnly):
+    stacks: dict[str, StackConfig] = {}
+    if isinstance(model, EncoderDecoderConfig | EncoderOnlyConfig):
         stacks["encoder"] = attention_stack(model.encoder)
-        if not isinstance(model.source, Tokens):
+        if not isinstance(model.source, TokensConfig):
             yield f"source is {model.source.kind}: it reads tokens"
-    if isinstance(model, EncoderDecoder | DecoderOnly):
+    if isinstance(model, EncoderDecoderConfig | DecoderOnlyConfig):
         stacks["decoder"] = attention_stack(model.decoder)
-    if isinstance(model, DecoderOnly) and model.prefix is not None:
+    if isinstance(model, DecoderOnlyConfig) and model.prefix is not None:
         yield f"prefix is {model.prefix.kind}: it reads tokens"
-    if isinstance(model.head, MLMHead | Classes | Tags):
+    if isinstance(model.head, MLMHeadConfig | ClassificationHeadConfig | TaggingHeadConfig):
         yield f"head is {model.head.kind}: it returns hidden states without a head"
-    if isinstance(model.head, NoHead) and isinstance(model, DecoderOnly):
+    if isinstance(model.head, NoHeadConfig) and isinstance(model, DecoderOnlyConfig):
         yield "head is none: its generator requires lm"
     norms = [norm for stack in stacks.values() for norm in (stack.norm, stack.attention.query_key_norm)]
     if len({norm.eps for norm in norms if norm is not None}) > 1:
         yield "it requires the same eps in all norms"
     if (
-        isinstance(model, EncoderOnly)
-        and isinstance(model.source, Tokens)
+        isinstance(model, EncoderOnlyConfig)
+        and isinstance(model.source, TokensConfig)
         and model.source.types
         and model.source.scale
     ):
         yield "source.scale: it would also scale the token types"
     for path, stack in stacks.items():
-        if stack.position.kind == "alibi" and not isinstance(model, DecoderOnly):
+        if stack.position.kind == "alibi" and not isinstance(model, DecoderOnlyConfig):
             yield f"{path}.position is alibi: only its decoder-only models have it"
-        if isinstance(stack.position, Relative) and isinstance(model, DecoderOnly):
+        if isinstance(stack.position, RelativeConfig) and isinstance(model, DecoderOnlyConfig):
             yield f"{path}.position is relative: its decoder-only models lose count after a prompt"
-        elif isinstance(stack.position, Relative) and not stack.position.shared:
+        elif isinstance(stack.position, RelativeConfig) and not stack.position.shared:
             yield f"{path}.position has one bias table per layer (it requires a shared one)"
         if stack.window is not None:
             yield f"{path}.window is not supported"
         yield from _find_ctranslate2_attention_obstacles(f"{path}.attention", stack.attention, model.width)
-    if isinstance(model, EncoderDecoder):
+    if isinstance(model, EncoderDecoderConfig):
         decoder = attention_cross_stack(model.decoder)
         yield from _find_ctranslate2_attention_obstacles("decoder.cross", decoder.cross, model.width)
         self_attention, cross = decoder.attention, decoder.cross
@@ -375,7 +379,7 @@ def _find_ctranslate2_obstacles(model: AnyModel) -> Iterator[str]:
             yield "decoder.cross.query_key_norm is not supported: it normalizes before it splits heads"
 
 
-def _find_ctranslate2_attention_obstacles(path: str, attention: Attention, width: int) -> Iterator[str]:
+def _find_ctranslate2_attention_obstacles(path: str, attention: AttentionConfig, width: int) -> Iterator[str]:
     key_dim, value_dim = attention.dims(width)
     if _score_scale(attention, key_dim) is None:
         yield f"{path}.score is {attention.score.kind} (it requires scaled_dot)"
@@ -383,34 +387,34 @@ def _find_ctranslate2_attention_obstacles(path: str, attention: Attention, width
         yield f"{path}.value_dim is not key_dim"
 
 
-def _score_scale(attention: Attention, key_dim: int) -> float | None:
+def _score_scale(attention: AttentionConfig, key_dim: int) -> float | None:
     """Return the scale of q.k if the score is a dot product."""
-    if isinstance(attention.score, ScaledDot):
+    if isinstance(attention.score, ScaledDotConfig):
         return attention.score.scale or key_dim**-0.5
-    return 1.0 if isinstance(attention.score, Dot) else None
+    return 1.0 if isinstance(attention.score, DotConfig) else None
 
 
-def describe_position(position: Position) -> str:
+def describe_position(position: PositionConfig) -> str:
     """Describe a position encoding in a few words.
 
-    >>> describe_position(Rotary())
+    >>> describe_position(RotaryConfig())
     'rotary/halves'
     """
     match position:
-        case Sinusoidal(layout=layout) | Rotary(layout=layout):
+        case SinusoidalConfig(layout=layout) | RotaryConfig(layout=layout):
             return f"{position.kind}/{layout}"
-        case Learned(offset=offset):
+        case LearnedConfig(offset=offset):
             return f"learned+{offset}"
-        case Relative(shared=shared):
+        case RelativeConfig(shared=shared):
             return "relative/shared" if shared else "relative/each layer"
         case _:
             return position.kind
 
 
-def describe_bias(attention: Attention) -> str:
+def describe_bias(attention: AttentionConfig) -> str:
     """Describe which projections have a bias.
 
-    >>> describe_bias(Attention(heads=8))
+    >>> describe_bias(AttentionConfig(heads=8))
     'query key value output'
     """
     return " ".join(name for name, is_on in attention.bias.model_dump().items() if is_on) or "none"

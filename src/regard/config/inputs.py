@@ -8,9 +8,9 @@ from pydantic import Field
 from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.parts import (
-    Frozen,
     PixelSize,
     Positive,
+    SettingsModel,
     Size,
 )
 
@@ -19,7 +19,7 @@ BinValues = Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], 
 Seconds = Annotated[float, Field(gt=0, le=1)]
 
 
-class Tokens(Frozen):
+class TokensConfig(SettingsModel):
     """Token embeddings: one vector per token of the vocabulary."""
 
     kind: Literal["tokens"] = "tokens"
@@ -33,13 +33,13 @@ class Tokens(Frozen):
     their text. The trained model does not keep the setting."""
 
 
-class Shared(Frozen):
+class SharedConfig(SettingsModel):
     """The target shares the embeddings of the source."""
 
     kind: Literal["shared"] = "shared"
 
 
-class Patches(Frozen):
+class PatchesConfig(SettingsModel):
     """An image, split into square patches; each patch becomes one vector (ViT)."""
 
     kind: Literal["patches"] = "patches"
@@ -79,7 +79,7 @@ class Patches(Frozen):
             yield Fault(f"{path}.size", what, "Change the size of the images, or of the patches.")
 
 
-class Mel(Frozen):
+class MelConfig(SettingsModel):
     """A sound as its log-mel spectrogram; each group of frames becomes one vector."""
 
     kind: Literal["mel"] = "mel"
@@ -133,7 +133,7 @@ class Mel(Frozen):
             yield Fault(f"{path}.pad_to", what, "Use shorter sounds.")
 
 
-class Raster(Frozen):
+class RasterConfig(SettingsModel):
     """The tokens are the pixels of an image, row after row (ImageGPT, Chen et al. 2020).
 
     Each pixel is the nearest color of a small codebook, and a color is a token. The first token of an image is its
@@ -156,4 +156,4 @@ class Raster(Frozen):
         return self.pixels + 2
 
 
-Input = Annotated[Tokens | Patches | Mel, Field(discriminator="kind")]
+InputConfig = Annotated[TokensConfig | PatchesConfig | MelConfig, Field(discriminator="kind")]

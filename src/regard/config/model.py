@@ -17,25 +17,32 @@ from pydantic_core import PydanticCustomError
 
 from regard.base import limits
 from regard.base.errors import Fault
-from regard.config.inputs import Input, Mel, Patches, Raster, Shared, Tokens
+from regard.config.inputs import InputConfig, MelConfig, PatchesConfig, RasterConfig, SharedConfig, TokensConfig
 from regard.config.parts import (
     Activation,
-    AnyCrossStack,
-    AnyStack,
-    Attention,
-    CrossRecurrent,
-    CrossStack,
-    Frozen,
+    AnyCrossStackConfig,
+    AnyStackConfig,
+    AttentionConfig,
+    CrossRecurrentConfig,
+    CrossStackConfig,
     Positive,
-    Recurrent,
-    Sinusoidal2d,
+    RecurrentConfig,
+    SettingsModel,
+    Sinusoidal2dConfig,
     Size,
-    Stack,
+    StackConfig,
 )
 
-__all__ = ["Input", "Mel", "Patches", "Raster", "Shared", "Tokens"]  # the inputs belong to the settings of a model
+__all__ = [
+    "InputConfig",
+    "MelConfig",
+    "PatchesConfig",
+    "RasterConfig",
+    "SharedConfig",
+    "TokensConfig",
+]  # the inputs belong to the settings of a model
 
-TaskHeads = dict[str, type[Frozen]]  # the head that each task needs
+TaskHeads = dict[str, type[SettingsModel]]  # the head that each task needs
 
 
 def _check_unique(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -47,7 +54,7 @@ def _check_unique(labels: tuple[str, ...]) -> tuple[str, ...]:
 Labels = Annotated[tuple[str, ...], Field(min_length=2, strict=False), AfterValidator(_check_unique)]
 
 
-class LMHead(Frozen):
+class LMHeadConfig(SettingsModel):
     """Language-model head: logits over the vocabulary at every position."""
 
     kind: Literal["lm"] = "lm"
@@ -57,7 +64,7 @@ class LMHead(Frozen):
     """Add a bias per token."""
 
 
-class MLMHead(Frozen):
+class MLMHeadConfig(SettingsModel):
     """Masked-language-model head: a dense layer and a norm before the (tied) output matrix (BERT)."""
 
     kind: Literal["mlm"] = "mlm"
@@ -65,7 +72,7 @@ class MLMHead(Frozen):
     activation: Activation = "gelu"
 
 
-class BagHead(Frozen):
+class BagHeadConfig(SettingsModel):
     """The head of word2vec (Mikolov et al. 2013): a token from its neighbors, or a neighbor from a token."""
 
     kind: Literal["bag"] = "bag"
@@ -73,7 +80,7 @@ class BagHead(Frozen):
     """Neighbors on each side."""
 
 
-class Classes(Frozen):
+class ClassificationHeadConfig(SettingsModel):
     """One label for the whole sequence."""
 
     kind: Literal["classes"] = "classes"
@@ -84,14 +91,14 @@ class Classes(Frozen):
     """A dense layer with tanh before the last one (BERT's pooler)."""
 
 
-class Tags(Frozen):
+class TaggingHeadConfig(SettingsModel):
     """One label for every position."""
 
     kind: Literal["tags"] = "tags"
     labels: Labels
 
 
-class Pixels(Frozen):
+class PatchHeadConfig(SettingsModel):
     """Pixels of masked patches: a masked autoencoder (He et al. 2022).
 
     A few layers read the encoded visible patches and a mask token in the place of each masked one, and predict its
@@ -103,38 +110,46 @@ class Pixels(Frozen):
     """Layers between the encoder and the pixels."""
 
 
-class NoHead(Frozen):
+class NoHeadConfig(SettingsModel):
     """No head: the output is the hidden states."""
 
     kind: Literal["none"] = "none"
 
 
-AnyHead = LMHead | MLMHead | BagHead | Classes | Tags | Pixels | NoHead
+AnyHeadConfig = (
+    LMHeadConfig
+    | MLMHeadConfig
+    | BagHeadConfig
+    | ClassificationHeadConfig
+    | TaggingHeadConfig
+    | PatchHeadConfig
+    | NoHeadConfig
+)
 
 
-class Xavier(Frozen):
+class XavierConfig(SettingsModel):
     """Xavier-uniform matrices, embeddings included: the code of the lectures."""
 
     kind: Literal["xavier"] = "xavier"
 
 
-class ScaledResidual(Frozen):
+class ScaledResidualConfig(SettingsModel):
     """Normal weights; output projections of sublayers are divided by sqrt(number of sublayers) (GPT-2)."""
 
     kind: Literal["scaled_residual"] = "scaled_residual"
     std: Positive = 0.02
 
 
-class SmallEmbedding(Frozen):
+class SmallEmbeddingConfig(SettingsModel):
     """Xavier matrices, zero biases, and embeddings of standard deviation 1/sqrt(width)."""
 
     kind: Literal["small_embedding"] = "small_embedding"
 
 
-Initial = Annotated[Xavier | ScaledResidual | SmallEmbedding, Field(discriminator="kind")]
+InitialConfig = Annotated[XavierConfig | ScaledResidualConfig | SmallEmbeddingConfig, Field(discriminator="kind")]
 
 
-class Consistent(Frozen):
+class CheckedSettings(SettingsModel):
     """A settings table with checks across its fields."""
 
     def find_faults(self) -> Iterator[Fault]:
@@ -150,14 +165,14 @@ class Consistent(Frozen):
         return self
 
 
-class Model(Consistent):
+class BaseModelConfig(CheckedSettings):
     """Settings common to the three families."""
 
     format: Literal[1] = 1
     """Version of the file format."""
     width: Size
     """Size of the hidden states (d_model)."""
-    initial: Initial = SmallEmbedding()
+    initial: InitialConfig = SmallEmbeddingConfig()
     """Initialization of new weights."""
     languages: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Source and target language, or the languages of the text."""
@@ -166,7 +181,7 @@ class Model(Consistent):
 TokenIds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
 
 
-class Generation(Frozen):
+class GenerationConfig(SettingsModel):
     """How an imported transcription model generates (Whisper): its prompt, tokens to leave out, its default search."""
 
     prompt: TokenIds = ()
@@ -179,56 +194,56 @@ class Generation(Frozen):
     """Beam size, unless another one is chosen; 1 is greedy."""
 
 
-class EncoderDecoder(Model):
+class EncoderDecoderConfig(BaseModelConfig):
     """Encoder-decoder: encodes the source, then generates the target token by token."""
 
     family: Literal["encoder_decoder"] = "encoder_decoder"
     task: Literal["translate", "restore", "transcribe", "caption"] = "translate"
     """Task of the model; `transcribe` reads sounds and writes the text that is spoken, `caption` describes images."""
-    source: Input
-    target: Annotated[Tokens | Shared, Field(discriminator="kind")]
-    encoder: AnyStack
-    decoder: AnyCrossStack
-    head: LMHead = LMHead()
+    source: InputConfig
+    target: Annotated[TokensConfig | SharedConfig, Field(discriminator="kind")]
+    encoder: AnyStackConfig
+    decoder: AnyCrossStackConfig
+    head: LMHeadConfig = LMHeadConfig()
     max_length_ratio: Annotated[float, Field(gt=0, le=1000)] = 2.0
     """Maximum number of target tokens per source token, an upper bound; training computes it from the corpus."""
-    generation: Generation | None = None
+    generation: GenerationConfig | None = None
     """How a transcription is generated; only imported models have it."""
 
     @property
-    def target_tokens(self) -> Tokens:
+    def target_tokens(self) -> TokensConfig:
         """The embeddings of the target: its own, or those of the source."""
-        tokens = self.source if isinstance(self.target, Shared) else self.target
-        assert isinstance(tokens, Tokens)  # noqa: S101 - `find_faults` rejects a shared target without tokens
+        tokens = self.source if isinstance(self.target, SharedConfig) else self.target
+        assert isinstance(tokens, TokensConfig)  # noqa: S101 - `find_faults` rejects a shared target without tokens
         return tokens
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults("encoder", self.encoder, self.width)
         yield from find_stack_faults("decoder", self.decoder, self.width)
-        if isinstance(self.decoder, CrossStack):
+        if isinstance(self.decoder, CrossStackConfig):
             yield from find_attention_faults("decoder.cross", self.decoder.cross, self.width)
         else:
             yield from find_memory_faults(self.encoder, self.decoder)
         yield from find_type_faults("source", self.source)
         yield from find_type_faults("target", self.target)
         yield from find_grid_faults("decoder", self.decoder)
-        if isinstance(self.source, Patches):
+        if isinstance(self.source, PatchesConfig):
             yield from find_image_faults(self.source, self.encoder)
         else:
             yield from find_grid_faults("encoder", self.encoder)
-        if isinstance(self.source, Mel):
+        if isinstance(self.source, MelConfig):
             yield from self.source.find_faults("source")
-        if self.task == "transcribe" and not isinstance(self.source, Mel):
+        if self.task == "transcribe" and not isinstance(self.source, MelConfig):
             yield Fault("task", "is 'transcribe', but the source has no sounds.", "Use source = {kind = 'mel'}.")
-        if self.task == "caption" and not isinstance(self.source, Patches):
+        if self.task == "caption" and not isinstance(self.source, PatchesConfig):
             yield Fault("task", "is 'caption', but the source has no images.", "Use source = {kind = 'patches'}.")
-        if isinstance(self.target, Shared) and not isinstance(self.source, Tokens):
+        if isinstance(self.target, SharedConfig) and not isinstance(self.source, TokensConfig):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
         elif self.generation is not None:
             yield from self._find_generation_faults(self.generation)
 
-    def _find_generation_faults(self, generation: Generation) -> Iterator[Fault]:
+    def _find_generation_faults(self, generation: GenerationConfig) -> Iterator[Fault]:
         if self.task != "transcribe":
             what = f"is set, but the task is '{self.task}': only transcription reads it."
             yield Fault("generation", what, "Remove it.")
@@ -243,21 +258,23 @@ class EncoderDecoder(Model):
             yield Fault("generation.prompt", what, "Shorten it.")
 
 
-class DecoderOnly(Model):
+class DecoderOnlyConfig(BaseModelConfig):
     """Decoder-only: continues a text; every token attends to earlier ones. An image or sound may be its prefix."""
 
     family: Literal["decoder_only"] = "decoder_only"
     task: Literal["continue", "classify", "caption", "embed"] = "continue"
     """Task of the model; only `continue` can be trained yet."""
-    prefix: Annotated[Patches | Mel, Field(discriminator="kind")] | None = None
+    prefix: Annotated[PatchesConfig | MelConfig, Field(discriminator="kind")] | None = None
     """Optional input before the tokens."""
-    tokens: Tokens
-    raster: Raster | None = None
+    tokens: TokensConfig
+    raster: RasterConfig | None = None
     """The tokens are pixels of images of this size; none means that they are text."""
     starts_with_bos: bool = True
     """Begin every text with bos; some imported models were trained without it, and images begin with their label."""
-    decoder: AnyStack
-    head: Annotated[LMHead | Classes | NoHead, Field(discriminator="kind")] = LMHead()
+    decoder: AnyStackConfig
+    head: Annotated[LMHeadConfig | ClassificationHeadConfig | NoHeadConfig, Field(discriminator="kind")] = (
+        LMHeadConfig()
+    )
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
@@ -266,14 +283,19 @@ class DecoderOnly(Model):
         yield from find_grid_faults("decoder", self.decoder)
         if self.task == "caption" and self.prefix is None:
             yield Fault("task", "is 'caption', but there is no prefix.", "Add prefix = {kind = 'patches'}.")
-        if isinstance(self.head, Classes) and self.head.pool == "first":
+        if isinstance(self.head, ClassificationHeadConfig) and self.head.pool == "first":
             yield Fault("head.pool", "is 'first', but the first token attends to no other.", "Use 'last' or 'mean'.")
-        heads_by_task: TaskHeads = {"continue": LMHead, "caption": LMHead, "classify": Classes, "embed": NoHead}
+        heads_by_task: TaskHeads = {
+            "continue": LMHeadConfig,
+            "caption": LMHeadConfig,
+            "classify": ClassificationHeadConfig,
+            "embed": NoHeadConfig,
+        }
         yield from find_task_faults(self.task, self.head, heads_by_task)
         if self.raster is not None:
             yield from self._find_raster_faults(self.raster)
 
-    def _find_raster_faults(self, raster: Raster) -> Iterator[Fault]:
+    def _find_raster_faults(self, raster: RasterConfig) -> Iterator[Fault]:
         if self.task != "continue" or self.prefix is not None:
             yield Fault("raster", "is set, but only a plain language model generates images.", "Use task 'continue'.")
         if self.starts_with_bos:
@@ -286,58 +308,68 @@ class DecoderOnly(Model):
             yield Fault("decoder.position.length", what, f"Set it to {raster.row_length}.")
 
 
-class EncoderOnly(Model):
+class EncoderOnlyConfig(BaseModelConfig):
     """Encoder-only: every position attends to every other one."""
 
     family: Literal["encoder_only"] = "encoder_only"
     task: Literal["fill", "classify", "tag", "embed", "cbow", "skip_gram"] = "fill"
     """Task of the model; `embed` learns from pairs of texts, `cbow` and `skip_gram` learn vectors of words. From
     images, `fill` learns to predict masked patches."""
-    source: Input
-    encoder: AnyStack
-    head: Annotated[MLMHead | BagHead | Classes | Tags | Pixels | NoHead, Field(discriminator="kind")]
+    source: InputConfig
+    encoder: AnyStackConfig
+    head: Annotated[
+        MLMHeadConfig | BagHeadConfig | ClassificationHeadConfig | TaggingHeadConfig | PatchHeadConfig | NoHeadConfig,
+        Field(discriminator="kind"),
+    ]
 
     @property
     def has_pair_types(self) -> bool:
         """Whether the second text of a pair has a token type of its own."""
-        return isinstance(self.source, Tokens) and self.source.types > 1
+        return isinstance(self.source, TokensConfig) and self.source.types > 1
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
-        yield from find_stack_faults("encoder", self.encoder, self.width, may_be_empty=isinstance(self.head, BagHead))
-        if isinstance(self.source, Patches):
+        yield from find_stack_faults(
+            "encoder", self.encoder, self.width, may_be_empty=isinstance(self.head, BagHeadConfig)
+        )
+        if isinstance(self.source, PatchesConfig):
             yield from find_image_faults(self.source, self.encoder)
-            if isinstance(self.head, Pixels) and self.source.stem == "convolution":
+            if isinstance(self.head, PatchHeadConfig) and self.source.stem == "convolution":
                 what = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
                 yield Fault("source.stem", what, "Use 'linear'.")
         else:
             yield from find_grid_faults("encoder", self.encoder)
-        if isinstance(self.source, Mel):
+        if isinstance(self.source, MelConfig):
             yield from self.source.find_faults("source")
-        if isinstance(self.head, MLMHead | BagHead) and not isinstance(self.source, Tokens):
+        if isinstance(self.head, MLMHeadConfig | BagHeadConfig) and not isinstance(self.source, TokensConfig):
             yield Fault("head.kind", f"is '{self.head.kind}', but the source has no tokens.", "Use tokens.")
-        if isinstance(self.head, Pixels) and not isinstance(self.source, Patches):
+        if isinstance(self.head, PatchHeadConfig) and not isinstance(self.source, PatchesConfig):
             yield Fault("head.kind", "is 'pixels', but the source has no images.", "Use 'mlm'.")
-        if isinstance(self.head, BagHead) and self.encoder.layers:
+        if isinstance(self.head, BagHeadConfig) and self.encoder.layers:
             what = f"is {self.encoder.layers}, but a layer would show the head the tokens that it must predict."
             yield Fault("encoder.layers", what, "Use 0.")
-        fill_head = Pixels if isinstance(self.source, Patches) else MLMHead
-        heads_by_task: TaskHeads = {"fill": fill_head, "classify": Classes, "tag": Tags, "embed": NoHead}
-        heads_by_task |= {"cbow": BagHead, "skip_gram": BagHead}
+        fill_head = PatchHeadConfig if isinstance(self.source, PatchesConfig) else MLMHeadConfig
+        heads_by_task: TaskHeads = {
+            "fill": fill_head,
+            "classify": ClassificationHeadConfig,
+            "tag": TaggingHeadConfig,
+            "embed": NoHeadConfig,
+        }
+        heads_by_task |= {"cbow": BagHeadConfig, "skip_gram": BagHeadConfig}
         yield from find_task_faults(self.task, self.head, heads_by_task)
 
 
-ModelConfig = Annotated[EncoderDecoder | DecoderOnly | EncoderOnly, Field(discriminator="family")]
-AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
+ModelConfig = Annotated[EncoderDecoderConfig | DecoderOnlyConfig | EncoderOnlyConfig, Field(discriminator="family")]
+AnyModelConfig = EncoderDecoderConfig | DecoderOnlyConfig | EncoderOnlyConfig
 
 
 def find_stack_faults(
-    path: str, stack: Stack | Recurrent, width: int, *, may_be_empty: bool = False
+    path: str, stack: StackConfig | RecurrentConfig, width: int, *, may_be_empty: bool = False
 ) -> Iterator[Fault]:
     """Yield the faults between the parts of a stack."""
     if not stack.layers and not may_be_empty:
         yield Fault(f"{path}.layers", "is 0, but only the head of word2vec (bag) reads embeddings.", "Use 1 or more.")
-    if isinstance(stack, Recurrent):
+    if isinstance(stack, RecurrentConfig):
         if stack.bidirectional and path == "decoder":
             yield Fault(f"{path}.bidirectional", "is true, but a decoder cannot read what comes next.", "Use false.")
         elif stack.bidirectional and width % 2:
@@ -360,11 +392,11 @@ def find_stack_faults(
         yield Fault(f"{path}.position", f"rotates pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
 
 
-def find_image_faults(source: Patches, encoder: Stack | Recurrent) -> Iterator[Fault]:
+def find_image_faults(source: PatchesConfig, encoder: StackConfig | RecurrentConfig) -> Iterator[Fault]:
     """Yield the faults between images and the encoder that reads them."""
     yield from source.find_faults("source")
     position = getattr(encoder, "position", None)
-    if isinstance(position, Sinusoidal2d):
+    if isinstance(position, Sinusoidal2dConfig):
         columns = None if source.size is None else source.size[1] // source.patch
         if columns not in (None, position.columns):
             what = f"is {position.columns}, but a row of an image has {columns} patches."
@@ -378,14 +410,14 @@ def find_image_faults(source: Patches, encoder: Stack | Recurrent) -> Iterator[F
         yield Fault("encoder.position.length", what, f"Set it to {count}.")
 
 
-def find_memory_faults(encoder: Stack | Recurrent, decoder: CrossRecurrent) -> Iterator[Fault]:
+def find_memory_faults(encoder: StackConfig | RecurrentConfig, decoder: CrossRecurrentConfig) -> Iterator[Fault]:
     """Yield a fault if the encoder's last state has not seen the whole source, and the decoder reads nothing else."""
-    if decoder.cross.kind == "fixed_vector" and isinstance(encoder, Recurrent) and encoder.bidirectional:
+    if decoder.cross.kind == "fixed_vector" and isinstance(encoder, RecurrentConfig) and encoder.bidirectional:
         what = "is 'fixed_vector', the encoder's last state, but its backward half has seen the last token only."
         yield Fault("decoder.cross.kind", what, "Use encoder.bidirectional = false, or attention.")
 
 
-def find_attention_faults(path: str, attention: Attention, width: int) -> Iterator[Fault]:
+def find_attention_faults(path: str, attention: AttentionConfig, width: int) -> Iterator[Fault]:
     """Yield the faults between the sizes of an attention."""
     if attention.heads % attention.groups:
         yield Fault(
@@ -401,19 +433,19 @@ def find_attention_faults(path: str, attention: Attention, width: int) -> Iterat
         )
 
 
-def find_grid_faults(path: str, stack: Frozen) -> Iterator[Fault]:
+def find_grid_faults(path: str, stack: SettingsModel) -> Iterator[Fault]:
     """Yield a fault for positions of two dimensions in a stack that reads no image."""
-    if isinstance(getattr(stack, "position", None), Sinusoidal2d):
+    if isinstance(getattr(stack, "position", None), Sinusoidal2dConfig):
         yield Fault(f"{path}.position.kind", "is 'sinusoidal_2d', but tokens have no rows.", "Use 'sinusoidal'.")
 
 
-def find_type_faults(path: str, source: Frozen) -> Iterator[Fault]:
+def find_type_faults(path: str, source: SettingsModel) -> Iterator[Fault]:
     """Yield a fault for token types in a family that has no such input."""
-    if isinstance(source, Tokens) and source.types:
+    if isinstance(source, TokensConfig) and source.types:
         yield Fault(f"{path}.types", f"is {source.types}, but only encoder-only models have token types.", "Use 0.")
 
 
-def find_task_faults(task: str, head: Frozen, heads_by_task: TaskHeads) -> Iterator[Fault]:
+def find_task_faults(task: str, head: SettingsModel, heads_by_task: TaskHeads) -> Iterator[Fault]:
     """Yield a fault if the head does not fit the task."""
     head_class = heads_by_task[task]
     if not isinstance(head, head_class):

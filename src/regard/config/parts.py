@@ -17,13 +17,13 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PixelSize = Annotated[tuple[Size, Size], Field(strict=False)]  # height and width
 
 
-class Frozen(BaseModel):
+class SettingsModel(BaseModel):
     """A settings table: immutable; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
-class LayerNorm(Frozen):
+class LayerNormConfig(SettingsModel):
     """Subtract the mean, divide by the standard deviation, scale and shift."""
 
     kind: Literal["layer"] = "layer"
@@ -33,7 +33,7 @@ class LayerNorm(Frozen):
     """Whether the norm also shifts."""
 
 
-class RmsNorm(Frozen):
+class RmsNormConfig(SettingsModel):
     """Divide by the root of the mean square and scale: no mean, no shift."""
 
     kind: Literal["rms"] = "rms"
@@ -41,10 +41,10 @@ class RmsNorm(Frozen):
     """Added to the mean square, so that a zero vector does not divide by zero."""
 
 
-Norm = Annotated[LayerNorm | RmsNorm, Field(discriminator="kind")]
+NormConfig = Annotated[LayerNormConfig | RmsNormConfig, Field(discriminator="kind")]
 
 
-class Sinusoidal(Frozen):
+class SinusoidalConfig(SettingsModel):
     """Sines and cosines of falling frequency, added to the input (Vaswani et al. 2017)."""
 
     kind: Literal["sinusoidal"] = "sinusoidal"
@@ -54,7 +54,7 @@ class Sinusoidal(Frozen):
     """The longest wavelength, divided by 2 pi."""
 
 
-class Sinusoidal2d(Frozen):
+class Sinusoidal2dConfig(SettingsModel):
     """Sinusoids of the row and of the column of a patch, half of the dimensions each, added to the input of images."""
 
     kind: Literal["sinusoidal_2d"] = "sinusoidal_2d"
@@ -66,7 +66,7 @@ class Sinusoidal2d(Frozen):
     """The longest wavelength, divided by 2 pi."""
 
 
-class Learned(Frozen):
+class LearnedConfig(SettingsModel):
     """One learned vector per position, added to the input; longer sequences than `length` are errors."""
 
     kind: Literal["learned"] = "learned"
@@ -76,7 +76,7 @@ class Learned(Frozen):
     """Rows of the table before the first position (BART keeps 2)."""
 
 
-class Rotary(Frozen):
+class RotaryConfig(SettingsModel):
     """Rotate queries and keys by an angle proportional to the position (RoPE, Su et al. 2021)."""
 
     kind: Literal["rotary"] = "rotary"
@@ -86,13 +86,13 @@ class Rotary(Frozen):
     """Which dimensions form a pair: i and i + d/2 (Llama), or 2i and 2i + 1 (RoFormer)."""
 
 
-class Alibi(Frozen):
+class AlibiConfig(SettingsModel):
     """Subtract a bias proportional to the distance, with a slope per head (ALiBi, Press et al. 2021)."""
 
     kind: Literal["alibi"] = "alibi"
 
 
-class Relative(Frozen):
+class RelativeConfig(SettingsModel):
     """Add a learned number per head and distance bucket to each score (Raffel et al. 2020, T5)."""
 
     kind: Literal["relative"] = "relative"
@@ -104,18 +104,25 @@ class Relative(Frozen):
     """Share one bias table between all layers (T5)."""
 
 
-class NoPosition(Frozen):
+class NoPositionConfig(SettingsModel):
     """No positions: without a causal mask the model sees a bag of tokens."""
 
     kind: Literal["none"] = "none"
 
 
-Position = Annotated[
-    Sinusoidal | Sinusoidal2d | Learned | Rotary | Alibi | Relative | NoPosition, Field(discriminator="kind")
+PositionConfig = Annotated[
+    SinusoidalConfig
+    | Sinusoidal2dConfig
+    | LearnedConfig
+    | RotaryConfig
+    | AlibiConfig
+    | RelativeConfig
+    | NoPositionConfig,
+    Field(discriminator="kind"),
 ]
 
 
-class ScaledDot(Frozen):
+class ScaledDotConfig(SettingsModel):
     """q.k times a scale, 1/sqrt(d_k) by default."""
 
     kind: Literal["scaled_dot"] = "scaled_dot"
@@ -123,19 +130,19 @@ class ScaledDot(Frozen):
     """The factor; T5 uses 1."""
 
 
-class Dot(Frozen):
+class DotConfig(SettingsModel):
     """q.k without a scale."""
 
     kind: Literal["dot"] = "dot"
 
 
-class General(Frozen):
+class GeneralConfig(SettingsModel):
     """q.Wk: a learned matrix between query and key (Luong et al. 2015)."""
 
     kind: Literal["general"] = "general"
 
 
-class Concat(Frozen):
+class ConcatConfig(SettingsModel):
     """v.tanh(W[q; k]): one layer over the concatenated query and key (Luong et al. 2015)."""
 
     kind: Literal["concat"] = "concat"
@@ -143,7 +150,7 @@ class Concat(Frozen):
     """Size of the hidden layer, per head."""
 
 
-class Additive(Frozen):
+class AdditiveConfig(SettingsModel):
     """v.tanh(W1 q + W2 k) (Bahdanau et al. 2015)."""
 
     kind: Literal["additive"] = "additive"
@@ -151,10 +158,12 @@ class Additive(Frozen):
     """Size of the hidden layer, per head."""
 
 
-Score = Annotated[ScaledDot | Dot | General | Concat | Additive, Field(discriminator="kind")]
+ScoreConfig = Annotated[
+    ScaledDotConfig | DotConfig | GeneralConfig | ConcatConfig | AdditiveConfig, Field(discriminator="kind")
+]
 
 
-class ProjectionBias(Frozen):
+class ProjectionBiasConfig(SettingsModel):
     """Which of the four projections of an attention have a bias."""
 
     query: bool = True
@@ -163,7 +172,7 @@ class ProjectionBias(Frozen):
     output: bool = True
 
 
-class Attention(Frozen):
+class AttentionConfig(SettingsModel):
     """Heads, sizes and score function of an attention."""
 
     heads: Heads
@@ -174,9 +183,9 @@ class Attention(Frozen):
     """d_k, the size of a head's queries and keys; width / heads if not given."""
     value_dim: Size | None = None
     """d_v, the size of a head's values; d_k if not given."""
-    bias: ProjectionBias = ProjectionBias()
-    score: Score = ScaledDot()
-    query_key_norm: Norm | None = None
+    bias: ProjectionBiasConfig = ProjectionBiasConfig()
+    score: ScoreConfig = ScaledDotConfig()
+    query_key_norm: NormConfig | None = None
     """Normalize each head's queries and keys before the scores are computed (Qwen3)."""
 
     def dims(self, width: int) -> tuple[int, int]:
@@ -193,7 +202,7 @@ class Attention(Frozen):
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 
 
-class Plain(Frozen):
+class FeedForwardConfig(SettingsModel):
     """Two matrices with an activation between them: W2 f(W1 x)."""
 
     kind: Literal["plain"] = "plain"
@@ -203,7 +212,7 @@ class Plain(Frozen):
     bias: bool = True
 
 
-class Gated(Frozen):
+class GLUConfig(SettingsModel):
     """Gated feed-forward: W2 (f(Wg x) * W1 x); SwiGLU with silu."""
 
     kind: Literal["gated"] = "gated"
@@ -213,10 +222,10 @@ class Gated(Frozen):
     bias: bool = False
 
 
-FeedForward = Annotated[Plain | Gated, Field(discriminator="kind")]
+AnyFeedForwardConfig = Annotated[FeedForwardConfig | GLUConfig, Field(discriminator="kind")]
 
 
-class Dropout(Frozen):
+class DropoutConfig(SettingsModel):
     """Dropout probabilities at five places."""
 
     token: Rate = 0.0
@@ -231,7 +240,7 @@ class Dropout(Frozen):
     """The hidden layer of the feed-forward."""
 
 
-class Stack(Frozen):
+class StackConfig(SettingsModel):
     """A stack of equal Transformer layers, with its positions and norms."""
 
     kind: Literal["attention"] = "attention"
@@ -239,17 +248,17 @@ class Stack(Frozen):
     """0 for word2vec alone: its embeddings go straight to the head."""
     placement: Literal["pre", "post"]
     """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
-    norm: Norm = LayerNorm()
+    norm: NormConfig = LayerNormConfig()
     input_norm: bool = False
     """Normalize the sum of embeddings and positions (BERT, BART)."""
     final_norm: bool
     """Normalize the output of the last layer; pre-norm stacks need it."""
-    position: Position
-    attention: Attention
-    feedforward: FeedForward
+    position: PositionConfig
+    attention: AttentionConfig
+    feedforward: AnyFeedForwardConfig
     window: Size | None = None
     """Attention window: a token attends to itself and to window - 1 neighbors on each permitted side."""
-    dropout: Dropout = Dropout()
+    dropout: DropoutConfig = DropoutConfig()
 
     @property
     def max_positions(self) -> int | None:
@@ -257,14 +266,14 @@ class Stack(Frozen):
         return self.position.length if self.position.kind == "learned" else None
 
 
-class CrossStack(Stack):
+class CrossStackConfig(StackConfig):
     """A stack with cross-attention: the decoder of an encoder-decoder."""
 
-    cross: Attention
+    cross: AttentionConfig
     """The attention from the decoder to the encoder's output."""
 
 
-class RecurrentDropout(Frozen):
+class RecurrentDropoutConfig(SettingsModel):
     """Dropout probabilities of a recurrent stack."""
 
     token: Rate = 0.0
@@ -277,7 +286,7 @@ class RecurrentDropout(Frozen):
     """Attention weights."""
 
 
-class Recurrent(Frozen):
+class RecurrentConfig(SettingsModel):
     """A stack of recurrent layers: one step per token, each with the state of the step before."""
 
     kind: Literal["recurrent"] = "recurrent"
@@ -286,7 +295,7 @@ class Recurrent(Frozen):
     layers: Annotated[int, Field(gt=0, le=limits.LAYERS)]
     bidirectional: bool = False
     """Encoders only: half of each state is computed forwards, the other half backwards from the last token."""
-    dropout: RecurrentDropout = RecurrentDropout()
+    dropout: RecurrentDropoutConfig = RecurrentDropoutConfig()
 
     @property
     def max_positions(self) -> None:
@@ -294,47 +303,47 @@ class Recurrent(Frozen):
         return
 
 
-class FixedVector(Frozen):
+class FixedVectorConfig(SettingsModel):
     """The encoder's last state is the context of every step (Cho et al. 2014): no attention."""
 
     kind: Literal["fixed_vector"] = "fixed_vector"
 
 
-class Luong(Frozen):
+class LuongConfig(SettingsModel):
     """Attention after the cell, with the new state (Luong et al. 2015): all steps at once."""
 
     kind: Literal["luong"] = "luong"
-    score: Score = General()
+    score: ScoreConfig = GeneralConfig()
 
 
-class Bahdanau(Frozen):
+class BahdanauConfig(SettingsModel):
     """Attention before the cell, with the state of the step before (Bahdanau et al. 2014): step by step."""
 
     kind: Literal["bahdanau"] = "bahdanau"
-    score: Score
+    score: ScoreConfig
 
 
-RecurrentMemory = Annotated[FixedVector | Luong | Bahdanau, Field(discriminator="kind")]
+RecurrentMemoryConfig = Annotated[FixedVectorConfig | LuongConfig | BahdanauConfig, Field(discriminator="kind")]
 
 
-class CrossRecurrent(Recurrent):
+class CrossRecurrentConfig(RecurrentConfig):
     """A recurrent stack that reads a memory: the decoder of an encoder-decoder."""
 
-    cross: RecurrentMemory
+    cross: RecurrentMemoryConfig
     """How each layer reads the encoder's output."""
 
 
-AnyStack = Annotated[Stack | Recurrent, Field(discriminator="kind")]
-AnyCrossStack = Annotated[CrossStack | CrossRecurrent, Field(discriminator="kind")]
+AnyStackConfig = Annotated[StackConfig | RecurrentConfig, Field(discriminator="kind")]
+AnyCrossStackConfig = Annotated[CrossStackConfig | CrossRecurrentConfig, Field(discriminator="kind")]
 
 
-def attention_stack(stack: Stack | Recurrent) -> Stack:
+def attention_stack(stack: StackConfig | RecurrentConfig) -> StackConfig:
     """Return a stack of Transformer layers, where others have been refused before."""
-    assert isinstance(stack, Stack)  # noqa: S101
+    assert isinstance(stack, StackConfig)  # noqa: S101
     return stack
 
 
-def attention_cross_stack(stack: CrossStack | CrossRecurrent) -> CrossStack:
+def attention_cross_stack(stack: CrossStackConfig | CrossRecurrentConfig) -> CrossStackConfig:
     """Return a stack of Transformer layers with cross-attention, where others have been refused before."""
-    assert isinstance(stack, CrossStack)  # noqa: S101
+    assert isinstance(stack, CrossStackConfig)  # noqa: S101
     return stack

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from regard.base import limits
-from regard.config.run import Run
+from regard.config.run import RunConfig
 
 BOUND_PHRASES = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false"}
@@ -50,7 +50,7 @@ class _Described:
     settings: set[Setting] = field(default_factory=set)
 
 
-def iter_tables(model_class: type[BaseModel] = Run, path: str = "") -> Iterator[SettingsTable]:
+def iter_tables(model_class: type[BaseModel] = RunConfig, path: str = "") -> Iterator[SettingsTable]:
     """List the tables of a kind of file, outer ones first; each setting is described once."""
     yield from _iter_tables(model_class, path, _Described())
 

@@ -23,71 +23,71 @@ from pydantic_core import PydanticCustomError
 from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
-from regard.config.model import Consistent, Mel, ModelConfig, Patches, Raster
-from regard.config.parts import Frozen, Learned, Positive, Rate, Size
+from regard.config.model import CheckedSettings, MelConfig, ModelConfig, PatchesConfig, RasterConfig
+from regard.config.parts import LearnedConfig, Positive, Rate, SettingsModel, Size
 from regard.config.sources import (
-    AnySource,
-    Conll,
-    Documents,
-    Gettext,
-    Images,
-    Jsonl,
-    Lines,
-    Parquet,
-    Sounds,
+    AnySourceConfig,
+    AudioConfig,
+    ConllConfig,
+    DocumentsConfig,
+    GettextConfig,
+    ImagesConfig,
+    JsonlConfig,
+    LinesConfig,
+    ParquetConfig,
     Sources,
-    Table,
-    Tmx,
+    TableConfig,
+    TmxConfig,
 )
 from regard.config.tokenizers import (
-    AnyTokenizer,
-    Bpe,
-    ByteBpe,
-    ByteLevel,
-    CharacterLevel,
-    Codebook,
-    Normalise,
-    NoTokenizer,
-    ParentTokenizer,
-    RunTokenizer,
-    Specials,
-    TokenizerSettings,
-    Unigram,
-    WordLevel,
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    CodebookConfig,
+    NormalizeConfig,
+    NoTokenizerConfig,
+    ParentTokenizerConfig,
+    RunTokenizerConfig,
+    SpecialsConfig,
+    TokenizerConfig,
+    UnigramConfig,
+    WordLevelConfig,
 )
-from regard.config.training import Contrastive, Device, Parallel, Training, Validation
-from regard.config.tuning import Tuning
+from regard.config.training import ContrastiveConfig, DeviceConfig, ParallelConfig, TrainingConfig, ValidationConfig
+from regard.config.tuning import FinetuneConfig
 
 __all__ = [  # sources and tokenizers belong to the settings of a run
-    "AnySource",
-    "AnyTokenizer",
-    "Bpe",
-    "ByteBpe",
-    "ByteLevel",
-    "CharacterLevel",
-    "Codebook",
-    "Conll",
-    "Documents",
-    "Gettext",
-    "Images",
-    "Jsonl",
-    "Lines",
-    "NoTokenizer",
-    "Normalise",
-    "ParentTokenizer",
-    "Parquet",
-    "RunTokenizer",
-    "Sounds",
-    "Specials",
-    "Table",
-    "Tmx",
-    "TokenizerSettings",
-    "Unigram",
-    "WordLevel",
+    "AnySourceConfig",
+    "AnyTokenizerConfig",
+    "AudioConfig",
+    "BpeConfig",
+    "ByteBpeConfig",
+    "ByteLevelConfig",
+    "CharacterLevelConfig",
+    "CodebookConfig",
+    "ConllConfig",
+    "DocumentsConfig",
+    "GettextConfig",
+    "ImagesConfig",
+    "JsonlConfig",
+    "LinesConfig",
+    "NoTokenizerConfig",
+    "NormalizeConfig",
+    "ParentTokenizerConfig",
+    "ParquetConfig",
+    "RunTokenizerConfig",
+    "SpecialsConfig",
+    "TableConfig",
+    "TmxConfig",
+    "TokenizerConfig",
+    "UnigramConfig",
+    "WordLevelConfig",
 ]
 
 
-class Masking(Frozen):
+class MaskingConfig(SettingsModel):
     """How the task `fill` hides tokens, or patches of images; of images only the probability counts."""
 
     probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
@@ -102,7 +102,7 @@ class Masking(Frozen):
     words: not for text without spaces."""
 
 
-class Augmentation(Frozen):
+class AugmentationConfig(SettingsModel):
     """Random changes of training images; another one every time an image is drawn. Validation images stay unchanged."""
 
     shift: Annotated[int, Field(ge=0)] = 0
@@ -111,7 +111,7 @@ class Augmentation(Frozen):
     """Mirror every second image, left to right; not for images of letters or digits."""
 
 
-class SpecAugment(Frozen):
+class SpecAugmentConfig(SettingsModel):
     """Random masks on the spectrograms of training sounds (Park et al. 2019); others every time a sound is drawn.
 
     A masked value becomes the mean of its bin. Validation sounds stay unchanged.
@@ -127,7 +127,7 @@ class SpecAugment(Frozen):
     """A mask covers at most this share of the bins."""
 
 
-class Data(Frozen):
+class DataConfig(SettingsModel):
     """Settings of the corpora and of the batches."""
 
     train: Sources
@@ -146,17 +146,17 @@ class Data(Frozen):
     short documents, whole documents."""
     prepared: str | None = None
     """A folder (or URL) that `regard prepare` wrote: its shards and tokenizers are used unchanged."""
-    masking: Masking | None = None
+    masking: MaskingConfig | None = None
     """Masking of the task `fill` (masked language modeling); other tasks mask nothing."""
-    augmentation: Augmentation | None = None
+    augmentation: AugmentationConfig | None = None
     """Random changes of training images; none by default."""
-    spec_augment: SpecAugment | None = None
+    spec_augment: SpecAugmentConfig | None = None
     """Random masks on training sounds; none by default."""
     seed: int = 1
     """Random seed of the order of batches, of noise on text or images, and of the validation split."""
 
 
-class Distillation(Frozen):
+class DistillationConfig(SettingsModel):
     """Sequence-level knowledge distillation: the model learns from teachers' translations of the training sources.
 
     Validation and test data are not translated.
@@ -215,22 +215,22 @@ def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault("model.task", what, "Use an encoder-only model: model.preset = 'encoder-small'.")
 
 
-class Run(Consistent):
+class RunConfig(CheckedSettings):
     """All settings of a training run; the `run.toml` in the run folder lists every one of them."""
 
     format: Literal[1] = 1
     """Version of the file format."""
     seed: int = 1
     """Random seed of the initial weights and of dropout; `data.seed` is that of the data."""
-    data: Data
-    tokenizer: RunTokenizer = ByteBpe()
+    data: DataConfig
+    tokenizer: RunTokenizerConfig = ByteBpeConfig()
     model: ModelConfig
-    train: Training
-    tuning: Tuning | None = None
-    distillation: Distillation | None = None
-    validation: Validation = Validation()
-    device: Device = Device()
-    parallel: Parallel = Parallel()
+    train: TrainingConfig
+    tuning: FinetuneConfig | None = None
+    distillation: DistillationConfig | None = None
+    validation: ValidationConfig = ValidationConfig()
+    device: DeviceConfig = DeviceConfig()
+    parallel: ParallelConfig = ParallelConfig()
     export: Annotated[tuple[ExportTarget, ...], Field(strict=False)] = ()
     """Engines that `regard train` exports the best model to, e.g. ["ctranslate2"]; checked before training."""
 
@@ -250,14 +250,14 @@ class Run(Consistent):
         return max(1, round(self.train.update_tokens / self.data.batch_tokens))
 
     @property
-    def masking(self) -> Masking:
+    def masking(self) -> MaskingConfig:
         """The masking of the task `fill`, with the defaults for what the run file leaves out."""
-        return self.data.masking or Masking()
+        return self.data.masking or MaskingConfig()
 
     @property
-    def contrastive(self) -> Contrastive | None:
+    def contrastive(self) -> ContrastiveConfig | None:
         """The contrastive loss of the task `embed`; None for other tasks."""
-        return (self.train.contrastive or Contrastive()) if self.model.task == "embed" else None
+        return (self.train.contrastive or ContrastiveConfig()) if self.model.task == "embed" else None
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
@@ -287,9 +287,9 @@ class Run(Consistent):
         for name in ("decoder",) if self.reads_images else ("encoder", "decoder"):  # images have one size
             position = getattr(getattr(self.model, name, None), "position", None)
             max_length = self.data.max_length
-            if name == "encoder" and isinstance(source := getattr(self.model, "source", None), Mel):
+            if name == "encoder" and isinstance(source := getattr(self.model, "source", None), MelConfig):
                 max_length = source.count_vectors(max_length)
-            if isinstance(position, Learned) and position.length < max_length:
+            if isinstance(position, LearnedConfig) and position.length < max_length:
                 what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
                 fix = f"Set it to at most {position.length}: longer pairs are left out, longer texts are truncated."
                 yield Fault("data.max_length", what, fix)
@@ -308,17 +308,17 @@ class Run(Consistent):
     @property
     def reads_images(self) -> bool:
         """Whether the model reads images."""
-        return isinstance(getattr(self.model, "source", None), Patches)
+        return isinstance(getattr(self.model, "source", None), PatchesConfig)
 
     @property
-    def raster(self) -> Raster | None:
+    def raster(self) -> RasterConfig | None:
         """The images whose pixels are the model's tokens; None if they are text."""
         return self.model.raster if self.model.family == "decoder_only" else None
 
     @property
     def reads_sounds(self) -> bool:
         """Whether the model reads sounds."""
-        return isinstance(getattr(self.model, "source", None), Mel)
+        return isinstance(getattr(self.model, "source", None), MelConfig)
 
     @property
     def has_tokenizer(self) -> bool:
@@ -328,18 +328,18 @@ class Run(Consistent):
     def _find_media_faults(self) -> Iterator[Fault]:
         if self.raster is not None:
             yield from self._find_raster_faults(self.raster)
-        elif isinstance(self.tokenizer, Codebook):
+        elif isinstance(self.tokenizer, CodebookConfig):
             what = "is 'codebook', which makes tokens of images, but the model has no model.raster."
             yield Fault("tokenizer.kind", what, "Use 'byte_bpe', or set model.raster.size.")
         media = "images" if self.reads_images else "sounds" if self.reads_sounds else "tokens"
         for name, needed in (("augmentation", "images"), ("spec_augment", "sounds")):
             if getattr(self.data, name) is not None and media != needed:
                 yield Fault(f"data.{name}", f"is set, but the model reads no {needed}.", "Remove it.")
-        if self.has_tokenizer and isinstance(self.tokenizer, NoTokenizer):
+        if self.has_tokenizer and isinstance(self.tokenizer, NoTokenizerConfig):
             verb = "reads" if media == "tokens" else "writes"
             kind = "character" if self.reads_sounds else "byte_bpe"
             yield Fault("tokenizer.kind", f"is 'none', but the model {verb} tokens.", f"Use '{kind}'.")
-        if not self.has_tokenizer and not isinstance(self.tokenizer, NoTokenizer):
+        if not self.has_tokenizer and not isinstance(self.tokenizer, NoTokenizerConfig):
             what = f"is '{self.tokenizer.kind}', but the model reads {media}."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'none'.")
         if media == "tokens":
@@ -350,8 +350,8 @@ class Run(Consistent):
             yield Fault("model.task", what, f"Use {' or '.join(tasks)}.")
         yield from self._find_source_faults(media, None)
 
-    def _find_raster_faults(self, raster: Raster) -> Iterator[Fault]:
-        if not isinstance(self.tokenizer, Codebook | ParentTokenizer):
+    def _find_raster_faults(self, raster: RasterConfig) -> Iterator[Fault]:
+        if not isinstance(self.tokenizer, CodebookConfig | ParentTokenizerConfig):
             what = f"is '{self.tokenizer.kind}', but the tokens are pixels (model.raster)."
             yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'codebook'.")
         if self.data.max_length != raster.row_length:
@@ -361,7 +361,7 @@ class Run(Consistent):
             yield Fault("validation.metric", "is 'bits_per_byte', but the tokens are pixels.", "Use loss.")
         yield from self._find_source_faults("images", raster)
 
-    def _find_source_faults(self, media: str, raster: Raster | None) -> Iterator[Fault]:
+    def _find_source_faults(self, media: str, raster: RasterConfig | None) -> Iterator[Fault]:
         for name in ("train", "validation", "test"):
             for number, source in enumerate(getattr(self.data, name)):
                 path = f"data.{name}.{number}"
@@ -369,7 +369,7 @@ class Run(Consistent):
                     what = f"is '{source.kind}', but the model reads {media}."
                     yield Fault(f"{path}.kind", what, f"Use '{media}'.")
                 elif (
-                    isinstance(source, Images)
+                    isinstance(source, ImagesConfig)
                     and raster is not None
                     and (source.size, source.channels) != (raster.size, raster.channels)
                 ):
@@ -381,7 +381,7 @@ class Run(Consistent):
                     )
 
     def _find_tuning_faults(self) -> Iterator[Fault]:
-        is_kept = isinstance(self.tokenizer, ParentTokenizer)
+        is_kept = isinstance(self.tokenizer, ParentTokenizerConfig)
         if self.tuning is None:
             if is_kept:
                 yield Fault("tokenizer.kind", "is 'parent', but there is no parent.", "Set tuning.parent.")

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from regard.config.parts import Frozen, PixelSize, Positive, Size
+from regard.config.parts import PixelSize, Positive, SettingsModel, Size
 
 Languages = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 
 
-class Source(Frozen):
+class SourceConfig(SettingsModel):
     """Settings common to all sources of a corpus. Paths are local or URLs; .gz, .xz and .zst files are decompressed."""
 
     name: str = ""
@@ -25,7 +25,7 @@ class Source(Frozen):
         return (vars(self)["path"],)
 
 
-class Lines(Source):
+class LinesConfig(SourceConfig):
     """One sentence per line; with a target file, line n of both files is a pair."""
 
     kind: Literal["lines"] = "lines"
@@ -38,7 +38,7 @@ class Lines(Source):
         return (self.source,) if self.target is None else (self.source, self.target)
 
 
-class Table(Source):
+class TableConfig(SourceConfig):
     """Columns of a table, by number (from 1) or by the name in the first line."""
 
     kind: Literal["table"] = "table"
@@ -51,7 +51,7 @@ class Table(Source):
     label: int | str | None = None
 
 
-class Fields(Source):
+class FieldsConfig(SourceConfig):
     """Records with named fields."""
 
     path: str
@@ -60,33 +60,33 @@ class Fields(Source):
     label: str | None = None
 
 
-class Jsonl(Fields):
+class JsonlConfig(FieldsConfig):
     """One JSON object per line."""
 
     kind: Literal["jsonl"] = "jsonl"
 
 
-class Parquet(Fields):
+class ParquetConfig(FieldsConfig):
     """Columns of a Parquet file."""
 
     kind: Literal["parquet"] = "parquet"
 
 
-class Tmx(Source):
+class TmxConfig(SourceConfig):
     """A translation memory; `languages` selects the source and the target language."""
 
     kind: Literal["tmx"] = "tmx"
     path: str
 
 
-class Gettext(Source):
+class GettextConfig(SourceConfig):
     """Messages and translations of a .po or .mo file."""
 
     kind: Literal["gettext"] = "gettext"
     path: str
 
 
-class Conll(Source):
+class ConllConfig(SourceConfig):
     """One word per line with its columns, sentences separated by empty lines (CoNLL, CoNLL-U)."""
 
     kind: Literal["conll"] = "conll"
@@ -97,7 +97,7 @@ class Conll(Source):
     """The column of the tag; 4 for universal parts of speech in CoNLL-U."""
 
 
-class Documents(Source):
+class DocumentsConfig(SourceConfig):
     """Running text: every file is a document, or every part between lines equal to `separator`."""
 
     kind: Literal["documents"] = "documents"
@@ -106,7 +106,7 @@ class Documents(Source):
     separator: str | None = None
 
 
-class Images(Source):
+class ImagesConfig(SourceConfig):
     """Images with labels or captions: one folder of image files per label, an idx file (MNIST), Parquet, or a table.
 
     Image files without folders have no labels.
@@ -138,7 +138,7 @@ class Images(Source):
         return (self.path,) if self.labels is None else (self.path, self.labels)
 
 
-class Sounds(Source):
+class AudioConfig(SourceConfig):
     """Sounds with their labels, or with the texts that are spoken: one folder of files per label, or a table.
 
     Files are .wav or .flac, with one channel of 16 bits, and all have one sample rate. Files without folders have no
@@ -155,7 +155,17 @@ class Sounds(Source):
     """Whether the first line of a table names its columns."""
 
 
-AnySource = Annotated[
-    Lines | Table | Jsonl | Parquet | Tmx | Gettext | Conll | Documents | Images | Sounds, Field(discriminator="kind")
+AnySourceConfig = Annotated[
+    LinesConfig
+    | TableConfig
+    | JsonlConfig
+    | ParquetConfig
+    | TmxConfig
+    | GettextConfig
+    | ConllConfig
+    | DocumentsConfig
+    | ImagesConfig
+    | AudioConfig,
+    Field(discriminator="kind"),
 ]
-Sources = Annotated[tuple[AnySource, ...], Field(strict=False)]
+Sources = Annotated[tuple[AnySourceConfig, ...], Field(strict=False)]

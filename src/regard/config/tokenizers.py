@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from regard.config.parts import Frozen, Rate, Size
+from regard.config.parts import Rate, SettingsModel, Size
 
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 
 
-class Specials(Frozen):
+class SpecialsConfig(SettingsModel):
     """Text of each special token in the tokenizer file."""
 
     pad: str = "<pad>"
@@ -25,7 +25,7 @@ class Specials(Frozen):
     """Additional tokens of your own."""
 
 
-class Normalise(Frozen):
+class NormalizeConfig(SettingsModel):
     """Normalization of text before tokenization, stored in the tokenizer file; none by default."""
 
     form: Literal["none", "nfc", "nfkc"] = "none"
@@ -33,16 +33,16 @@ class Normalise(Frozen):
     strip_accents: bool = False
 
 
-class TokenizerSettings(Frozen):
+class TokenizerConfig(SettingsModel):
     """Settings common to all tokenizers."""
 
-    specials: Specials = Specials()
-    normalise: Normalise = Normalise()
+    specials: SpecialsConfig = SpecialsConfig()
+    normalise: NormalizeConfig = NormalizeConfig()
     joint: bool = True
     """One tokenizer for source and target (true), or one for each side (false)."""
 
 
-class ByteBpe(TokenizerSettings):
+class ByteBpeConfig(TokenizerConfig):
     """Byte-level byte-pair encoding: every string is encoded and decoded without loss."""
 
     kind: Literal["byte_bpe"] = "byte_bpe"
@@ -51,7 +51,7 @@ class ByteBpe(TokenizerSettings):
     """BPE-dropout: the probability of skipping a merge in training (Provilkov et al. 2020)."""
 
 
-class Bpe(TokenizerSettings):
+class BpeConfig(TokenizerConfig):
     """Byte-pair encoding over characters with an end-of-word mark, as in the lectures."""
 
     kind: Literal["bpe"] = "bpe"
@@ -60,7 +60,7 @@ class Bpe(TokenizerSettings):
     """BPE-dropout: the probability of skipping a merge in training."""
 
 
-class Unigram(TokenizerSettings):
+class UnigramConfig(TokenizerConfig):
     """The most probable segmentation by a unigram language model (Kudo 2018)."""
 
     kind: Literal["unigram"] = "unigram"
@@ -71,38 +71,38 @@ class Unigram(TokenizerSettings):
     """Write unknown characters as their UTF-8 bytes (256 tokens of the vocabulary), so that no text is unknown."""
 
 
-class WordLevel(TokenizerSettings):
+class WordLevelConfig(TokenizerConfig):
     """Whole words between spaces; words outside the vocabulary are unknown."""
 
     kind: Literal["word"] = "word"
     vocabulary: Size = 30000
 
 
-class CharacterLevel(TokenizerSettings):
+class CharacterLevelConfig(TokenizerConfig):
     """Single characters; characters outside the vocabulary are unknown."""
 
     kind: Literal["character"] = "character"
 
 
-class ByteLevel(TokenizerSettings):
+class ByteLevelConfig(TokenizerConfig):
     """The 256 bytes: nothing to learn, nothing unknown."""
 
     kind: Literal["byte"] = "byte"
 
 
-class ParentTokenizer(TokenizerSettings):
+class ParentTokenizerConfig(TokenizerConfig):
     """The tokenizer of the parent (`tuning.parent`)."""
 
     kind: Literal["parent"] = "parent"
 
 
-class NoTokenizer(TokenizerSettings):
+class NoTokenizerConfig(TokenizerConfig):
     """No tokenizer: the model labels images or sounds."""
 
     kind: Literal["none"] = "none"
 
 
-class Codebook(TokenizerSettings):
+class CodebookConfig(TokenizerConfig):
     """A color for each pixel: the colors are the centers of k-means over the pixels of the training images."""
 
     kind: Literal["codebook"] = "codebook"
@@ -110,8 +110,19 @@ class Codebook(TokenizerSettings):
     """Number of colors, or of grays."""
 
 
-AnyTokenizer = Annotated[ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel, Field(discriminator="kind")]
-RunTokenizer = Annotated[
-    ByteBpe | Bpe | Unigram | WordLevel | CharacterLevel | ByteLevel | Codebook | ParentTokenizer | NoTokenizer,
+AnyTokenizerConfig = Annotated[
+    ByteBpeConfig | BpeConfig | UnigramConfig | WordLevelConfig | CharacterLevelConfig | ByteLevelConfig,
+    Field(discriminator="kind"),
+]
+RunTokenizerConfig = Annotated[
+    ByteBpeConfig
+    | BpeConfig
+    | UnigramConfig
+    | WordLevelConfig
+    | CharacterLevelConfig
+    | ByteLevelConfig
+    | CodebookConfig
+    | ParentTokenizerConfig
+    | NoTokenizerConfig,
     Field(discriminator="kind"),
 ]

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from regard.base import limits
-from regard.config.parts import Frozen, Positive, Rate, Size
+from regard.config.parts import Positive, Rate, SettingsModel, Size
 
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -22,7 +22,7 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Betas = Annotated[tuple[Rate, Rate], Field(strict=False)]
 
 
-class AdamW(Frozen):
+class AdamWConfig(SettingsModel):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019); fused."""
 
     kind: Literal["adamw"] = "adamw"
@@ -32,7 +32,7 @@ class AdamW(Frozen):
     """Applied to matrices only, not to biases, norms and embeddings."""
 
 
-class Adam(Frozen):
+class AdamConfig(SettingsModel):
     """Adam (Kingma and Ba 2015) as the 2017 paper used it; fused."""
 
     kind: Literal["adam"] = "adam"
@@ -40,14 +40,14 @@ class Adam(Frozen):
     eps: Positive = 1e-9
 
 
-class Adafactor(Frozen):
+class AdafactorConfig(SettingsModel):
     """Factored second moments (Shazeer and Stern 2018): needs little memory."""
 
     kind: Literal["adafactor"] = "adafactor"
     weight_decay: NotNegative = 0.0
 
 
-class Muon(Frozen):
+class MuonConfig(SettingsModel):
     """Orthogonalized momentum for the matrices of the layers (Jordan et al. 2024), AdamW for all other parameters."""
 
     kind: Literal["muon"] = "muon"
@@ -58,10 +58,10 @@ class Muon(Frozen):
     eps: Positive = 1e-9
 
 
-Optimizer = Annotated[AdamW | Adam | Adafactor | Muon, Field(discriminator="kind")]
+OptimizerConfig = Annotated[AdamWConfig | AdamConfig | AdafactorConfig | MuonConfig, Field(discriminator="kind")]
 
 
-class InverseSqrt(Frozen):
+class InverseSqrtConfig(SettingsModel):
     """Linear warmup to the peak, then decay as 1 / sqrt(update)."""
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
@@ -71,7 +71,7 @@ class InverseSqrt(Frozen):
     """Updates until the peak."""
 
 
-class Noam(Frozen):
+class NoamConfig(SettingsModel):
     """factor x width^-0.5 x min(update^-0.5, update x warmup^-1.5): the 2017 paper's formula."""
 
     kind: Literal["noam"] = "noam"
@@ -81,7 +81,7 @@ class Noam(Frozen):
     """Updates until the highest learning rate."""
 
 
-class Cosine(Frozen):
+class CosineConfig(SettingsModel):
     """Linear warmup to the peak, then cosine decay to `end` x peak at the last update."""
 
     kind: Literal["cosine"] = "cosine"
@@ -93,7 +93,7 @@ class Cosine(Frozen):
     """Final learning rate, as a fraction of the peak."""
 
 
-class Linear(Frozen):
+class LinearConfig(SettingsModel):
     """Linear warmup to the peak, then linear decay to `end` x peak at the last update."""
 
     kind: Literal["linear"] = "linear"
@@ -105,7 +105,7 @@ class Linear(Frozen):
     """Final learning rate, as a fraction of the peak."""
 
 
-class WarmupStableDecay(Frozen):
+class WarmupStableDecayConfig(SettingsModel):
     """Linear warmup, constant peak, then linear decay to `end` x peak over the last `decay` updates."""
 
     kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
@@ -119,7 +119,7 @@ class WarmupStableDecay(Frozen):
     """Final learning rate, as a fraction of the peak."""
 
 
-class Constant(Frozen):
+class ConstantConfig(SettingsModel):
     """Linear warmup to the peak, then constant."""
 
     kind: Literal["constant"] = "constant"
@@ -129,10 +129,13 @@ class Constant(Frozen):
     """Updates until the peak."""
 
 
-Schedule = Annotated[InverseSqrt | Noam | Cosine | Linear | WarmupStableDecay | Constant, Field(discriminator="kind")]
+ScheduleConfig = Annotated[
+    InverseSqrtConfig | NoamConfig | CosineConfig | LinearConfig | WarmupStableDecayConfig | ConstantConfig,
+    Field(discriminator="kind"),
+]
 
 
-class SpikePolicy(Frozen):
+class SpikePolicyConfig(SettingsModel):
     """A loss or gradient norm is a spike if it is not finite, or far above the mean of the last `window` updates.
 
     Far means `sigmas` standard deviations. The standard deviation counts as at least a twelfth of the mean, so that a
@@ -147,19 +150,19 @@ class SpikePolicy(Frozen):
     """Number of spikes after which the run stops."""
 
 
-class Stop(SpikePolicy):
+class StopConfig(SpikePolicyConfig):
     """Save the state before the spike, and stop."""
 
     kind: Literal["stop"] = "stop"
 
 
-class Skip(SpikePolicy):
+class SkipConfig(SpikePolicyConfig):
     """Skip the update: weights and optimizer are unchanged, training continues with the next batches."""
 
     kind: Literal["skip"] = "skip"
 
 
-class Rewind(SpikePolicy):
+class RewindConfig(SpikePolicyConfig):
     """Restore the last checkpoint at least `back` updates ago, and skip the batches since then."""
 
     kind: Literal["rewind"] = "rewind"
@@ -167,10 +170,10 @@ class Rewind(SpikePolicy):
     """Minimum number of updates to go back."""
 
 
-Spikes = Annotated[Stop | Skip | Rewind, Field(discriminator="kind")]
+SpikesConfig = Annotated[StopConfig | SkipConfig | RewindConfig, Field(discriminator="kind")]
 
 
-class Contrastive(Frozen):
+class ContrastiveConfig(SettingsModel):
     """Contrastive training of sentence embeddings on pairs (task `embed`); the negatives are the rest of the batch."""
 
     temperature: Positive = 0.05
@@ -179,7 +182,7 @@ class Contrastive(Frozen):
     """The vector of a text: the mean of all hidden states, or the first one (cls). The model folder stores it."""
 
 
-class Training(Frozen):
+class TrainingConfig(SettingsModel):
     """Settings of the optimization."""
 
     updates: Size
@@ -192,11 +195,11 @@ class Training(Frozen):
     """Tokens per update, padding included: `data.batch_tokens` times the batches per update."""
     accumulate: Size | None = None
     """Batches per update (gradient accumulation): computed as update_tokens / data.batch_tokens."""
-    schedule: Schedule
-    optimizer: Optimizer = AdamW()
+    schedule: ScheduleConfig
+    optimizer: OptimizerConfig = AdamWConfig()
     label_smoothing: Rate = 0.0
     """Probability mass spread uniformly over the vocabulary (Szegedy et al. 2016)."""
-    contrastive: Contrastive | None = None
+    contrastive: ContrastiveConfig | None = None
     """Loss of the task `embed`; other tasks have none of it."""
     clip: NotNegative = 1.0
     """Maximum norm of the gradient over all parameters; 0 disables clipping."""
@@ -214,13 +217,13 @@ class Training(Frozen):
     """Updates between checkpoints."""
     keep: Size = 2
     """Checkpoints kept on disk; at least as many as `average` needs."""
-    spikes: Spikes = Skip()
+    spikes: SpikesConfig = SkipConfig()
 
 
 Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "f1", "retrieval_at_1", "bleu", "chrf"]
 
 
-class Validation(Frozen):
+class ValidationConfig(SettingsModel):
     """Settings of validation during training."""
 
     every: Size = 500
@@ -242,7 +245,7 @@ class Validation(Frozen):
     """Number of sample outputs to show at each validation."""
 
 
-class Device(Frozen):
+class DeviceConfig(SettingsModel):
     """Device-dependent settings. `regard train` tunes those that are not set and saves them in `run.toml`."""
 
     name: str = "auto"
@@ -259,7 +262,7 @@ class Device(Frozen):
     """ "tuned" restarts the command with glibc settings that keep large tensors in the heap (Linux)."""
 
 
-class Parallel(Frozen):
+class ParallelConfig(SettingsModel):
     """How several processes train one model. One process ignores these settings; a resumed run may change them."""
 
     mode: Literal["auto", "ddp", "fsdp"] = "auto"

@@ -12,13 +12,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from regard.base.errors import Fault
-from regard.config.model import Consistent
-from regard.config.parts import Frozen, Positive, Rate, Size
+from regard.config.model import CheckedSettings
+from regard.config.parts import Positive, Rate, SettingsModel, Size
 
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 
 
-class Lora(Frozen):
+class LoraConfig(SettingsModel):
     """Low-rank adapters (Hu et al. 2021): W x + scale B A x, where A and B are trained and W stays as it is."""
 
     rank: Size = 8
@@ -39,7 +39,7 @@ class Lora(Frozen):
         return self.alpha / (sqrt(self.rank) if self.rslora else self.rank)
 
 
-class Tuning(Consistent):
+class FinetuneConfig(CheckedSettings):
     """Fine-tuning: start from a trained model. Without `layers` and `lora`, all of its parameters are trained."""
 
     parent: str
@@ -58,7 +58,7 @@ class Tuning(Consistent):
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Learning rate of a layer relative to the layer above it: below 1, low layers change less (Howard and Ruder
     2018)."""
-    lora: Lora | None = None
+    lora: LoraConfig | None = None
     add_tokens: Texts = ()
     """Texts that become tokens of their own, unless the parent's tokenizer has them: an occurrence in a text is then
     always one token. Their rows of the embeddings and of the output matrix start from the mean of the subwords that
@@ -82,7 +82,7 @@ class Tuning(Consistent):
             yield Fault("add_tokens", what, "Train all parameters, then tune that model further.")
 
 
-class AdapterFile(Frozen):
+class AdapterConfig(SettingsModel):
     """Settings of an adapter (`adapter.toml`), stored beside its factors."""
 
     format: Literal[1] = 1
@@ -91,4 +91,4 @@ class AdapterFile(Frozen):
     """The model that it was trained for."""
     parent_sha256: str
     """sha256 of the weights of that model."""
-    lora: Lora
+    lora: LoraConfig

@@ -1,7 +1,8 @@
 """A corpus: named sources with weights and languages, and checksums of their files.
 
->>> from regard.config.run import Lines
->>> corpus = Corpus([Lines(source="news.en", target="news.de", weight=2.0), Lines(source="talks.en", name="talks")])
+>>> from regard.config.run import LinesConfig
+>>> news = LinesConfig(source="news.en", target="news.de", weight=2.0)
+>>> corpus = Corpus([news, LinesConfig(source="talks.en", name="talks")])
 >>> corpus.names, corpus.weights
 (('news.en', 'talks'), (2.0, 1.0))
 """
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Images, Lines, Sounds
+from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig, LinesConfig
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers import read
 from regard.data.readers.detect import detect_source
@@ -26,7 +27,7 @@ __all__ = ["Corpus", "FileInfo", "detect_source"]
 class Corpus:
     """The sources of a corpus, in the order of the settings; a source is known by its index."""
 
-    def __init__(self, sources: Sequence[AnySource]) -> None:
+    def __init__(self, sources: Sequence[AnySourceConfig]) -> None:
         self.sources = tuple(sources)
         self.names = _unique_names(self.sources)
         self.weights = tuple(source.weight for source in self.sources)
@@ -64,9 +65,9 @@ class Corpus:
         parts = []
         for source in self.sources:
             contents = [[infos[file] for file in _list_files(path)] for path in source.paths]
-            if isinstance(source, Images | Sounds):  # a table names its files
+            if isinstance(source, ImagesConfig | AudioConfig):  # a table names its files
                 contents = [[infos[file] for file in _list_source_files(source)]]
-            path_fields = {"source", "target"} if isinstance(source, Lines) else set()
+            path_fields = {"source", "target"} if isinstance(source, LinesConfig) else set()
             parts.append([source.model_dump(mode="json", exclude=ignored_fields | path_fields), contents])
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -85,10 +86,10 @@ class Corpus:
             raise CorpusError(f"The corpus changed: {description}.", where=min(changes), fix=fix)
 
 
-def _list_source_files(source: AnySource) -> list[str]:
-    if isinstance(source, Sounds):
+def _list_source_files(source: AnySourceConfig) -> list[str]:
+    if isinstance(source, AudioConfig):
         return list_sound_files(source, Defects())
-    if isinstance(source, Images):
+    if isinstance(source, ImagesConfig):
         return list_image_files(source, Defects())
     return [file for path in source.paths for file in _list_files(path)]
 
@@ -111,7 +112,7 @@ def _hash_file(path: str) -> FileInfo:
     return defects.file_infos[path]
 
 
-def _unique_names(sources: Sequence[AnySource]) -> tuple[str, ...]:
+def _unique_names(sources: Sequence[AnySourceConfig]) -> tuple[str, ...]:
     """Return the name of each source, by default its path; a path that occurs again gets a number: "a.en (2)"."""
     names: list[str] = []
     for source in sources:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
-from regard.config.run import Documents
+from regard.config.run import DocumentsConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 
@@ -41,7 +41,7 @@ def train_validation_split(corpus: Corpus, share: float, seed: int) -> tuple[Spl
 def split_examples(corpus: Corpus, share: float, seed: int, defects: Defects) -> Iterator[tuple[bool, int, Example]]:
     """Read a corpus once and yield (is held out, index of the source, example) for both parts."""
     for index, group in groupby(corpus.examples(defects), key=itemgetter(0)):
-        has_documents = isinstance(corpus.sources[index], Documents)
+        has_documents = isinstance(corpus.sources[index], DocumentsConfig)
         for number, (_, example) in enumerate(group):
             if has_documents and (number < CUT_DOCUMENTS or share * len(example.source) > MIN_HELD_OUT_CHARACTERS):
                 cut = find_end_cut(example.source, share)

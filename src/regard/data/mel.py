@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from regard.config.model import Mel
+from regard.config.model import MelConfig
 
 FULL_SCALE = 32768.0  # of 16-bit samples
 FLOOR, RANGE = 1e-10, 8.0  # the smallest power, and the powers of ten below the maximum that are kept
@@ -21,12 +21,12 @@ LOG_MELS = 27.0 / np.log(6.4)  # above it, 27 mels are a factor of 6.4
 FloatArray = NDArray[np.float64]
 
 
-def count_frames(samples: NDArray[np.integer], settings: Mel) -> NDArray[np.integer]:
+def count_frames(samples: NDArray[np.integer], settings: MelConfig) -> NDArray[np.integer]:
     """Return the number of frames of sounds, padding with silence included, from their numbers of samples."""
     return np.maximum(samples // settings.hop_samples, settings.pad_to or 1)
 
 
-def log_mel(samples: NDArray[np.int16], settings: Mel) -> NDArray[np.float32]:
+def log_mel(samples: NDArray[np.int16], settings: MelConfig) -> NDArray[np.float32]:
     """Return the log-mel spectrogram (frames, bins) of a sound of at least one sample."""
     size, hop = settings.window_samples, settings.hop_samples
     n_frames = int(count_frames(np.array(samples.size), settings))
@@ -40,7 +40,7 @@ def log_mel(samples: NDArray[np.int16], settings: Mel) -> NDArray[np.float32]:
     return ((np.maximum(values, values.max() - RANGE) + 4) / 4).astype(np.float32)
 
 
-def normalise(spectrogram: NDArray[np.float32], settings: Mel) -> NDArray[np.float32]:
+def normalise(spectrogram: NDArray[np.float32], settings: MelConfig) -> NDArray[np.float32]:
     """Return a spectrogram minus the mean of each bin and divided by its deviation."""
     result = spectrogram.copy()
     if settings.mean:

@@ -5,7 +5,16 @@ from contextlib import suppress
 from itertools import islice
 
 from regard.base.formatting import escape_control_characters
-from regard.config.run import AnySource, Documents, Images, Jsonl, Lines, Parquet, Sounds, Table
+from regard.config.run import (
+    AnySourceConfig,
+    AudioConfig,
+    DocumentsConfig,
+    ImagesConfig,
+    JsonlConfig,
+    LinesConfig,
+    ParquetConfig,
+    TableConfig,
+)
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read
 
@@ -17,7 +26,7 @@ _ONE_SIDE = (
 )
 
 
-def preview_source(source: AnySource) -> Iterator[str]:
+def preview_source(source: AnySourceConfig) -> Iterator[str]:
     r"""Yield a line about the files, columns and languages of a source of text, and a line for each example.
 
     >>> from pathlib import Path
@@ -25,13 +34,13 @@ def preview_source(source: AnySource) -> Iterator[str]:
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.tsv")
     ...     characters = path.write_text("7\tOne.\tEins.\n8\tTwo.\tZwei.\n")
-    ...     [line.removeprefix(f"{path}: ") for line in preview_source(Table(path=str(path), source=2, target=3))]
+    ...     [line.removeprefix(f"{path}: ") for line in preview_source(TableConfig(path=str(path), source=2, target=3))]
     ['column 2 is the source, column 3 is the target', '  "One." -> "Eins."', '  "Two." -> "Zwei."']
     """
-    if isinstance(source, Images | Sounds):
+    if isinstance(source, ImagesConfig | AudioConfig):
         return
     examples: list[Example] = []
-    if not isinstance(source, Documents):  # an example may be a whole book
+    if not isinstance(source, DocumentsConfig):  # an example may be a whole book
         with suppress(CorpusError):  # the pass over the corpus reports it
             examples.extend(islice(read(source, Defects()), _EXAMPLES))
     languages = f" ({' to '.join(source.languages)})" if source.languages else ""
@@ -41,17 +50,17 @@ def preview_source(source: AnySource) -> Iterator[str]:
         yield " -> ".join([f"  {_quote(example.source)}", *(_quote(text) for text in outputs if text is not None)])
 
 
-def _describe(source: AnySource, examples: list[Example]) -> str:
-    if isinstance(source, Table | Jsonl | Parquet):
-        unit = "column" if isinstance(source, Table) else "field"
+def _describe(source: AnySourceConfig, examples: list[Example]) -> str:
+    if isinstance(source, TableConfig | JsonlConfig | ParquetConfig):
+        unit = "column" if isinstance(source, TableConfig) else "field"
         roles = {"source": source.source, "target": source.target, "label": source.label}
         columns = [f"{unit} {name} is the {role}" for role, name in roles.items() if name is not None]
         if len(columns) > 1:
             return ", ".join(columns)
-    if isinstance(source, Lines) and source.target is not None:
+    if isinstance(source, LinesConfig) and source.target is not None:
         return "source and target"
     is_plain = all(item is None for example in examples for item in (example.target, example.label, example.tags))
-    return _ONE_SIDE if is_plain and (examples or isinstance(source, Documents)) else f"read as {source.kind}"
+    return _ONE_SIDE if is_plain and (examples or isinstance(source, DocumentsConfig)) else f"read as {source.kind}"
 
 
 def _quote(text: str) -> str:

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.config import codec, parts
-from regard.config import model as config
 from regard.config.exportable import exportable_to
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.config.parts import attention_stack
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.parity import measure_parity
@@ -66,7 +66,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     info = ExportInfo(NAME, dtype, hash_of_weights(model, WEIGHTS), count_positions(stored.settings, positions))
     info.write(folder)
     summary = f"CTranslate2, {dtype}, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB"
-    if isinstance(stored.settings, config.EncoderOnly):
+    if isinstance(stored.settings, EncoderOnlyConfig):
         return ExportReport(summary, ("CTranslate2 returns hidden states: there is no parity of outputs.",))
     limits = [limit for limit in info.max_positions.values() if limit is not None]
     parity = measure_parity(
@@ -140,18 +140,18 @@ def make_spec(stored: StoredModel, positions: int = POSITIONS, vocabulary: list[
     specs = import_optional("ctranslate2.specs", "ctranslate2", "Export to CTranslate2")
     writer = _Writer(specs, positions)
     match stored.model, stored.settings:
-        case EncoderDecoder() as model, config.EncoderDecoder() as settings:
+        case EncoderDecoder() as model, EncoderDecoderConfig() as settings:
             spec = writer.encoder_decoder(model, settings)
             spec.register_source_vocabulary(vocabulary or _list_tokens(stored.tokenizers.source.size))
             spec.register_target_vocabulary(vocabulary or _list_tokens(stored.tokenizers.target.size))
             bos = stored.tokenizers.target.specials.bos
             spec.config.decoder_start_token = vocabulary[bos] if vocabulary else str(bos)
             norm = attention_stack(settings.decoder).norm
-        case DecoderOnly() as model, config.DecoderOnly() as settings:
+        case DecoderOnly() as model, DecoderOnlyConfig() as settings:
             spec = writer.decoder_only(model, settings)
             spec.register_vocabulary(_list_tokens(stored.tokenizers.target.size))
             norm = attention_stack(settings.decoder).norm
-        case EncoderOnly() as model, config.EncoderOnly() as settings:
+        case EncoderOnly() as model, EncoderOnlyConfig() as settings:
             spec = writer.encoder_only(model, settings)
             spec.register_vocabulary(_list_tokens(stored.tokenizers.source.size))
             norm = attention_stack(settings.encoder).norm
@@ -166,7 +166,7 @@ def make_spec(stored: StoredModel, positions: int = POSITIONS, vocabulary: list[
     return spec
 
 
-def check_exportable(settings: config.AnyModel) -> None:
+def check_exportable(settings: AnyModelConfig) -> None:
     """Refuse a model that CTranslate2 cannot represent exactly.
 
     Raises:
@@ -180,22 +180,22 @@ def check_exportable(settings: config.AnyModel) -> None:
         )
 
 
-def count_positions(settings: config.AnyModel, positions: int = POSITIONS) -> dict[str, int | None]:
+def count_positions(settings: AnyModelConfig, positions: int = POSITIONS) -> dict[str, int | None]:
     """Return the number of positions that the exported stacks can run; None: no upper limit."""
-    stacks: dict[str, parts.Stack] = {}
-    if not isinstance(settings, config.DecoderOnly):
+    stacks: dict[str, parts.StackConfig] = {}
+    if not isinstance(settings, DecoderOnlyConfig):
         stacks["encoder"] = attention_stack(settings.encoder)
-    if not isinstance(settings, config.EncoderOnly):
+    if not isinstance(settings, EncoderOnlyConfig):
         stacks["decoder"] = attention_stack(settings.decoder)
     return {name: _count_rows(stack, positions) for name, stack in stacks.items()}
 
 
-def _count_rows(stack: parts.Stack, positions: int) -> int | None:
+def _count_rows(stack: parts.StackConfig, positions: int) -> int | None:
     """Return the rows of a stack's position table; None if CTranslate2 needs no table."""
     match stack.position:
-        case parts.Learned(length=length):
+        case parts.LearnedConfig(length=length):
             return length
-        case parts.Sinusoidal() | parts.NoPosition():
+        case parts.SinusoidalConfig() | parts.NoPositionConfig():
             return positions
         case _:
             return None
@@ -211,7 +211,7 @@ class _Writer:
     def __init__(self, specs: Any, positions: int) -> None:
         self.specs, self.positions = specs, positions
 
-    def encoder_decoder(self, model: EncoderDecoder, settings: config.EncoderDecoder) -> Any:
+    def encoder_decoder(self, model: EncoderDecoder, settings: EncoderDecoderConfig) -> Any:
         encoder = self._make_encoder(attention_stack(settings.encoder), settings.width)
         decoder = self._make_decoder(attention_stack(settings.decoder), settings.width, is_cross=True)
         assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
@@ -222,7 +222,7 @@ class _Writer:
         self._fill_head(decoder.projection, model.head)
         return self.specs.TransformerSpec(encoder, decoder)
 
-    def decoder_only(self, model: DecoderOnly, settings: config.DecoderOnly) -> Any:
+    def decoder_only(self, model: DecoderOnly, settings: DecoderOnlyConfig) -> Any:
         decoder = self._make_decoder(attention_stack(settings.decoder), settings.width, is_cross=False)
         self._fill_input(decoder, decoder.embeddings, model.tokens)
         self._fill_stack(decoder, model.decoder)
@@ -230,7 +230,7 @@ class _Writer:
         self._fill_head(decoder.projection, model.head)
         return self.specs.TransformerDecoderModelSpec(decoder)
 
-    def encoder_only(self, model: EncoderOnly, settings: config.EncoderOnly) -> Any:
+    def encoder_only(self, model: EncoderOnly, settings: EncoderOnlyConfig) -> Any:
         assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
         has_types = model.source.types is not None
         encoder = self._make_encoder(attention_stack(settings.encoder), settings.width, has_types=has_types)
@@ -240,7 +240,7 @@ class _Writer:
         self._fill_stack(encoder, model.encoder)
         return self.specs.TransformerEncoderModelSpec(encoder)
 
-    def _make_encoder(self, stack: parts.Stack, width: int, *, has_types: bool = False) -> Any:
+    def _make_encoder(self, stack: parts.StackConfig, width: int, *, has_types: bool = False) -> Any:
         encoder = self.specs.TransformerEncoderSpec(
             stack.layers,
             stack.attention.heads,
@@ -254,7 +254,7 @@ class _Writer:
             del encoder.position_encodings  # the specification keeps a sinusoid beside rotary positions
         return self._add_final_norm(encoder, stack)
 
-    def _make_decoder(self, stack: parts.Stack, width: int, *, is_cross: bool) -> Any:
+    def _make_decoder(self, stack: parts.StackConfig, width: int, *, is_cross: bool) -> Any:
         decoder = self.specs.TransformerDecoderSpec(
             stack.layers,
             stack.attention.heads,
@@ -264,14 +264,14 @@ class _Writer:
         )
         return self._add_final_norm(decoder, stack)
 
-    def _add_final_norm(self, spec: Any, stack: parts.Stack) -> Any:
+    def _add_final_norm(self, spec: Any, stack: parts.StackConfig) -> Any:
         """Add the final norm of a post-norm stack: the engine applies it, the specification has no option for it."""
         if stack.final_norm and not hasattr(spec, "layer_norm"):
             norm = self.specs.common_spec.LayerNormSpec(rms_norm=stack.norm.kind == "rms")
             object.__setattr__(spec, "layer_norm", norm)
         return spec
 
-    def _list_options(self, stack: parts.Stack, width: int) -> dict[str, Any]:
+    def _list_options(self, stack: parts.StackConfig, width: int) -> dict[str, Any]:
         """Return the options that the specifications of encoder and decoder share."""
         attention, position = stack.attention, stack.position
         key_dim, _ = attention.dims(width)
@@ -287,7 +287,7 @@ class _Writer:
             "head_dim": None if key_dim * attention.heads == width else key_dim,
             "qk_norm": attention.query_key_norm is not None,
         }
-        if isinstance(position, parts.Rotary):
+        if isinstance(position, parts.RotaryConfig):
             options |= {"rotary_dim": key_dim, "rotary_interleave": position.layout == "interleaved"}
             options |= {"rotary_base": position.theta}
         return options

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import AnyPath, hide_backup
 from regard.base.progress import begin
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.exchange.origin import ORIGIN_FILE, Origin
 from regard.pipeline.embedder import EMBEDDING_FILE
 from regard.store.model_folder import write_model
@@ -25,7 +25,7 @@ GGUF_SUFFIX = ".gguf"
 class ImportedModel:
     """Settings, tokenizers and weights as Regard has them."""
 
-    settings: AnyModel
+    settings: AnyModelConfig
     tokenizers: TokenizerPair
     weights: Mapping[str, Tensor]
     origin: Origin

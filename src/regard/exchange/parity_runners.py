@@ -5,7 +5,7 @@ from typing import Protocol
 
 import torch
 
-from regard.config import model as config
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.parity_samples import Sample
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -52,10 +52,10 @@ class TorchRunner:
         self._model, self._tokenizers = stored.model, stored.tokenizers
         self._pipeline: Translator | TextGenerator | None = None
         model, settings = stored.model, stored.settings
-        if isinstance(model, EncoderDecoder) and isinstance(settings, config.EncoderDecoder):
+        if isinstance(model, EncoderDecoder) and isinstance(settings, EncoderDecoderConfig):
             settings = settings.model_copy(update={"task": "translate"})  # other tasks search in the same way
             self._pipeline = Translator(model, stored.tokenizers, settings)
-        elif isinstance(model, DecoderOnly) and isinstance(settings, config.DecoderOnly):
+        elif isinstance(model, DecoderOnly) and isinstance(settings, DecoderOnlyConfig):
             self._pipeline = TextGenerator(model, stored.tokenizers, settings)
 
     @torch.inference_mode()

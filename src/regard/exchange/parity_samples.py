@@ -4,7 +4,7 @@ import math
 import random
 from dataclasses import dataclass
 
-from regard.config import model as config
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.pipeline.encoding import add_special_tokens, encode_sources
 from regard.pipeline.translator import EXTRA_TOKENS
 from regard.store.examples import ValidationExample, read_examples
@@ -51,7 +51,7 @@ def make_samples(stored: StoredModel, count: int, max_positions: int | None = No
     return [_make_random(stored, limit, generator) for _ in range(count)], "random ids"
 
 
-def _find_limit(settings: config.AnyModel, max_positions: int | None) -> int:
+def _find_limit(settings: AnyModelConfig, max_positions: int | None) -> int:
     stacks = [getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)]
     limits = [max_positions, *(stack.max_positions for stack in stacks)]
     return min([MAX_TOKENS, *(limit for limit in limits if limit is not None)])
@@ -60,7 +60,7 @@ def _find_limit(settings: config.AnyModel, max_positions: int | None) -> int:
 def _encode(stored: StoredModel, example: ValidationExample, limit: int) -> Sample | None:
     """Encode an example; None if it is too long, or has not the parts that the model's task needs."""
     settings, tokenizers = stored.settings, stored.tokenizers
-    if isinstance(settings, config.EncoderDecoder):
+    if isinstance(settings, EncoderDecoderConfig):
         if example.target is None or settings.task != "translate" or not example.source.strip():
             return None
         has_tags = bool(tokenizers.source.specials.languages)
@@ -72,7 +72,7 @@ def _encode(stored: StoredModel, example: ValidationExample, limit: int) -> Samp
         max_length = min(limit, math.ceil(settings.max_length_ratio * len(source)) + EXTRA_TOKENS)
         return None if len(target) > limit else Sample(tuple(source), tuple(target), max_length, example.target)
     ids = tokenizers.source.encode_ids([example.source[: 8 * MAX_TOKENS]])[0]
-    if isinstance(settings, config.DecoderOnly):
+    if isinstance(settings, DecoderOnlyConfig):
         ids = [tokenizers.source.specials.bos, *ids]
         room = min(CONTINUATION_TOKENS, limit - PROMPT_TOKENS)
         if len(ids) <= PROMPT_TOKENS or room < 1:
@@ -87,11 +87,11 @@ def _make_random(stored: StoredModel, limit: int, generator: random.Random) -> S
     length = generator.randint(1, min(24, max(1, limit - 2)))
     source = _draw(tokenizers.source, length, generator)
     target = _draw(tokenizers.target, generator.randint(1, min(24, max(1, limit - 1))), generator)
-    if isinstance(settings, config.EncoderDecoder):
+    if isinstance(settings, EncoderDecoderConfig):
         end = tokenizers.target.specials.eos
         max_length = min(limit, math.ceil(settings.max_length_ratio * (length + 1)) + EXTRA_TOKENS)
         return Sample((*source, tokenizers.source.specials.eos), (*target, end), max_length)
-    if isinstance(settings, config.DecoderOnly):
+    if isinstance(settings, DecoderOnlyConfig):
         source = [tokenizers.source.specials.bos, *source][: max(1, limit // 2)]
         room = max(1, min(CONTINUATION_TOKENS, limit - len(source)))
         return Sample(tuple(source), tuple(target[:room]), room)

@@ -20,8 +20,8 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.base.extras import install_command, list_missing
 from regard.base.version import __version__
-from regard.config.model import Classes, Tags
-from regard.config.tuning import Lora
+from regard.config.model import ClassificationHeadConfig, TaggingHeadConfig
+from regard.config.tuning import LoraConfig
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
 from regard.exchange.huggingface.proof import HuggingFaceRunner, hide_notes, write_not_checked
@@ -137,7 +137,7 @@ def convert_adapter(tensors: Mapping[str, Tensor], weight_map: WeightMap) -> Pef
     return adapter
 
 
-def make_config(adapter: PeftAdapter, lora: Lora, base: str, task_type: str | None) -> dict[str, Any]:
+def make_config(adapter: PeftAdapter, lora: LoraConfig, base: str, task_type: str | None) -> dict[str, Any]:
     """Return adapter_config.json. A packed matrix has a larger rank, and an alpha that keeps its scale."""
     return {
         "peft_type": "LORA",
@@ -193,7 +193,7 @@ def _read_parent(adapter: StoredAdapter) -> StoredModel | None:
 def _list_arguments(tuned: StoredModel, architecture: AnyArchitecture) -> dict[str, Any]:
     """Return what `from_pretrained` needs beside the folder of the parent."""
     head = getattr(tuned.settings, "head", None)
-    if isinstance(head, Classes | Tags):  # the parent may have no labels, or others
+    if isinstance(head, ClassificationHeadConfig | TaggingHeadConfig):  # the parent may have no labels, or others
         return {"num_labels": len(head.labels), "ignore_mismatched_sizes": True}
     return {"add_pooling_layer": False} if architecture.auto_class == "AutoModel" else {}
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.config.model import Mel, Patches
+from regard.config.model import MelConfig, PatchesConfig
 from regard.data.batches.images import normalise
 from regard.look.document import Group, Picture, Token
 from regard.look.generation import Generation
@@ -60,7 +60,7 @@ def _read_image(pipeline: ImageClassifier | ImageCaptioner, path: str, options: 
     return replace(reading, picture=picture, pixels=pixels.transpose(1, 2, 0))
 
 
-def _describe_image(patches: Patches, rows: int, columns: int) -> Picture:
+def _describe_image(patches: PatchesConfig, rows: int, columns: int) -> Picture:
     return Picture(
         kind="image",
         pixels=PIXELS,
@@ -121,7 +121,7 @@ def _describe_vectors(names: list[str], class_token: bool = False) -> list[Token
     return first + [Token(id=number, word=number, text=name, role="text") for number, name in enumerate(names)]
 
 
-def _describe_spectrogram(mel: Mel, names: list[str]) -> Picture:
+def _describe_spectrogram(mel: MelConfig, names: list[str]) -> Picture:
     return Picture(
         kind="spectrogram",
         pixels=PIXELS,
@@ -133,7 +133,7 @@ def _describe_spectrogram(mel: Mel, names: list[str]) -> Picture:
     )
 
 
-def draw_spectrogram(spectrogram: Spectrogram, mel: Mel) -> NDArray[np.uint8]:
+def draw_spectrogram(spectrogram: Spectrogram, mel: MelConfig) -> NDArray[np.uint8]:
     """Return a normalized spectrogram (frames, bins) as gray pixels (bins, frames, 1), high frequencies above."""
     values = spectrogram.astype(np.float64)
     if mel.deviation:
@@ -145,6 +145,6 @@ def draw_spectrogram(spectrogram: Spectrogram, mel: Mel) -> NDArray[np.uint8]:
     return levels.T[::-1, :, None]
 
 
-def _seconds(mel: Mel) -> float:
+def _seconds(mel: MelConfig) -> float:
     """Return the duration of a vector."""
     return mel.frames * mel.hop

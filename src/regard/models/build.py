@@ -14,8 +14,24 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from regard.base import cpu_fast_path
-from regard.config import model as config
 from regard.config import parts
+from regard.config.model import (
+    AnyModelConfig,
+    BagHeadConfig,
+    ClassificationHeadConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    InputConfig,
+    LMHeadConfig,
+    MelConfig,
+    MLMHeadConfig,
+    NoHeadConfig,
+    PatchesConfig,
+    PatchHeadConfig,
+    TaggingHeadConfig,
+    TokensConfig,
+)
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
@@ -45,14 +61,14 @@ AttentionType = TypeVar("AttentionType", bound=Attention)
 
 
 @overload
-def build(settings: config.EncoderDecoder, seed: int | None = None) -> EncoderDecoder: ...
+def build(settings: EncoderDecoderConfig, seed: int | None = None) -> EncoderDecoder: ...
 @overload
-def build(settings: config.DecoderOnly, seed: int | None = None) -> DecoderOnly: ...
+def build(settings: DecoderOnlyConfig, seed: int | None = None) -> DecoderOnly: ...
 @overload
-def build(settings: config.EncoderOnly, seed: int | None = None) -> EncoderOnly: ...
+def build(settings: EncoderOnlyConfig, seed: int | None = None) -> EncoderOnly: ...
 @overload
-def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel: ...
-def build(settings: config.AnyModel, seed: int | None = None) -> AnyModel:
+def build(settings: AnyModelConfig, seed: int | None = None) -> AnyModel: ...
+def build(settings: AnyModelConfig, seed: int | None = None) -> AnyModel:
     """Build a model with initial weights.
 
     On another device: `with torch.device("cuda"): build(...)`. On "meta" no weights are initialized; call
@@ -80,12 +96,12 @@ class _SkipInit(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _assemble(settings: config.AnyModel) -> AnyModel:
+def _assemble(settings: AnyModelConfig) -> AnyModel:
     width = settings.width
     match settings:
-        case config.EncoderDecoder():
+        case EncoderDecoderConfig():
             source = _make_input(settings.source, width)
-            if isinstance(settings.target, config.Tokens):
+            if isinstance(settings.target, TokensConfig):
                 target = _make_token_input(settings.target, width)
             else:
                 assert isinstance(source, TokenInput)  # noqa: S101 - validated by the configuration
@@ -95,20 +111,20 @@ def _assemble(settings: config.AnyModel) -> AnyModel:
             head = _make_lm_head(target.embedding, width, settings.head.tied, settings.head.bias)
             masks = (_make_mask(settings.encoder, no_mask()), _make_mask(settings.decoder, causal()))
             return EncoderDecoder(source, target, encoder, decoder, head, *masks)
-        case config.DecoderOnly():
+        case DecoderOnlyConfig():
             prefix = None if settings.prefix is None else _make_media_input(settings.prefix, width)
             tokens = _make_token_input(settings.tokens, width)
             decoder = _make_stack("decoder", settings.decoder, width, is_decoder=True)
             output_head = _make_head(settings.head, tokens, width, settings.decoder)
             return DecoderOnly(prefix, tokens, decoder, output_head, _make_mask(settings.decoder, causal()))
-        case config.EncoderOnly():
+        case EncoderOnlyConfig():
             source = _make_input(settings.source, width)
             encoder = _make_stack("encoder", settings.encoder, width, is_decoder=False)
             encoder_head: PixelHead | BagHead | LMHead | MLMHead | ClassHead | TagHead | IdentityHead
             match settings.head:
-                case config.Pixels():
+                case PatchHeadConfig():
                     encoder_head = _make_pixel_head(settings.head, settings, source)
-                case config.BagHead(window=window):
+                case BagHeadConfig(window=window):
                     assert isinstance(source, TokenInput)  # noqa: S101 - validated by the configuration
                     lm_head = _make_lm_head(source.embedding, width, tied=False, bias=False)
                     encoder_head = BagHead(window if settings.task == "cbow" else 0, lm_head)
@@ -119,28 +135,26 @@ def _assemble(settings: config.AnyModel) -> AnyModel:
             assert_never(settings)
 
 
-def _make_input(settings: config.Input, width: int) -> TokenInput | PatchInput | MelInput:
+def _make_input(settings: InputConfig, width: int) -> TokenInput | PatchInput | MelInput:
     return (
-        _make_token_input(settings, width)
-        if isinstance(settings, config.Tokens)
-        else _make_media_input(settings, width)
+        _make_token_input(settings, width) if isinstance(settings, TokensConfig) else _make_media_input(settings, width)
     )
 
 
-def _make_token_input(settings: config.Tokens, width: int) -> TokenInput:
+def _make_token_input(settings: TokensConfig, width: int) -> TokenInput:
     types = nn.Embedding(settings.types, width) if settings.types else None
     return TokenInput(nn.Embedding(settings.vocabulary, width), types, settings.scale)
 
 
-def _make_media_input(settings: config.Patches | config.Mel, width: int) -> PatchInput | MelInput:
+def _make_media_input(settings: PatchesConfig | MelConfig, width: int) -> PatchInput | MelInput:
     match settings:
-        case config.Patches(patch=patch, channels=channels):
+        case PatchesConfig(patch=patch, channels=channels):
             class_token = nn.Parameter(torch.empty(width)) if settings.class_token else None
             if settings.stem == "convolution":
                 stem = _make_stem(channels, width, patch)
                 return ConvolutionInput(stem, nn.Linear(width, width), channels, patch, class_token)
             return PatchInput(nn.Linear(channels * patch * patch, width), channels, patch, class_token)
-        case config.Mel(bins=bins, frames=frames):
+        case MelConfig(bins=bins, frames=frames):
             if settings.stem == "convolution":
                 conv1 = nn.Conv1d(bins, width, 3, padding=1)
                 conv2 = nn.Conv1d(width, width, 3, stride=frames, padding=1)
@@ -167,7 +181,7 @@ def _make_lm_head(embedding: nn.Embedding, width: int, tied: bool, bias: bool) -
 
 
 def _make_pixel_head(
-    head: config.Pixels, settings: config.EncoderOnly, source: TokenInput | PatchInput | MelInput
+    head: PatchHeadConfig, settings: EncoderOnlyConfig, source: TokenInput | PatchInput | MelInput
 ) -> PixelHead:
     assert isinstance(source, PatchInput)  # noqa: S101 - validated by the configuration
     stack = settings.encoder.model_copy(update={"layers": head.layers})
@@ -180,38 +194,38 @@ def _make_pixel_head(
 
 
 def _make_head(
-    settings: config.LMHead | config.MLMHead | config.Classes | config.Tags | config.NoHead,
+    settings: LMHeadConfig | MLMHeadConfig | ClassificationHeadConfig | TaggingHeadConfig | NoHeadConfig,
     source: TokenInput | PatchInput | MelInput,
     width: int,
-    stack: parts.Stack | parts.Recurrent,
+    stack: parts.StackConfig | parts.RecurrentConfig,
 ) -> LMHead | MLMHead | ClassHead | TagHead | IdentityHead:
     match settings:
-        case config.LMHead() | config.MLMHead():
+        case LMHeadConfig() | MLMHeadConfig():
             assert isinstance(source, TokenInput)  # noqa: S101 - validated by the configuration
             lm_head = _make_lm_head(source.embedding, width, settings.tied, settings.kind == "mlm" or settings.bias)
-            if isinstance(settings, config.LMHead):
+            if isinstance(settings, LMHeadConfig):
                 return lm_head
-            norm = stack.norm if isinstance(stack, parts.Stack) else parts.LayerNorm()
+            norm = stack.norm if isinstance(stack, parts.StackConfig) else parts.LayerNormConfig()
             return MLMHead(nn.Linear(width, width), settings.activation, _make_norm(norm, width), lm_head)
-        case config.Classes(labels=labels):
+        case ClassificationHeadConfig(labels=labels):
             dense = nn.Linear(width, width) if settings.hidden else None
             return ClassHead(dense, nn.Linear(width, len(labels)), settings.pool)
-        case config.Tags(labels=labels):
+        case TaggingHeadConfig(labels=labels):
             return TagHead(nn.Linear(width, len(labels)))
-        case config.NoHead():
+        case NoHeadConfig():
             return IdentityHead()
         case _:
             assert_never(settings)
 
 
-def _make_mask(settings: parts.Stack | parts.Recurrent, mask: Mask) -> Mask:
-    if isinstance(settings, parts.Recurrent) or settings.window is None:
+def _make_mask(settings: parts.StackConfig | parts.RecurrentConfig, mask: Mask) -> Mask:
+    if isinstance(settings, parts.RecurrentConfig) or settings.window is None:
         return mask
     return mask & window(settings.window)
 
 
-def _make_stack(name: str, settings: parts.Stack | parts.Recurrent, width: int, is_decoder: bool) -> Stack:
-    if isinstance(settings, parts.Recurrent):
+def _make_stack(name: str, settings: parts.StackConfig | parts.RecurrentConfig, width: int, is_decoder: bool) -> Stack:
+    if isinstance(settings, parts.RecurrentConfig):
         layers = [_make_recurrent_layer(f"{name}.{index}", index, settings, width) for index in range(settings.layers)]
         return Recurrent(name, settings.dropout.token, settings.dropout.embedding, layers)
     return Stack(
@@ -225,7 +239,7 @@ def _make_stack(name: str, settings: parts.Stack | parts.Recurrent, width: int, 
     )
 
 
-def _make_layer(name: str, index: int, settings: parts.Stack, width: int) -> Layer:
+def _make_layer(name: str, index: int, settings: parts.StackConfig, width: int) -> Layer:
     def make_residual(sublayer: str) -> Residual:
         norm = _make_norm(settings.norm, width)
         return Residual(f"{name}.{sublayer}", norm, settings.placement == "pre", settings.dropout.sublayer)
@@ -233,7 +247,7 @@ def _make_layer(name: str, index: int, settings: parts.Stack, width: int) -> Lay
     is_fast = cpu_fast_path.is_enabled()
     self_attention = AutocastSelfAttention if is_fast else SelfAttention
     cross_attention = AutocastCrossAttention if is_fast else CrossAttention
-    cross = settings.cross if isinstance(settings, parts.CrossStack) else None
+    cross = settings.cross if isinstance(settings, parts.CrossStackConfig) else None
     dropout = settings.dropout.attention
     return Layer(
         _make_attention(self_attention, f"{name}.self", index, settings.attention, width, dropout),
@@ -245,12 +259,12 @@ def _make_layer(name: str, index: int, settings: parts.Stack, width: int) -> Lay
     )
 
 
-def _make_recurrent_layer(name: str, index: int, settings: parts.Recurrent, width: int) -> RecurrentLayer:
-    memory = settings.cross if isinstance(settings, parts.CrossRecurrent) else None
+def _make_recurrent_layer(name: str, index: int, settings: parts.RecurrentConfig, width: int) -> RecurrentLayer:
+    memory = settings.cross if isinstance(settings, parts.CrossRecurrentConfig) else None
     inputs = 2 * width if memory is not None and memory.kind != "luong" else width
     state = width // 2 if settings.bidirectional else width
     cross = None
-    if isinstance(memory, parts.Luong | parts.Bahdanau):
+    if isinstance(memory, parts.LuongConfig | parts.BahdanauConfig):
         projections: list[Any] = [nn.Identity() for _ in range(4)]  # states attend to states
         score, dropout = _make_score(memory.score, 1, width), settings.dropout.attention
         query, key, value, output = projections
@@ -268,7 +282,7 @@ def _make_recurrent_layer(name: str, index: int, settings: parts.Recurrent, widt
 
 
 def _make_attention(
-    kind: type[AttentionType], name: str, layer_index: int, settings: parts.Attention, width: int, dropout: float
+    kind: type[AttentionType], name: str, layer_index: int, settings: parts.AttentionConfig, width: int, dropout: float
 ) -> AttentionType:
     heads, groups, bias = settings.heads, settings.groups, settings.bias
     key_dim, value_dim = settings.dims(width)
@@ -289,61 +303,61 @@ def _make_attention(
     )
 
 
-def _make_score(settings: parts.Score, heads: int, key_dim: int) -> Score:
+def _make_score(settings: parts.ScoreConfig, heads: int, key_dim: int) -> Score:
     match settings:
-        case parts.ScaledDot(scale=scale):
+        case parts.ScaledDotConfig(scale=scale):
             return Score(1 / math.sqrt(key_dim) if scale is None else scale)
-        case parts.Dot():
+        case parts.DotConfig():
             return Score(1.0)
-        case parts.General():
+        case parts.GeneralConfig():
             return General(heads, key_dim)
-        case parts.Concat(hidden=hidden):
+        case parts.ConcatConfig(hidden=hidden):
             return Concat(heads, key_dim, hidden)
-        case parts.Additive(hidden=hidden):
+        case parts.AdditiveConfig(hidden=hidden):
             return Additive(heads, key_dim, hidden)
         case _:
             assert_never(settings)
 
 
-def _make_position(stack: parts.Stack, width: int, is_decoder: bool) -> Position:
+def _make_position(stack: parts.StackConfig, width: int, is_decoder: bool) -> Position:
     settings, heads = stack.position, stack.attention.heads
     match settings:
-        case parts.Sinusoidal():
+        case parts.SinusoidalConfig():
             return Sinusoidal(width, settings.base, settings.layout == "interleaved")
-        case parts.Sinusoidal2d(columns=columns, first=first):
+        case parts.Sinusoidal2dConfig(columns=columns, first=first):
             return Sinusoidal2d(width, columns, first, settings.base)
-        case parts.Learned(length=length, offset=offset):
+        case parts.LearnedConfig(length=length, offset=offset):
             return Learned(width, length, offset)
-        case parts.Rotary(theta=theta):
+        case parts.RotaryConfig(theta=theta):
             return Rotary(stack.attention.dims(width)[0], theta, settings.layout == "interleaved")
-        case parts.Alibi():
+        case parts.AlibiConfig():
             return Alibi(heads)
-        case parts.Relative(buckets=buckets, distance=distance):
+        case parts.RelativeConfig(buckets=buckets, distance=distance):
             tables = 1 if settings.shared else stack.layers
             return RelativeBias(heads, buckets, distance, not is_decoder, tables)
-        case parts.NoPosition():
+        case parts.NoPositionConfig():
             return Position()
         case _:
             assert_never(settings)
 
 
-def _make_feedforward(settings: parts.FeedForward, width: int, dropout: float) -> FeedForward:
+def _make_feedforward(settings: parts.AnyFeedForwardConfig, width: int, dropout: float) -> FeedForward:
     hidden, bias = settings.hidden, settings.bias
     up, down = nn.Linear(width, hidden, bias), nn.Linear(hidden, width, bias)
     match settings:
-        case parts.Plain():
+        case parts.FeedForwardConfig():
             return FeedForward(up, None, down, settings.activation, dropout)
-        case parts.Gated():
+        case parts.GLUConfig():
             return FeedForward(up, nn.Linear(width, hidden, bias), down, settings.activation, dropout)
         case _:
             assert_never(settings)
 
 
-def _make_norm(settings: parts.Norm, size: int) -> nn.Module:
+def _make_norm(settings: parts.NormConfig, size: int) -> nn.Module:
     match settings:
-        case parts.LayerNorm():
+        case parts.LayerNormConfig():
             return make_norm("layer", size, settings.eps, settings.bias)
-        case parts.RmsNorm():
+        case parts.RmsNormConfig():
             return make_norm("rms", size, settings.eps, bias=False)
         case _:
             assert_never(settings)

@@ -22,8 +22,25 @@ from typing import assert_never
 
 import torch
 
-from regard.config import model as config
 from regard.config import parts
+from regard.config.model import (
+    AnyHeadConfig,
+    AnyModelConfig,
+    BagHeadConfig,
+    ClassificationHeadConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    InputConfig,
+    LMHeadConfig,
+    MelConfig,
+    MLMHeadConfig,
+    NoHeadConfig,
+    PatchesConfig,
+    PatchHeadConfig,
+    TaggingHeadConfig,
+    TokensConfig,
+)
 from regard.models.build import build
 
 Parts = Counter[str]  # one number per part; `.total()` is their sum
@@ -45,7 +62,7 @@ class Cost:
 
 
 def cost(
-    settings: config.AnyModel, *, batch_size: int, source: int = 0, target: int = 0, bytes_per_element: int = 4
+    settings: AnyModelConfig, *, batch_size: int, source: int = 0, target: int = 0, bytes_per_element: int = 4
 ) -> Cost:
     """Compute the cost of one batch.
 
@@ -78,9 +95,9 @@ def cost(
     )
 
 
-def _forward(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
+def _forward(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:
     match settings:
-        case config.EncoderDecoder():
+        case EncoderDecoderConfig():
             return (
                 _input(settings.source, settings.width, batch_size * source)
                 + _stack(settings.encoder, settings.width, batch_size, source, "source x source")
@@ -88,14 +105,14 @@ def _forward(settings: config.AnyModel, batch_size: int, source: int, target: in
                 + _cross_attention(settings.decoder, settings.width, batch_size, target, source)
                 + _head(settings.head, settings.width, settings.target_tokens.vocabulary, batch_size, target)
             )
-        case config.DecoderOnly():
+        case DecoderOnlyConfig():
             return (
                 (_input(settings.prefix, settings.width, batch_size * source) if settings.prefix else Parts())
                 + _stack(settings.decoder, settings.width, batch_size, source + target, "target x target")
                 + _head(settings.head, settings.width, settings.tokens.vocabulary, batch_size, target)
             )
-        case config.EncoderOnly():
-            vocabulary = settings.source.vocabulary if isinstance(settings.source, config.Tokens) else 0
+        case EncoderOnlyConfig():
+            vocabulary = settings.source.vocabulary if isinstance(settings.source, TokensConfig) else 0
             return (
                 _input(settings.source, settings.width, batch_size * source)
                 + _stack(settings.encoder, settings.width, batch_size, source, "source x source")
@@ -106,10 +123,10 @@ def _forward(settings: config.AnyModel, batch_size: int, source: int, target: in
             assert_never(settings)
 
 
-def _pixel_head(settings: config.EncoderOnly, batch_size: int, source: int) -> Parts:
+def _pixel_head(settings: EncoderOnlyConfig, batch_size: int, source: int) -> Parts:
     """FLOPs of the layers and the projection that predict pixels, if all patches are encoded; else none."""
     head, patches = settings.head, settings.source
-    if not isinstance(head, config.Pixels) or not isinstance(patches, config.Patches):
+    if not isinstance(head, PatchHeadConfig) or not isinstance(patches, PatchesConfig):
         return Parts()
     stack = settings.encoder.model_copy(update={"layers": head.layers})
     pixels = patches.channels * patches.patch**2
@@ -119,18 +136,18 @@ def _pixel_head(settings: config.EncoderOnly, batch_size: int, source: int) -> P
     )
 
 
-def _decoding(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
+def _decoding(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:
     """Step t attends to t tokens: 1 + 2 + ... + M query-key pairs instead of M times M."""
-    if isinstance(settings, config.EncoderOnly):
+    if isinstance(settings, EncoderOnlyConfig):
         return Parts()
-    prefix = source if isinstance(settings, config.DecoderOnly) else 0
+    prefix = source if isinstance(settings, DecoderOnlyConfig) else 0
     steps = _forward(
         settings, batch_size, source, target
     )  # projections, feed-forward, head: once per token, as in one pass
     pairs = prefix * prefix + sum(range(prefix + 1, prefix + target + 1))
     keys = prefix + sum(range(prefix + 1, prefix + target + 1))
     stack = settings.decoder
-    if isinstance(stack, parts.Stack):
+    if isinstance(stack, parts.StackConfig):
         steps["target x target"] = stack.layers * _attention_flops(
             stack.attention, settings.width, batch_size, pairs, prefix + target, keys
         )
@@ -141,8 +158,8 @@ def _decoding(settings: config.AnyModel, batch_size: int, source: int, target: i
     return steps
 
 
-def _decoding_uncached(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
-    if isinstance(settings, config.EncoderOnly):
+def _decoding_uncached(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:
+    if isinstance(settings, EncoderOnlyConfig):
         return Parts()
     # The cost of a pass is a quadratic polynomial in the target length: three values determine the sum over all steps.
     at_0, at_1, at_2 = (_forward(settings, batch_size, source, length) for length in range(3))
@@ -158,16 +175,16 @@ def _decoding_uncached(settings: config.AnyModel, batch_size: int, source: int, 
     )
 
 
-def _input(settings: config.Input, width: int, vectors: int) -> Parts:
+def _input(settings: InputConfig, width: int, vectors: int) -> Parts:
     match settings:
-        case config.Tokens():
+        case TokensConfig():
             return Parts()  # an embedding lookup has no products
-        case config.Patches(patch=patch, channels=channels):
+        case PatchesConfig(patch=patch, channels=channels):
             if settings.stem == "convolution":
                 first, *later = _stem_products(channels, width, patch)
                 return Parts({"input": 2 * vectors * first, "stem": 2 * vectors * (sum(later) + width * width)})
             return Parts({"input": 2 * vectors * channels * patch * patch * width})
-        case config.Mel(bins=bins, frames=frames):
+        case MelConfig(bins=bins, frames=frames):
             if settings.stem == "convolution":
                 return Parts({"input": 2 * vectors * frames * 3 * bins * width, "stem": 2 * vectors * 3 * width**2})
             return Parts({"input": 2 * vectors * bins * frames * width})
@@ -185,9 +202,11 @@ def _stem_products(channels: int, width: int, patch: int) -> list[int]:
     return products
 
 
-def _stack(settings: parts.Stack | parts.Recurrent, width: int, batch_size: int, tokens: int, label: str) -> Parts:
+def _stack(
+    settings: parts.StackConfig | parts.RecurrentConfig, width: int, batch_size: int, tokens: int, label: str
+) -> Parts:
     """FLOPs of a stack without its cross-attention."""
-    if isinstance(settings, parts.Recurrent):
+    if isinstance(settings, parts.RecurrentConfig):
         cells = batch_size * tokens * _cell_size(settings, width) + batch_size * tokens * _combine_size(settings, width)
         return Parts({"cells": 2 * settings.layers * cells})
     matrices = 3 if settings.feedforward.kind == "gated" else 2
@@ -203,13 +222,13 @@ def _stack(settings: parts.Stack | parts.Recurrent, width: int, batch_size: int,
 
 
 def _cross_attention(
-    settings: parts.CrossStack | parts.CrossRecurrent, width: int, batch_size: int, target: int, source: int
+    settings: parts.CrossStackConfig | parts.CrossRecurrentConfig, width: int, batch_size: int, target: int, source: int
 ) -> Parts:
     attention = _cross_attention_settings(settings)
     if attention is None:
         return Parts()
     queries, keys = batch_size * target, batch_size * source
-    is_projected = isinstance(settings, parts.CrossStack)  # states attend to states as they are
+    is_projected = isinstance(settings, parts.CrossStackConfig)  # states attend to states as they are
     projections = _projections(attention, width, queries, keys) if is_projected else 0
     if not is_projected and attention.score.kind == "general":
         projections = 2 * queries * width * width
@@ -217,32 +236,32 @@ def _cross_attention(
     return _scale(Parts({"projections": projections, "target x source": flops}), settings.layers)
 
 
-def _cross_attention_settings(stack: parts.Stack | parts.Recurrent) -> parts.Attention | None:
+def _cross_attention_settings(stack: parts.StackConfig | parts.RecurrentConfig) -> parts.AttentionConfig | None:
     """Return the attention of a decoder to a memory; that of a recurrent decoder has one head as wide as a state."""
     match stack:
-        case parts.CrossStack(cross=cross):
+        case parts.CrossStackConfig(cross=cross):
             return cross
-        case parts.CrossRecurrent(cross=parts.Luong(score=score) | parts.Bahdanau(score=score)):
-            return parts.Attention(heads=1, score=score)
+        case parts.CrossRecurrentConfig(cross=parts.LuongConfig(score=score) | parts.BahdanauConfig(score=score)):
+            return parts.AttentionConfig(heads=1, score=score)
         case _:
             return None
 
 
-def _cell_size(settings: parts.Recurrent, width: int) -> int:
+def _cell_size(settings: parts.RecurrentConfig, width: int) -> int:
     """Multiplications of one layer's cell per token."""
     gates = {"rnn": 1, "gru": 3, "lstm": 4}[settings.cell]
-    reads_memory = isinstance(settings, parts.CrossRecurrent) and settings.cross.kind != "luong"
+    reads_memory = isinstance(settings, parts.CrossRecurrentConfig) and settings.cross.kind != "luong"
     state = width // 2 if settings.bidirectional else width
     inputs = 2 * width if reads_memory else width
     return (1 + settings.bidirectional) * gates * state * (inputs + state)
 
 
-def _combine_size(settings: parts.Recurrent, width: int) -> int:
+def _combine_size(settings: parts.RecurrentConfig, width: int) -> int:
     """Multiplications of the layer that joins context and state, per token."""
-    return 2 * width * width if isinstance(settings, parts.CrossRecurrent) else 0
+    return 2 * width * width if isinstance(settings, parts.CrossRecurrentConfig) else 0
 
 
-def _projections(attention: parts.Attention, width: int, queries: int, keys: int) -> int:
+def _projections(attention: parts.AttentionConfig, width: int, queries: int, keys: int) -> int:
     """FLOPs of the query and output, key and value projections, and of W in a general score."""
     key_dim, value_dim = attention.dims(width)
     per_query = attention.heads * (key_dim + value_dim) * width
@@ -252,54 +271,54 @@ def _projections(attention: parts.Attention, width: int, queries: int, keys: int
 
 
 def _attention_flops(
-    attention: parts.Attention, width: int, batch_size: int, pairs: int, queries: int, keys: int
+    attention: parts.AttentionConfig, width: int, batch_size: int, pairs: int, queries: int, keys: int
 ) -> int:
     """FLOPs of scores and weighted sums, given query-key pairs, queries and keys per row over all calls."""
     key_dim, value_dim = attention.dims(width)
     score = attention.score
-    if isinstance(score, parts.Concat | parts.Additive):
+    if isinstance(score, parts.ConcatConfig | parts.AdditiveConfig):
         scores = pairs * score.hidden + (queries + keys) * key_dim * score.hidden
     else:
         scores = pairs * key_dim
     return 2 * batch_size * attention.heads * (scores + pairs * value_dim)
 
 
-def _sequential(settings: config.AnyModel, source: int, target: int) -> Parts:
+def _sequential(settings: AnyModelConfig, source: int, target: int) -> Parts:
     """Count what must follow one another in a pass: layers, and the tokens of recurrent ones."""
     lengths = {"encoder": source, "decoder": source + target if settings.family == "decoder_only" else target}
     stacks = {name: getattr(settings, name) for name in lengths if hasattr(settings, name)}
     return Parts(
         {
-            name: stack.layers * (lengths[name] if isinstance(stack, parts.Recurrent) else 1)
+            name: stack.layers * (lengths[name] if isinstance(stack, parts.RecurrentConfig) else 1)
             for name, stack in stacks.items()
         }
     )
 
 
 def _head(
-    head: config.AnyHead,
+    head: AnyHeadConfig,
     width: int,
     vocabulary: int,
     batch_size: int,
     tokens: int,
 ) -> Parts:
     match head:
-        case config.LMHead() | config.BagHead():
+        case LMHeadConfig() | BagHeadConfig():
             flops = 2 * batch_size * tokens * width * vocabulary
-        case config.MLMHead():
+        case MLMHeadConfig():
             flops = 2 * batch_size * tokens * width * (width + vocabulary)
-        case config.Classes(labels=labels):
+        case ClassificationHeadConfig(labels=labels):
             flops = 2 * batch_size * width * (len(labels) + (width if head.hidden else 0))
-        case config.Tags(labels=labels):
+        case TaggingHeadConfig(labels=labels):
             flops = 2 * batch_size * tokens * width * len(labels)
-        case config.Pixels() | config.NoHead():  # the caller counts the layers of a pixel head
+        case PatchHeadConfig() | NoHeadConfig():  # the caller counts the layers of a pixel head
             flops = 0
         case _:
             assert_never(head)
     return Parts({"head": flops})
 
 
-def _activations(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
+def _activations(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:
     """Count the elements kept for the backward pass with fused attention, and one mask for every dropout.
 
     Not counted: attention weights where torch has no fused kernel on a CPU (attention dropout, a learned bias, concat
@@ -307,33 +326,33 @@ def _activations(settings: config.AnyModel, batch_size: int, source: int, target
     """
     width = settings.width
     activations = Parts()
-    if isinstance(settings, config.EncoderDecoder | config.EncoderOnly):
+    if isinstance(settings, EncoderDecoderConfig | EncoderOnlyConfig):
         activations["encoder"] = _stack_activations(settings.encoder, width, batch_size * source)
-    if isinstance(settings, config.EncoderDecoder):
+    if isinstance(settings, EncoderDecoderConfig):
         stack = settings.decoder
         activations["decoder"] = _stack_activations(stack, width, batch_size * target)
-        if isinstance(stack, parts.CrossStack):
+        if isinstance(stack, parts.CrossStackConfig):
             activations["decoder"] += stack.layers * (
                 _attention_activations(stack.cross, width, batch_size * target, batch_size * source)
                 + _residual_activations(stack, width, batch_size * target)
             )
         activations["logits"] = batch_size * target * settings.target_tokens.vocabulary
-    elif isinstance(settings, config.DecoderOnly):
+    elif isinstance(settings, DecoderOnlyConfig):
         activations["decoder"] = _stack_activations(settings.decoder, width, batch_size * (source + target))
-        if isinstance(settings.head, config.LMHead):
+        if isinstance(settings.head, LMHeadConfig):
             activations["logits"] = batch_size * target * settings.tokens.vocabulary
-    elif isinstance(settings.head, config.MLMHead) and isinstance(settings.source, config.Tokens):
+    elif isinstance(settings.head, MLMHeadConfig) and isinstance(settings.source, TokensConfig):
         activations["logits"] = batch_size * source * (settings.source.vocabulary + 4 * width)
-    elif isinstance(settings.head, config.BagHead) and isinstance(settings.source, config.Tokens):
+    elif isinstance(settings.head, BagHeadConfig) and isinstance(settings.source, TokensConfig):
         activations["logits"] = batch_size * source * (settings.source.vocabulary + width)
     return activations
 
 
-def _stack_activations(settings: parts.Stack | parts.Recurrent, width: int, vectors: int) -> int:
+def _stack_activations(settings: parts.StackConfig | parts.RecurrentConfig, width: int, vectors: int) -> int:
     """Elements of a stack's layers (without cross-attention), its input and its output."""
-    if isinstance(settings, parts.Recurrent):
+    if isinstance(settings, parts.RecurrentConfig):
         gates = {"rnn": 1, "gru": 5, "lstm": 6}[settings.cell]  # that torch keeps of every step
-        joined = 4 if isinstance(settings, parts.CrossRecurrent) else 0  # [x; c], [c; s]
+        joined = 4 if isinstance(settings, parts.CrossRecurrentConfig) else 0  # [x; c], [c; s]
         return settings.layers * vectors * width * (gates + 2 + joined + bool(settings.dropout.sublayer))
     hidden = vectors * settings.feedforward.hidden
     if settings.feedforward.kind == "gated":
@@ -351,49 +370,51 @@ def _stack_activations(settings: parts.Stack | parts.Recurrent, width: int, vect
     return settings.layers * layer + ends
 
 
-def _attention_activations(attention: parts.Attention, width: int, queries: int, keys: int) -> int:
+def _attention_activations(attention: parts.AttentionConfig, width: int, queries: int, keys: int) -> int:
     """Elements of queries, keys, values, heads, and softmax denominators."""
     key_dim, value_dim = attention.dims(width)
     return queries * attention.heads * (key_dim + value_dim + 1) + keys * attention.groups * (key_dim + value_dim)
 
 
-def _residual_activations(settings: parts.Stack, width: int, vectors: int) -> int:
+def _residual_activations(settings: parts.StackConfig, width: int, vectors: int) -> int:
     """Elements of the inputs of norm and projections, and of the dropout mask."""
     return vectors * width * (3 if settings.dropout.sublayer else 2)
 
 
-def _attention_weights(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
+def _attention_weights(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:
     """Elements of one layer's attention weights: one per head and query-key pair."""
     weights = Parts()
-    if isinstance(settings, config.EncoderDecoder | config.EncoderOnly) and isinstance(settings.encoder, parts.Stack):
+    if isinstance(settings, EncoderDecoderConfig | EncoderOnlyConfig) and isinstance(
+        settings.encoder, parts.StackConfig
+    ):
         weights["source x source"] = batch_size * settings.encoder.attention.heads * source * source
-    if isinstance(settings, config.EncoderDecoder | config.DecoderOnly):
-        length = target + (source if isinstance(settings, config.DecoderOnly) else 0)
-        if isinstance(settings.decoder, parts.Stack):
+    if isinstance(settings, EncoderDecoderConfig | DecoderOnlyConfig):
+        length = target + (source if isinstance(settings, DecoderOnlyConfig) else 0)
+        if isinstance(settings.decoder, parts.StackConfig):
             weights["target x target"] = batch_size * settings.decoder.attention.heads * length**2
         if (cross := _cross_attention_settings(settings.decoder)) is not None:
             weights["target x source"] = batch_size * cross.heads * target * source
     return weights
 
 
-def _kv_cache(settings: config.AnyModel, batch_size: int, source: int, target: int) -> Parts:
-    if isinstance(settings, config.EncoderOnly):
+def _kv_cache(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:
+    if isinstance(settings, EncoderOnlyConfig):
         return Parts()
     stack = settings.decoder
-    prefix = source if isinstance(settings, config.DecoderOnly) else 0
+    prefix = source if isinstance(settings, DecoderOnlyConfig) else 0
     tokens = stack.layers * batch_size * (prefix + target)
-    if isinstance(stack, parts.Recurrent):
+    if isinstance(stack, parts.RecurrentConfig):
         elements = Parts({"states": tokens * settings.width * (2 if stack.cell == "lstm" else 1)})
     else:
         elements = Parts({"self": tokens * _key_value_size(stack.attention, settings.width)})
     if (cross := _cross_attention_settings(stack)) is not None:
         elements["cross"] = stack.layers * batch_size * source * _key_value_size(cross, settings.width)
-    elif isinstance(stack, parts.CrossRecurrent):
+    elif isinstance(stack, parts.CrossRecurrentConfig):
         elements["cross"] = stack.layers * batch_size * source * settings.width
     return elements
 
 
-def _key_value_size(attention: parts.Attention, width: int) -> int:
+def _key_value_size(attention: parts.AttentionConfig, width: int) -> int:
     """Elements of one token's key and value over all groups."""
     return attention.groups * sum(attention.dims(width))
 

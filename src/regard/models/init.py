@@ -13,8 +13,15 @@ from typing import assert_never
 import torch
 from torch import Tensor, nn
 
-from regard.config import model as config
 from regard.config import parts
+from regard.config.model import (
+    AnyModelConfig,
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    ScaledResidualConfig,
+    SmallEmbeddingConfig,
+    XavierConfig,
+)
 from regard.models.heads import LMHead, PixelHead
 from regard.models.inputs import PatchInput
 from regard.nn.positions import RelativeBias
@@ -24,9 +31,7 @@ Initializer = Callable[[Tensor], object]
 Draw = Callable[[Tensor, Initializer], None]
 
 
-def init_weights(
-    model: nn.Module, settings: config.AnyModel, seed: int | None = None, draw: Draw | None = None
-) -> None:
+def init_weights(model: nn.Module, settings: AnyModelConfig, seed: int | None = None, draw: Draw | None = None) -> None:
     """Initialize every parameter of a model in place; the same seed gives the same weights on the same device.
 
     Args:
@@ -62,18 +67,18 @@ def init_weights(
     initial = settings.initial
     with torch.no_grad():
         match initial:
-            case config.Xavier():
+            case XavierConfig():
                 _init_modules(model, matrix=xavier, embedding=xavier, convolution=xavier_convolution)
                 _init_uniform_biases(
                     model, lambda bound: random(partial(nn.init.uniform_, a=-bound, b=bound, generator=generator))
                 )
-            case config.ScaledResidual(std=std):
+            case ScaledResidualConfig(std=std):
                 residuals = {
                     stack: normal(std / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
                 }
                 weights = normal(std)
                 _init_modules(model, matrix=weights, embedding=weights, convolution=weights, residuals=residuals)
-            case config.SmallEmbedding():
+            case SmallEmbeddingConfig():
                 embedding = normal(1 / math.sqrt(settings.width))
                 _init_modules(model, matrix=xavier, embedding=embedding, convolution=xavier_convolution)
             case _:
@@ -156,15 +161,15 @@ def _init_uniform_biases(model: nn.Module, uniform: Callable[[float], Initialize
             uniform(bound)(module.bias)
 
 
-def _count_sublayers(settings: config.AnyModel) -> dict[str, int]:
+def _count_sublayers(settings: AnyModelConfig) -> dict[str, int]:
     """Count the sublayers of each stack of Transformer layers: 2 per layer, 3 with cross-attention."""
-    stacks: dict[str, parts.Stack | parts.Recurrent] = {}
-    if not isinstance(settings, config.DecoderOnly):
+    stacks: dict[str, parts.StackConfig | parts.RecurrentConfig] = {}
+    if not isinstance(settings, DecoderOnlyConfig):
         stacks["encoder"] = settings.encoder
-    if not isinstance(settings, config.EncoderOnly):
+    if not isinstance(settings, EncoderOnlyConfig):
         stacks["decoder"] = settings.decoder
     return {
-        name: stack.layers * (3 if isinstance(stack, parts.CrossStack) else 2)
+        name: stack.layers * (3 if isinstance(stack, parts.CrossStackConfig) else 2)
         for name, stack in stacks.items()
-        if isinstance(stack, parts.Stack)
+        if isinstance(stack, parts.StackConfig)
     }

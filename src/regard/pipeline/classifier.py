@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.base.formatting import CompactRepr, pluralize
-from regard.config import model as settings_of
+from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, TaggingHeadConfig
 from regard.data.batches.truncation import text_budget, truncated_lengths
 from regard.data.shards.tokenize import find_first_tokens
 from regard.decode.tag_sequence import TagScheme
@@ -81,13 +81,13 @@ class Classifier(Pipeline):
 
     kind = "classification or tagging model"
 
-    def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
-        if not isinstance(settings.head, settings_of.Classes | settings_of.Tags):
+    def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: EncoderOnlyConfig) -> None:
+        if not isinstance(settings.head, ClassificationHeadConfig | TaggingHeadConfig):
             raise RegardError(f"This model's task is '{settings.task}': it has no labels.", fix="Use `FillMask`.")
         check_vocabulary_sizes(settings, tokenizers, where="Classifier")
         self.model: EncoderOnly = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.EncoderOnly = settings
+        self.settings: EncoderOnlyConfig = settings
         self.labels = settings.head.labels
         self.tag_scheme = TagScheme.from_labels(self.labels) if settings.task == "tag" else None
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 
 from regard.base.errors import RegardError
-from regard.config import model as settings_of
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.decode.protocol import Hypothesis
 from regard.decode.speculative import SpeculativeResult
 from regard.pipeline.attention import RecordedAttention
@@ -109,7 +109,7 @@ class CTranslate2Translator(_OnCTranslate2, Translator):  # type: ignore[overrid
         folder: Path,
         info: ExportInfo,
         tokenizers: TokenizerPair,
-        settings: settings_of.EncoderDecoder,
+        settings: EncoderDecoderConfig,
         device: torch.device,
         load_torch: Callable[[], Translator] | None = None,
     ) -> None:
@@ -167,7 +167,7 @@ class CTranslate2Generator(_OnCTranslate2, TextGenerator):  # type: ignore[overr
         folder: Path,
         info: ExportInfo,
         tokenizers: TokenizerPair,
-        settings: settings_of.DecoderOnly,
+        settings: DecoderOnlyConfig,
         device: torch.device,
         load_torch: Callable[[], TextGenerator] | None = None,
     ) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_json
-from regard.config import model as settings_of
+from regard.config.model import EncoderOnlyConfig, TokensConfig
 from regard.data.batches.truncation import text_budget
 from regard.decode.protocol import nan_error
 from regard.models.cpu_decoder import eval_mode
@@ -95,15 +95,15 @@ class Embedder(Pipeline):
         self,
         model: EncoderOnly,
         tokenizers: TokenizerPair,
-        settings: settings_of.EncoderOnly,
+        settings: EncoderOnlyConfig,
         pooling: Pooling = DEFAULT_POOLING,
     ) -> None:
-        if not isinstance(settings.source, settings_of.Tokens):
+        if not isinstance(settings.source, TokensConfig):
             raise RegardError(f"This model reads {settings.source.kind}, not text.", fix="Use a model of tokens.")
         check_vocabulary_sizes(settings, tokenizers, where="Embedder")
         self.model: EncoderOnly = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.EncoderOnly = settings
+        self.settings: EncoderOnlyConfig = settings
         self.pooling = pooling
 
     def embed(self, texts: str | Sequence[str], batch_tokens: int = 4096) -> Vectors:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.decode.protocol import nan_error
 from regard.lora import AdapterSet
 from regard.models.build import AnyModel
@@ -31,7 +31,7 @@ class Pipeline:
 
     model: AnyModel
     tokenizers: TokenizerPair  # unless the model reads images
-    settings: settings_of.AnyModel
+    settings: AnyModelConfig
     kind: ClassVar[str]
     """What the pipeline needs, e.g. "translation model"."""
     command: ClassVar[str] = "predict"
@@ -118,7 +118,7 @@ def check_length(what: str, tokens: Sequence[int], limit: int | None, *, where: 
 def encode_sources(
     texts: Sequence[str],
     tokenizers: TokenizerPair,
-    settings: settings_of.EncoderDecoder,
+    settings: EncoderDecoderConfig,
     target_language: TargetLanguage,
     description: str = "Text",
 ) -> list[list[int]]:
@@ -164,7 +164,7 @@ def _encode_language_tags(
     return [[specials.language_id(language)] for language in target_languages]
 
 
-def add_bos(settings: settings_of.DecoderOnly, tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+def add_bos(settings: DecoderOnlyConfig, tokenizer: Tokenizer, ids: list[int]) -> list[int]:
     """Return what a decoder-only model reads: [bos] + text, or the text alone if it was trained without bos.
 
     An empty text always begins with bos: the model must read something.
@@ -193,7 +193,7 @@ def pad(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tenso
     return tokens, torch.arange(max_length, device=device) < torch.tensor(lengths, device=device)[:, None]
 
 
-def make_types(settings: settings_of.EncoderOnly, tokens: Tensor, second_starts: Sequence[int] | None) -> Tensor | None:
+def make_types(settings: EncoderOnlyConfig, tokens: Tensor, second_starts: Sequence[int] | None) -> Tensor | None:
     """Return the token types of rows (B, T): 1 from the second text of a pair on; None if all are 0."""
     if not settings.has_pair_types or second_starts is None:
         return None
@@ -246,7 +246,7 @@ def chunk_seed(seed: int | None, chunk_index: int) -> int | None:
 
 def encoder_logits(
     model: EncoderOnly,
-    settings: settings_of.EncoderOnly,
+    settings: EncoderOnlyConfig,
     tokenizer: Tokenizer,
     rows: Sequence[list[int]],
     batch_tokens: int,

@@ -8,7 +8,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import CompactRepr, escape_control_characters
-from regard.config import model as settings_of
+from regard.config.model import EncoderOnlyConfig
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.attention import RecordedAttention, record_attention
 from regard.pipeline.encoding import Pipeline, add_special_tokens, as_list, check_length, encoder_logits
@@ -54,13 +54,13 @@ class FillMask(Pipeline):
 
     kind = "masked language model"
 
-    def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: settings_of.EncoderOnly) -> None:
+    def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: EncoderOnlyConfig) -> None:
         if settings.task != "fill":
             raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Classifier`.")
         check_vocabulary_sizes(settings, tokenizers, where="FillMask")
         self.model: EncoderOnly = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.EncoderOnly = settings
+        self.settings: EncoderOnlyConfig = settings
 
     def predict(
         self,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import DecoderOnlyConfig
 from regard.decode.filters import Filters, Generators
 from regard.decode.protocol import Hypothesis, Step
 from regard.decode.speculative import SpeculativeResult, speculative
@@ -63,7 +63,7 @@ class TextGenerator(Pipeline):
     command = "generate"
     engine_name = "torch"
 
-    def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
+    def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: DecoderOnlyConfig) -> None:
         if settings.task != "continue":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'continue'.", fix="There is no pipeline for it yet."
@@ -71,7 +71,7 @@ class TextGenerator(Pipeline):
         check_vocabulary_sizes(settings, tokenizers, where="TextGenerator")
         self.model: DecoderOnly = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.DecoderOnly = settings
+        self.settings: DecoderOnlyConfig = settings
         self._decoder = LazyCpuDecoder()
 
     def stream(

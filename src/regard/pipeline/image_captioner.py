@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import EncoderDecoderConfig, PatchesConfig
 from regard.data.batches.images import normalise
 from regard.data.example import Image
 from regard.models.cpu_decoder import LazyCpuDecoder
@@ -39,14 +39,14 @@ class ImageCaptioner(Pipeline):
 
     kind = "captioning model"
 
-    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
-        if settings.task != "caption" or not isinstance(settings.source, settings_of.Patches):
+    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: EncoderDecoderConfig) -> None:
+        if settings.task != "caption" or not isinstance(settings.source, PatchesConfig):
             what = f"This model's task is '{settings.task}': it does not caption images."
             raise RegardError(what, fix="Train one that does: `regard train --images TABLE --out NEW`.")
         check_vocabulary_sizes(settings, tokenizers, where="ImageCaptioner")
         self.model: EncoderDecoder = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.EncoderDecoder = settings
+        self.settings: EncoderDecoderConfig = settings
         self.patches = settings.source
         self._decoder = LazyCpuDecoder()
 

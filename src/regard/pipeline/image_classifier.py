@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, PatchesConfig
 from regard.data.batches.images import normalise
 from regard.data.example import Image
 from regard.models.cpu_decoder import eval_mode
@@ -33,12 +33,12 @@ class ImageClassifier(Pipeline):
 
     kind = "classification model for images"
 
-    def __init__(self, model: EncoderOnly, settings: settings_of.EncoderOnly) -> None:
-        if not isinstance(settings.head, settings_of.Classes) or not isinstance(settings.source, settings_of.Patches):
+    def __init__(self, model: EncoderOnly, settings: EncoderOnlyConfig) -> None:
+        if not isinstance(settings.head, ClassificationHeadConfig) or not isinstance(settings.source, PatchesConfig):
             fix = "Tune it on labeled images: `regard tune MODEL --images FOLDER --out NEW`."
             raise RegardError(f"This model's task is '{settings.task}': it does not label images.", fix=fix)
         self.model: EncoderOnly = model
-        self.settings: settings_of.EncoderOnly = settings
+        self.settings: EncoderOnlyConfig = settings
         self.patches = settings.source
         self.labels = settings.head.labels
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import DecoderOnlyConfig
 from regard.decode.filters import Filters
 from regard.decode.sample import sample
 from regard.models.cpu_decoder import LazyCpuDecoder
@@ -39,13 +39,13 @@ class ImageGenerator(Pipeline):
     kind = "model that generates images"
     command = "generate"
 
-    def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: settings_of.DecoderOnly) -> None:
+    def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: DecoderOnlyConfig) -> None:
         if settings.raster is None:
             raise RegardError("The tokens of this model are text, not pixels.", fix="Use regard.load_generator.")
         check_vocabulary_sizes(settings, tokenizers, where="ImageGenerator")
         self.model: DecoderOnly = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.DecoderOnly = settings
+        self.settings: DecoderOnlyConfig = settings
         self.raster = settings.raster
         self.codebook = Codebook(tokenizers.source)
         self._decoder = LazyCpuDecoder()

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.model import Patches
-from regard.config.sources import Images
+from regard.config.model import PatchesConfig
+from regard.config.sources import ImagesConfig
 from regard.data.example import CorpusError, Image
 from regard.data.readers.images import convert_image, decode_image, read_image_file
 
@@ -26,7 +26,7 @@ def as_images(images: AnyImage | Sequence[AnyImage]) -> tuple[list[AnyImage], bo
 
 def load_pixels(image: AnyImage, size: tuple[int, int] | None, channels: int) -> NDArray[np.uint8]:
     """Return the pixels (channels, height, width) of an image; without a size it keeps its own."""
-    target = Images(path="image", size=size, channels=1 if channels == 1 else 3)
+    target = ImagesConfig(path="image", size=size, channels=1 if channels == 1 else 3)
     if isinstance(image, str | PathLike):
         image = decode_image(read_image_file(fspath(image)), target, fspath(image))
     elif isinstance(image, np.ndarray):
@@ -36,7 +36,7 @@ def load_pixels(image: AnyImage, size: tuple[int, int] | None, channels: int) ->
     return np.frombuffer(image.pixels, np.uint8).reshape(image.shape)
 
 
-def load_patches(image: AnyImage, patches: Patches) -> NDArray[np.uint8]:
+def load_patches(image: AnyImage, patches: PatchesConfig) -> NDArray[np.uint8]:
     """Return the pixels (channels, height, width) of an image in the shape that a model of patches reads."""
     pixels = load_pixels(image, patches.size, patches.channels)
     _, height, width = pixels.shape
@@ -46,7 +46,7 @@ def load_patches(image: AnyImage, patches: Patches) -> NDArray[np.uint8]:
     return pixels
 
 
-def load_batches(images: Sequence[AnyImage], patches: Patches, batch_size: int) -> Iterator[NDArray[np.uint8]]:
+def load_batches(images: Sequence[AnyImage], patches: PatchesConfig, batch_size: int) -> Iterator[NDArray[np.uint8]]:
     """Yield images in their order as batches (B, channels, height, width).
 
     A batch ends where the size changes: a model of patches without a fixed size reads images of any.

@@ -11,7 +11,7 @@ import torch
 from regard.base.errors import RegardError
 from regard.base.files import AnyPath, verify
 from regard.config import codec
-from regard.config import model as settings_of
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
@@ -282,18 +282,18 @@ def _load_as(
 def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipeline:
     stored = read_model(folder)
     model, settings = stored.model.to(device), stored.settings
-    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and reads_images(settings):
+    if isinstance(model, EncoderOnly) and isinstance(settings, EncoderOnlyConfig) and reads_images(settings):
         return ImageClassifier(model, settings)
-    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly) and reads_sounds(settings):
+    if isinstance(model, EncoderOnly) and isinstance(settings, EncoderOnlyConfig) and reads_sounds(settings):
         return SoundClassifier(model, settings)
     tokenizers = stored.tokenizers
-    if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
+    if isinstance(model, EncoderDecoder) and isinstance(settings, EncoderDecoderConfig):
         if reads_images(settings):
             return ImageCaptioner(model, tokenizers, settings)
         return (Transcriber if reads_sounds(settings) else Translator)(model, tokenizers, settings)
-    if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
+    if isinstance(model, DecoderOnly) and isinstance(settings, DecoderOnlyConfig):
         return (TextGenerator if settings.raster is None else ImageGenerator)(model, tokenizers, settings)
-    if isinstance(model, EncoderOnly) and isinstance(settings, settings_of.EncoderOnly):
+    if isinstance(model, EncoderOnly) and isinstance(settings, EncoderOnlyConfig):
         if task == "embed" or settings.task in ("embed", "cbow", "skip_gram"):
             return Embedder(model, tokenizers, settings, read_pooling(stored.path))
         pipeline_class = FillMask if settings.task == "fill" else Classifier
@@ -334,10 +334,10 @@ def _load_export(export: Path, folder: Path, device: AnyDevice) -> AnyPipeline:
         codec.MODEL_FILES.load(export / MODEL),
         TokenizerPair.load(export),
     )
-    if info.engine == CTRANSLATE2 and isinstance(settings, settings_of.EncoderDecoder):
+    if info.engine == CTRANSLATE2 and isinstance(settings, EncoderDecoderConfig):
         load_torch = None if folder == export else partial(load_translator, folder, device)
         return CTranslate2Translator(export, info, tokenizers, settings, torch.device(device), load_torch)
-    if info.engine == CTRANSLATE2 and isinstance(settings, settings_of.DecoderOnly):
+    if info.engine == CTRANSLATE2 and isinstance(settings, DecoderOnlyConfig):
         load_generator_lazily = None if folder == export else partial(load_generator, folder, device)
         return CTranslate2Generator(export, info, tokenizers, settings, torch.device(device), load_generator_lazily)
     raise RegardError(

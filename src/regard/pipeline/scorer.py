@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.decode.protocol import nan_error
 from regard.measure.calibration import NllDerivatives
 from regard.models.cpu_decoder import eval_mode
@@ -104,7 +104,7 @@ class Scorer:
         self,
         model: EncoderDecoder | DecoderOnly,
         tokenizers: TokenizerPair,
-        settings: settings_of.EncoderDecoder | settings_of.DecoderOnly,
+        settings: EncoderDecoderConfig | DecoderOnlyConfig,
         temperature: float = 1.0,
     ) -> None:
         if settings.task not in ("translate", "continue"):
@@ -135,7 +135,7 @@ class Scorer:
         if getattr(settings, "raster", None) is not None:
             fix = f"Measure it on images: `regard evaluate {folder} --images FOLDER`."
             raise RegardError("The tokens of this model are pixels, not text.", where=str(stored.path), fix=fix)
-        if isinstance(model, EncoderDecoder | DecoderOnly) and not isinstance(settings, settings_of.EncoderOnly):
+        if isinstance(model, EncoderDecoder | DecoderOnly) and not isinstance(settings, EncoderOnlyConfig):
             return cls(model, stored.tokenizers, settings, read_temperature(stored.path))
         raise RegardError(
             f"A model of the family '{settings.family}' assigns no probability to texts.",
@@ -235,7 +235,7 @@ class Scorer:
             target_language: Language of the translations, one for all or one for each (multilingual models).
             batch_tokens: Maximum number of tokens in a batch, padding included.
         """
-        if not isinstance(self.settings, settings_of.EncoderDecoder):
+        if not isinstance(self.settings, EncoderDecoderConfig):
             raise RegardError("A decoder-only model has no translations.", fix="Use `score`.")
         bos = self.tokenizers.target.specials.bos
         encoded = encode_sources(sources, self.tokenizers, self.settings, target_language)
@@ -304,7 +304,7 @@ class Scorer:
         check_list(sources or (), "source", "score")
         if not texts:
             raise RegardError("There is no text to score.", fix="Give at least one text.")
-        if isinstance(self.settings, settings_of.DecoderOnly):
+        if isinstance(self.settings, DecoderOnlyConfig):
             if sources is not None:
                 raise RegardError("A decoder-only model reads no sources.", fix="Give it the whole texts.")
             if target_language is not None:

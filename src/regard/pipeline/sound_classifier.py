@@ -7,7 +7,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, MelConfig
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.record import Record
@@ -29,12 +29,12 @@ class SoundClassifier(Pipeline):
 
     kind = "classification model for sounds"
 
-    def __init__(self, model: EncoderOnly, settings: settings_of.EncoderOnly) -> None:
-        if not isinstance(settings.head, settings_of.Classes) or not isinstance(settings.source, settings_of.Mel):
+    def __init__(self, model: EncoderOnly, settings: EncoderOnlyConfig) -> None:
+        if not isinstance(settings.head, ClassificationHeadConfig) or not isinstance(settings.source, MelConfig):
             what = f"This model's task is '{settings.task}': it does not label sounds."
             raise RegardError(what, fix="Train one that does: `regard train --sounds FOLDER --out NEW`.")
         self.model: EncoderOnly = model
-        self.settings: settings_of.EncoderOnly = settings
+        self.settings: EncoderOnlyConfig = settings
         self.mel = settings.source
         self.labels = settings.head.labels
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.model import Mel
+from regard.config.model import MelConfig
 from regard.data.example import CorpusError, Sound
 from regard.data.mel import log_mel, normalise
 from regard.data.readers.sounds import read_sound
@@ -18,7 +18,7 @@ AnySound = str | PathLike[str] | Sound | NDArray[np.int16]  # a file, an example
 Spectrogram = NDArray[np.float32]  # (frames, bins), normalized
 
 
-def load_spectrogram(sound: AnySound, settings: Mel) -> Spectrogram:
+def load_spectrogram(sound: AnySound, settings: MelConfig) -> Spectrogram:
     """Return the normalized spectrogram of a sound.
 
     Raises:
@@ -39,7 +39,7 @@ def load_spectrogram(sound: AnySound, settings: Mel) -> Spectrogram:
     return normalise(log_mel(samples, settings), settings)
 
 
-def check_rate(sound: Sound, settings: Mel, where: str | None = None) -> None:
+def check_rate(sound: Sound, settings: MelConfig, where: str | None = None) -> None:
     """Raise CorpusError if a sound has another sample rate than the model."""
     if settings.rate not in (None, sound.rate):
         what = f"The sound has {sound.rate:,} samples per second; the model reads {settings.rate:,}."

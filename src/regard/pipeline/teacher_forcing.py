@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.pipeline.encoding import TargetLanguage, add_bos, check_length, encode_sources
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -32,7 +32,7 @@ class Row:
 
 
 def encode_windows(
-    texts: Sequence[str], tokenizers: TokenizerPair, settings: settings_of.DecoderOnly, window: int | None
+    texts: Sequence[str], tokenizers: TokenizerPair, settings: DecoderOnlyConfig, window: int | None
 ) -> list[Row]:
     """Encode texts for a decoder-only model, in their order; long texts in windows that overlap by half.
 
@@ -68,7 +68,7 @@ def encode_pairs(
     texts: Sequence[str],
     sources: Sequence[str],
     tokenizers: TokenizerPair,
-    settings: settings_of.EncoderDecoder,
+    settings: EncoderDecoderConfig,
     target_language: TargetLanguage,
 ) -> list[Row]:
     """Encode texts and their sources for an encoder-decoder, in their order."""

@@ -11,7 +11,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config import model as settings_of
+from regard.config.model import EncoderDecoderConfig, GenerationConfig, MelConfig
 from regard.decode.constraints import constrain
 from regard.decode.protocol import State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
@@ -38,16 +38,16 @@ class Transcriber(Pipeline):
 
     kind = "transcription model"
 
-    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
-        if settings.task != "transcribe" or not isinstance(settings.source, settings_of.Mel):
+    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: EncoderDecoderConfig) -> None:
+        if settings.task != "transcribe" or not isinstance(settings.source, MelConfig):
             what = f"This model's task is '{settings.task}': it does not transcribe."
             raise RegardError(what, fix="Train one that does: `regard train --sounds TABLE --out NEW`.")
         check_vocabulary_sizes(settings, tokenizers, where="Transcriber")
         self.model: EncoderDecoder = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.EncoderDecoder = settings
+        self.settings: EncoderDecoderConfig = settings
         self.mel = settings.source
-        self.rules = settings.generation or settings_of.Generation()
+        self.rules = settings.generation or GenerationConfig()
         self._decoder = LazyCpuDecoder()
 
     def predict(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config import model as settings_of
+from regard.config.model import EncoderDecoderConfig
 from regard.decode.filters import Filters, Generators
 from regard.decode.protocol import Hypothesis, State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
@@ -77,7 +77,7 @@ class Translator(Pipeline):
     command = "translate"
     engine_name = "torch"
 
-    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: settings_of.EncoderDecoder) -> None:
+    def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: EncoderDecoderConfig) -> None:
         if settings.task != "translate":
             raise RegardError(
                 f"This model's task is '{settings.task}', not 'translate'.", fix="There is no pipeline for it yet."
@@ -85,7 +85,7 @@ class Translator(Pipeline):
         check_vocabulary_sizes(settings, tokenizers, where="Translator")
         self.model: EncoderDecoder = model
         self.tokenizers = tokenizers
-        self.settings: settings_of.EncoderDecoder = settings
+        self.settings: EncoderDecoderConfig = settings
         self._decoder = LazyCpuDecoder()
         self._suppressed = tokenizers.target.specials.not_text
         _ = tokenizers.target.token_bytes  # build the detokenizer's table now, not during the first translation

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.parts import FixedVector
+from regard.config.parts import FixedVectorConfig
 from regard.measure.alignment import Links
 from regard.models.cpu_decoder import eval_mode
 from regard.nn.record import Record
@@ -60,7 +60,7 @@ def align_words(
         RegardError: The model has no such layer, or no attention.
     """
     layers, memory = translator.settings.decoder.layers, translator.settings.decoder.cross
-    if isinstance(memory, FixedVector):
+    if isinstance(memory, FixedVectorConfig):
         what = "The decoder reads the source as one fixed vector: there is no attention to align words by."
         raise RegardError(what, where="decoder.cross", fix="Train with decoder.cross.kind = 'bahdanau' or 'luong'.")
     layer_index = layers - 1 if layer is None else layer

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.plan.devices import DeviceSpec
 from regard.plan.forecast import Forecast, Range, count_batches, make_forecast
 from regard.plan.layouts import Candidate
@@ -20,7 +20,7 @@ NOTABLE = 1.1  # a rank that sends more than this many times the bytes of anothe
 class Plan:
     """Forecasts of several candidates and the choice among them."""
 
-    run: Run
+    run: RunConfig
     rows: int  # per batch
     length: int  # tokens per row
     forecasts: tuple[Forecast, ...]
@@ -29,7 +29,7 @@ class Plan:
 
 
 def make_plan(
-    run: Run,
+    run: RunConfig,
     candidates: Sequence[Candidate],
     *,
     length: int,
@@ -120,7 +120,7 @@ def _count_dimensions(forecast: Forecast) -> int:
     return 2 * (layout.shards > 1) + (layout.replicas > 1) + 2 * (layout.tensor > 1)
 
 
-def _explain(run: Run, forecasts: Sequence[Forecast], choice: Forecast | None) -> Iterator[str]:
+def _explain(run: RunConfig, forecasts: Sequence[Forecast], choice: Forecast | None) -> Iterator[str]:
     if not forecasts:
         yield "No layout can train this run."
         return

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.plan.devices import DeviceSpec
 from regard.plan.simulate import Simulation
 from regard.plan.tracker import Collective
@@ -81,7 +81,7 @@ class Forecast:
 
 
 def make_forecast(
-    run: Run,
+    run: RunConfig,
     layout: Layout,
     simulation: Simulation,
     *,
@@ -148,7 +148,7 @@ def make_forecast(
     )
 
 
-def count_start_bytes(run: Run) -> int:
+def count_start_bytes(run: RunConfig) -> int:
     """Return the bytes of weights that a tuning run holds when it starts: its parent's and their copy, both whole.
 
     The parent counts as large as the model, of which it may have another head.
@@ -156,7 +156,7 @@ def count_start_bytes(run: Run) -> int:
     return 0 if run.tuning is None else 2 * BYTES_PER_PARAMETER * count_parameters(run.model)
 
 
-def count_batches(run: Run, layout: Layout) -> int:
+def count_batches(run: RunConfig, layout: Layout) -> int:
     """Return the batches that a rank computes per update; an update is a sum over all data ranks."""
     return -(-run.accumulate // layout.data_world_size)
 
@@ -181,7 +181,7 @@ def sent_bytes(collective: Collective, *, is_gloo: bool = False) -> float:
             return 0.0
 
 
-def count_checkpoint_bytes(run: Run, simulation: Simulation) -> int:
+def count_checkpoint_bytes(run: RunConfig, simulation: Simulation) -> int:
     """Return the bytes of one checkpoint on disk: weights, optimizer state and EMA of all ranks, once."""
     weights = count_parameters(run.model) * BYTES_PER_PARAMETER
     shares = 1 + simulation.optimizer_state / simulation.weights + bool(run.train.ema)

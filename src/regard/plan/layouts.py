@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.train.parallel import Layout, check_batches, choose_layout
 
 TENSOR_SIZES = (2, 4, 8)  # tensor-parallel group sizes that are compared
@@ -22,7 +22,7 @@ class Candidate:
     refusal: str = ""
 
 
-def list_candidates(run: Run, ranks: int, ranks_per_host: int) -> list[Candidate]:
+def list_candidates(run: RunConfig, ranks: int, ranks_per_host: int) -> list[Candidate]:
     """Return what the settings of the run choose; without a choice, DDP, FSDP2, HSDP and FSDP2 with tensor parallelism.
 
     HSDP has its shards within a host.
@@ -42,7 +42,7 @@ def list_candidates(run: Run, ranks: int, ranks_per_host: int) -> list[Candidate
     return [make_candidate(run, name, ranks, ranks_per_host) for name in names]
 
 
-def make_candidate(run: Run, name: str, ranks: int, ranks_per_host: int) -> Candidate:
+def make_candidate(run: RunConfig, name: str, ranks: int, ranks_per_host: int) -> Candidate:
     """Make a candidate from its name: ddp, fsdp, hsdp=N (N shards per replica), tensor=N, joined by "+".
 
     Raises:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.base import cpu_fast_path
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.plan.forecast import count_batches, sent_bytes
 from regard.plan.simulate import Simulation
 from regard.store.size_check import check_fits_memory
@@ -28,7 +28,7 @@ class Probe:
     batch: float  # forward and backward through one batch
     step: float  # one optimizer step
 
-    def count_seconds(self, run: Run, layout: Layout, simulation: Simulation) -> float:
+    def count_seconds(self, run: RunConfig, layout: Layout, simulation: Simulation) -> float:
         """Return the CPU-seconds of one update on one of the ranks that have the most batches."""
         shares = layout.shards * layout.tensor
         exchange = sum(
@@ -39,7 +39,7 @@ class Probe:
         return batches + self.step / shares + exchange
 
 
-def probe(run: Run, *, rows: int, length: int) -> Probe:
+def probe(run: RunConfig, *, rows: int, length: int) -> Probe:
     """Time forward, backward and optimizer step of a synthetic batch."""
     run = resolve_device(run)
     check_fits_memory(run.model, where="the model")

@@ -22,7 +22,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from regard.base import cpu_fast_path
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.models.build import build
 from regard.plan.tracker import Collective, MemoryTracker
 from regard.train.autotune import apply_device_settings, synthetic_batch
@@ -63,7 +63,7 @@ class Simulation:
 
 
 def simulate(
-    run: Run,
+    run: RunConfig,
     layout: Layout,
     *,
     rows: int,
@@ -104,7 +104,7 @@ def simulate(
     return _simulate(run, layout, rows, length, batches, on_cpu)
 
 
-def _simulate(run: Run, layout: Layout, rows: int, length: int, batches: int, on_cpu: bool) -> Simulation:
+def _simulate(run: RunConfig, layout: Layout, rows: int, length: int, batches: int, on_cpu: bool) -> Simulation:
     share = run.masking.probability if run.model.head.kind == "mlm" else 1.0
     with ExitStack() as stack:
         stack.enter_context(cpu_fast_path.only_if(on_cpu and run.device.cpu_fast_path))
@@ -255,7 +255,7 @@ def _fake_processes(layout: Layout) -> Iterator[SingleProcess]:
         distributed.destroy_process_group()
 
 
-def _make_objective(run: Run, processes: SingleProcess) -> Objective:
+def _make_objective(run: RunConfig, processes: SingleProcess) -> Objective:
     """Build the objective on the meta device and shard it as training does."""
     with torch.device("meta"):
         model = build(run.model).train()

@@ -17,7 +17,7 @@ from regard.serve import captions, classify, libretranslate, openai, page, trans
 from regard.serve.disconnect import App, Message, Receive, Scope, Send
 from regard.serve.errors import describe_faults, make_error
 from regard.serve.security import Guard
-from regard.serve.settings import LOCAL_NAMES, ServeSettings, read_keys
+from regard.serve.settings import LOCAL_NAMES, ServeConfig, read_keys
 from regard.serve.state import ServerState, answer_errors
 
 logger = logging.getLogger("regard.serve")
@@ -26,7 +26,7 @@ MEDIA_ROUTES = (captions.ROUTE, classify.ROUTE, transcriptions.ROUTE)  # their b
 DESCRIPTION = "Models trained with Regard. LibreTranslate's and OpenAI's clients work unchanged."
 
 
-def make_app(settings: ServeSettings, state: ServerState | None = None) -> App:
+def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
     """Return the ASGI application of a server; `state`, if given, is used for its models."""
     state = state or ServerState(settings)
 

@@ -20,7 +20,7 @@ from regard.pipeline.load import AnyPipeline, Engine, load
 from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.store.adapter_folder import read_adapter_settings
 from regard.store.calibration import read_temperature
 from regard.store.export_folder import hash_of_weights, is_export, read_export_info
@@ -112,7 +112,7 @@ def _warm_up(pipeline: AnyPipeline) -> None:
             pipeline.classify(silence)
 
 
-def assign_adapters(settings: ServeSettings) -> dict[str, dict[str, Path]]:
+def assign_adapters(settings: ServeConfig) -> dict[str, dict[str, Path]]:
     """Return the adapters of each model, by name: an adapter belongs to the model whose weights it was trained for.
 
     Raises:

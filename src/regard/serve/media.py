@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.base.errors import RegardError
 from regard.base.limits import SAMPLES
-from regard.config.sources import Images
+from regard.config.sources import ImagesConfig
 from regard.data.example import Image, Sound
 from regard.data.mel import count_frames
 from regard.data.readers.images import decode_image
@@ -17,14 +17,14 @@ from regard.pipeline.load import AnyPipeline
 from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.sound_input import check_rate
 from regard.pipeline.transcriber import Transcriber
-from regard.serve.settings import Limits
+from regard.serve.settings import LimitsConfig
 
 ImagePipeline = ImageCaptioner | ImageClassifier
 MediaPipeline = ImagePipeline | SoundClassifier | Transcriber
 Media = Image | Sound
 
 
-def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: Limits) -> Media:
+def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: LimitsConfig) -> Media:
     """Decode the image or sound that a model reads.
 
     What a header claims is compared with the limits first: neither an image of 100,000 x 100,000 pixels nor a .flac
@@ -35,7 +35,7 @@ def decode_media(pipeline: MediaPipeline, content: bytes, where: str, limits: Li
     """
     if isinstance(pipeline, ImagePipeline):
         patches = pipeline.patches
-        target = Images(path=where, size=patches.size, channels=1 if patches.channels == 1 else 3)
+        target = ImagesConfig(path=where, size=patches.size, channels=1 if patches.channels == 1 else 3)
         media: Media = decode_image(content, target, where, max_pixels=limits.pixels)
     else:
         media = decode_sound(content, where, max_samples=_count_samples(pipeline, limits.tokens))

@@ -6,11 +6,11 @@ from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.transcriber import Transcriber
 from regard.serve.model import Options
 from regard.serve.schemas import MediaSearchRequest
-from regard.serve.settings import Limits
+from regard.serve.settings import LimitsConfig
 
 
 def make_options(
-    fields: MediaSearchRequest, limits: Limits, pipeline: ImageCaptioner | Transcriber, adapter: str | None
+    fields: MediaSearchRequest, limits: LimitsConfig, pipeline: ImageCaptioner | Transcriber, adapter: str | None
 ) -> Options:
     """Return the options of a model's beam search with the alternatives of a form.
 

@@ -27,7 +27,7 @@ from regard.serve.batcher import Batcher, BatchStats
 from regard.serve.loaded import LoadedModel, load_model
 from regard.serve.media import Media, MediaPipeline, count_vectors, describe_input
 from regard.serve.metrics import Metrics
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.store.adapter_folder import find_adapter
 from regard.store.model_path import find_model
 from regard.text.chat_template import ChatTemplate, find_chat_template, read_chat_template
@@ -99,7 +99,7 @@ class ServedModel:
         self,
         name: str,
         folder: Path,
-        settings: ServeSettings,
+        settings: ServeConfig,
         metrics: Metrics,
         adapters: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:

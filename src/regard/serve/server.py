@@ -11,7 +11,7 @@ import uvicorn
 from regard.base.formatting import escape_control_characters
 from regard.serve.app import MEDIA_ROUTES, make_app
 from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
-from regard.serve.settings import ServeSettings, check_bind
+from regard.serve.settings import ServeConfig, check_bind
 from regard.serve.state import ServerState
 
 FIELDS = ("request_id", "method", "route", "status", "milliseconds", "key", "refusal")
@@ -21,7 +21,7 @@ MAX_CONNECTIONS = 1000
 DESCRIPTORS = 4 * MAX_CONNECTIONS  # a process may often have 1,024 unless it asks for more
 
 
-def run_server(settings: ServeSettings) -> None:
+def run_server(settings: ServeConfig) -> None:
     """Serve until SIGTERM or Ctrl-C; accepted requests are finished first."""
     check_bind(settings.host, has_keys=settings.keys_file is not None)
     if settings.threads is not None:
@@ -38,7 +38,7 @@ def run_server(settings: ServeSettings) -> None:
         sys.exit(STARTUP_FAILURE)
 
 
-def make_config(settings: ServeSettings, state: ServerState) -> uvicorn.Config:
+def make_config(settings: ServeConfig, state: ServerState) -> uvicorn.Config:
     """Return uvicorn's settings of a server."""
     deadlines = settings.deadlines
     return uvicorn.Config(
@@ -58,7 +58,7 @@ def make_config(settings: ServeSettings, state: ServerState) -> uvicorn.Config:
     )
 
 
-def make_limits(settings: ServeSettings) -> ConnectionLimits:
+def make_limits(settings: ServeConfig) -> ConnectionLimits:
     """Return what a connection may take; a body in chunks has more bytes than its content."""
     deadlines, limits = settings.deadlines, settings.limits
     message_bytes, media_bytes = (2 * size + MAX_HEADER_BYTES for size in (limits.file_bytes, limits.media_bytes))

@@ -25,7 +25,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Limits(_Table):
+class LimitsConfig(_Table):
     """What one request may ask for; more is answered with 413 or 422 before anything is allocated."""
 
     body_bytes: PositiveInt = 250_000
@@ -63,7 +63,7 @@ class Limits(_Table):
     """Characters of a stop string or a phrase."""
 
 
-class Queue(_Table):
+class QueueConfig(_Table):
     """How requests wait and join batches."""
 
     max_waiting: PositiveInt = 256
@@ -80,7 +80,7 @@ class Queue(_Table):
     """Seconds that a request may wait for its start; then it is answered with 503."""
 
 
-class Deadlines(_Table):
+class DeadlinesConfig(_Table):
     """Seconds that a connection has for each part of a request; then it is closed."""
 
     headers: PositiveFloat = 10.0
@@ -92,7 +92,7 @@ class Deadlines(_Table):
     """Seconds after SIGTERM for accepted requests."""
 
 
-class ServeSettings(_Table):
+class ServeConfig(_Table):
     """All settings of a server."""
 
     models: dict[str, Path] = Field(min_length=1)
@@ -118,17 +118,17 @@ class ServeSettings(_Table):
     """Requests of each key (without keys: of each address) in a minute; 0: no limit."""
     threads: PositiveInt | None = None
     log_format: Literal["text", "json"] = "text"
-    limits: Limits = Limits()
-    queue: Queue = Queue()
-    deadlines: Deadlines = Deadlines()
+    limits: LimitsConfig = LimitsConfig()
+    queue: QueueConfig = QueueConfig()
+    deadlines: DeadlinesConfig = DeadlinesConfig()
 
 
-SERVE_FILES: SettingsFile[ServeSettings] = SettingsFile(ServeSettings)
+SERVE_FILES: SettingsFile[ServeConfig] = SettingsFile(ServeConfig)
 
 
 def read_settings(
     path: Path | None, environment: Mapping[str, str], settings: Sequence[str], changes: Mapping[str, Any]
-) -> ServeSettings:
+) -> ServeConfig:
     """Join the settings of a file, of the environment, of `a.b=value` texts and of options; later ones win.
 
     An environment variable is REGARD_SERVE_ and the name of a setting, with two underscores for a point:

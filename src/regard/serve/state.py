@@ -23,7 +23,7 @@ from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, To
 from regard.serve.loaded import assign_adapters
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 from regard.serve.uploads import Uploads
 from regard.text.chat_template import ChatTemplate
 
@@ -41,7 +41,7 @@ QUEUED_ROUTES = {
 class ServerState:
     """The models of a server and their life: load, warm up, reload, drain."""
 
-    def __init__(self, settings: ServeSettings) -> None:
+    def __init__(self, settings: ServeConfig) -> None:
         self.settings, self.metrics, self.uploads = settings, Metrics(), Uploads(settings)
         self.models: dict[str, ServedModel] = {}
         self.is_ready = False

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from regard.base.errors import RegardError
 from regard.serve.errors import describe_faults
 from regard.serve.media import Media, MediaPipeline, decode_media
-from regard.serve.settings import ServeSettings
+from regard.serve.settings import ServeConfig
 
 MAX_FIELDS = 50
 MAX_FIELD_BYTES = 10_000
@@ -43,7 +43,7 @@ class Upload:
 class Uploads:
     """Receives and decodes the files of all requests of a server."""
 
-    def __init__(self, settings: ServeSettings) -> None:
+    def __init__(self, settings: ServeConfig) -> None:
         self._settings, self._open = settings, 0
         self._decoder = ThreadPoolExecutor(1, thread_name_prefix="decoder")
 

@@ -16,7 +16,7 @@ from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import create_folder, verify
 from regard.config.toml_file import SettingsFile
-from regard.config.tuning import AdapterFile
+from regard.config.tuning import AdapterConfig
 from regard.lora import AdapterSet
 from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import WEIGHTS
@@ -24,20 +24,20 @@ from regard.store.model_path import find_model
 from regard.store.weights import load_tensors, save_tensors
 
 SETTINGS, TENSORS, FOLDER = "adapter.toml", "adapter.safetensors", "adapter"
-ADAPTER_FILES: SettingsFile[AdapterFile] = SettingsFile(AdapterFile)
+ADAPTER_FILES: SettingsFile[AdapterConfig] = SettingsFile(AdapterConfig)
 
 
 @dataclass(frozen=True)
 class StoredAdapter:
     """An adapter read from a folder."""
 
-    settings: AdapterFile
+    settings: AdapterConfig
     tensors: dict[str, Tensor]
 
 
 def write_adapter(
     path: Path,
-    settings: AdapterFile,
+    settings: AdapterConfig,
     tensors: Mapping[str, Tensor],
     files: Mapping[str, bytes] | None = None,
 ) -> None:
@@ -62,7 +62,7 @@ def find_adapter(path: Path) -> Path:
     return folder
 
 
-def read_adapter_settings(path: Path) -> AdapterFile:
+def read_adapter_settings(path: Path) -> AdapterConfig:
     """Read the settings of an adapter folder or run folder; its tensors are verified by their size only.
 
     Raises:

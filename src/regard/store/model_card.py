@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 
 
 @dataclass(frozen=True)
 class Card:
     """The content of a model card; `str()` renders it."""
 
-    settings: AnyModel
+    settings: AnyModelConfig
     parameters: int
     input: str  # what the model reads, for example "vocabulary: byte_bpe, 8,000 tokens"
     data: Mapping[str, int | str]  # for example {"training samples": 29000}

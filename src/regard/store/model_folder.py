@@ -19,8 +19,14 @@ from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import MANIFEST, create_folder, hide_backup, lock_folder, recover, verify
 from regard.config import codec
-from regard.config.model import AnyModel as Settings
-from regard.config.model import EncoderDecoder, EncoderOnly, Mel, Patches, Tokens
+from regard.config.model import (
+    AnyModelConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    MelConfig,
+    PatchesConfig,
+    TokensConfig,
+)
 from regard.models.build import AnyModel, build
 from regard.store.model_path import BEST, MODEL, RUN, find_model
 from regard.store.size_check import check_fits_memory, count_parameters
@@ -35,7 +41,7 @@ _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 class StoredModel:
     """A model read from a folder, in evaluation mode on the CPU."""
 
-    settings: Settings
+    settings: AnyModelConfig
     tokenizer_pair: TokenizerPair | None  # None: the model labels images or sounds
     model: AnyModel
     path: Path
@@ -55,24 +61,24 @@ class StoredModel:
         return self.tokenizer_pair
 
 
-def reads_images(settings: Settings) -> bool:
+def reads_images(settings: AnyModelConfig) -> bool:
     """Return whether a model reads images; an encoder that does has no tokenizer."""
-    return isinstance(getattr(settings, "source", None), Patches)
+    return isinstance(getattr(settings, "source", None), PatchesConfig)
 
 
-def reads_sounds(settings: Settings) -> bool:
+def reads_sounds(settings: AnyModelConfig) -> bool:
     """Return whether a model reads sounds; an encoder that does has no tokenizer."""
-    return isinstance(getattr(settings, "source", None), Mel)
+    return isinstance(getattr(settings, "source", None), MelConfig)
 
 
-def has_tokenizer(settings: Settings) -> bool:
+def has_tokenizer(settings: AnyModelConfig) -> bool:
     """Return whether a model reads or writes text."""
-    return not isinstance(settings, EncoderOnly) or not (reads_images(settings) or reads_sounds(settings))
+    return not isinstance(settings, EncoderOnlyConfig) or not (reads_images(settings) or reads_sounds(settings))
 
 
 def write_model(
     path: Path,
-    settings: Settings,
+    settings: AnyModelConfig,
     tokenizers: TokenizerPair | None,
     weights: Mapping[str, Tensor],
     card: str,
@@ -174,7 +180,7 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
     return path
 
 
-def check_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair, *, where: str) -> None:
+def check_vocabulary_sizes(settings: AnyModelConfig, tokenizers: TokenizerPair, *, where: str) -> None:
     """Raise `RegardError` unless the model and its tokenizers have the same vocabulary sizes."""
     for side, expected, actual in _list_vocabulary_sizes(settings, tokenizers):
         if expected != actual:
@@ -185,7 +191,7 @@ def check_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair, *, whe
             )
 
 
-def _check_parameter_count(settings: Settings, weights: Path) -> None:
+def _check_parameter_count(settings: AnyModelConfig, weights: Path) -> None:
     """Compare the number of parameters with the weights file before building the model, which may need much memory."""
     expected, stored = count_parameters(settings), count_elements(weights)
     if expected != stored:
@@ -196,15 +202,15 @@ def _check_parameter_count(settings: Settings, weights: Path) -> None:
         )
 
 
-def _list_vocabulary_sizes(settings: Settings, tokenizers: TokenizerPair) -> list[tuple[str, int, int]]:
+def _list_vocabulary_sizes(settings: AnyModelConfig, tokenizers: TokenizerPair) -> list[tuple[str, int, int]]:
     match settings:
-        case EncoderDecoder():
+        case EncoderDecoderConfig():
             sizes = [("target", settings.target_tokens.vocabulary, tokenizers.target.size)]
-            if isinstance(settings.source, Tokens):
+            if isinstance(settings.source, TokensConfig):
                 sizes.append(("source", settings.source.vocabulary, tokenizers.source.size))
             return sizes
-        case EncoderOnly():
-            if isinstance(settings.source, Tokens):
+        case EncoderOnlyConfig():
+            if isinstance(settings.source, TokensConfig):
                 return [("source", settings.source.vocabulary, tokenizers.source.size)]
             return []
     return [("text", settings.tokens.vocabulary, tokenizers.source.size)]

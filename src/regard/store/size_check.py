@@ -11,13 +11,13 @@ import torch
 
 from regard.base import limits
 from regard.base.errors import RegardError
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.models.build import build
 
 BYTES_PER_PARAMETER = 4  # float32
 
 
-def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
+def count_parameters(settings: AnyModelConfig, *, where: str | None = None) -> int:
     """Count the parameters on the meta device. One layer per stack is built: all layers of a stack are alike."""
     stacks: dict[str, Any] = {
         name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)
@@ -41,7 +41,7 @@ def count_parameters(settings: AnyModel, *, where: str | None = None) -> int:
     return count
 
 
-def check_fits_memory(settings: AnyModel, *, where: str, copies: float = 1.0) -> int:
+def check_fits_memory(settings: AnyModelConfig, *, where: str, copies: float = 1.0) -> int:
     """Return the bytes of the model's parameters; raise `RegardError` if they exceed the memory of this machine.
 
     Args:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.config import run as settings_of
+from regard.config.run import CodebookConfig, WordLevelConfig
 from regard.text.k_means import cluster_levels, cluster_vectors, find_nearest
 from regard.text.learn import learn
 from regard.text.specials import special_token_texts
@@ -63,7 +63,7 @@ class ColorCounter:
         return np.repeat(cluster_levels(self._grays, k)[:, None], 3, axis=1)
 
 
-def learn_codebook(colors: NDArray[np.int64], labels: Iterable[str], settings: settings_of.Codebook) -> Tokenizer:
+def learn_codebook(colors: NDArray[np.int64], labels: Iterable[str], settings: CodebookConfig) -> Tokenizer:
     """Make the tokenizer of images.
 
     Args:
@@ -75,7 +75,7 @@ def learn_codebook(colors: NDArray[np.int64], labels: Iterable[str], settings: s
     specials = settings.specials.model_copy(update={"extra": (*settings.specials.extra, *first_tokens)})
     names = ["#" + "".join(f"{value:02x}" for value in color) for color in colors.tolist()]
     size = len(names) + len(special_token_texts(specials))
-    return learn([" ".join(names)], settings_of.WordLevel(vocabulary=size, specials=specials))
+    return learn([" ".join(names)], WordLevelConfig(vocabulary=size, specials=specials))
 
 
 class Codebook:

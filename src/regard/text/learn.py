@@ -23,7 +23,15 @@ import tokenizers
 from tokenizers import models, trainers
 
 from regard.base.errors import RegardError
-from regard.config.run import AnyTokenizer, Bpe, ByteBpe, ByteLevel, CharacterLevel, Unigram, WordLevel
+from regard.config.run import (
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    UnigramConfig,
+    WordLevelConfig,
+)
 from regard.text import pretokenize, specials, tokenizer_json
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
@@ -37,7 +45,7 @@ _SCORE_STEP = 1e-4
 Model = dict[str, Any]
 
 
-def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
+def learn(texts: Iterable[str], settings: AnyTokenizerConfig) -> Tokenizer:
     """Learn a tokenizer.
 
     Args:
@@ -47,7 +55,7 @@ def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
     Raises:
         RegardError: There is no text or too much, or the vocabulary is too small for the required tokens.
 
-    >>> tokenizer = learn(["low lower newest widest"], Bpe(vocabulary=100))
+    >>> tokenizer = learn(["low lower newest widest"], BpeConfig(vocabulary=100))
     >>> tokenizer.model["merges"][0]
     ['e', 's']
     """
@@ -65,7 +73,7 @@ def learn(texts: Iterable[str], settings: AnyTokenizer) -> Tokenizer:
     return Tokenizer(tokenizer_json.serialize(backend, model, settings.specials))
 
 
-def learn_pair(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizer) -> TokenizerPair:
+def learn_pair(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizerConfig) -> TokenizerPair:
     """Learn one tokenizer from both sides if `settings.joint`, otherwise one from each side."""
     if settings.joint:
         return TokenizerPair.joint(learn(chain(sources, targets), settings))
@@ -73,29 +81,29 @@ def learn_pair(sources: Iterable[str], targets: Iterable[str], settings: AnyToke
 
 
 def _train_model(
-    backend: tokenizers.Tokenizer, texts: Iterator[str], settings: AnyTokenizer, special_tokens: list[str]
+    backend: tokenizers.Tokenizer, texts: Iterator[str], settings: AnyTokenizerConfig, special_tokens: list[str]
 ) -> Model:
     unk = settings.specials.unk
     match settings:
-        case ByteBpe():
+        case ByteBpeConfig():
             n_bytes = len(pretokenize.BYTE_ALPHABET)
             size = _learnable_size(settings.vocabulary, special_tokens, n_bytes, f"the {n_bytes} bytes")
             return _train_bpe(backend, texts, size, sorted(pretokenize.BYTE_ALPHABET), special_tokens)
-        case ByteLevel():
+        case ByteLevelConfig():
             return tokenizer_json.make_bpe_model([*sorted(pretokenize.BYTE_ALPHABET)], [])
-        case Bpe():
+        case BpeConfig():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 subword")
             model = _train_bpe(backend, texts, size, [pretokenize.SPACE_MARK], special_tokens)
             _learnable_size(
                 settings.vocabulary, special_tokens, len(_list_alphabet(model)), "the characters of this text"
             )
             return tokenizer_json.make_bpe_model([*model["vocab"], unk], model["merges"], unk)
-        case Unigram():
+        case UnigramConfig():
             return _train_unigram(backend, texts, settings, special_tokens)
-        case CharacterLevel():
+        case CharacterLevelConfig():
             characters = _collect_characters(backend, texts)
             return tokenizer_json.make_bpe_model([*characters, unk], [], unk)
-        case WordLevel():
+        case WordLevelConfig():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 word")
             return _train_lookup(backend, texts, size, unk, special_tokens)
         case _:
@@ -130,7 +138,7 @@ def _list_alphabet(model: Model) -> list[str]:
 
 
 def _train_unigram(
-    backend: tokenizers.Tokenizer, texts: Iterator[str], settings: Unigram, special_tokens: list[str]
+    backend: tokenizers.Tokenizer, texts: Iterator[str], settings: UnigramConfig, special_tokens: list[str]
 ) -> Model:
     unk = settings.specials.unk
     byte_tokens = list(pretokenize.BYTE_TOKENS) if settings.byte_fallback else []

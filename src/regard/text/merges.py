@@ -1,9 +1,9 @@
 """BPE learning step by step: replay the merges of a tokenizer on the text that it was learned from.
 
->>> from regard.config.run import Bpe
+>>> from regard.config.run import BpeConfig
 >>> from regard.text.learn import learn
 >>> text = ["low lower newest widest"]
->>> for merge in replay_merges(learn(text, Bpe(vocabulary=30)), text):
+>>> for merge in replay_merges(learn(text, BpeConfig(vocabulary=30)), text):
 ...     print(merge.number, merge.merged, merge.count, *merge.words[2])
 1 es 2 n e w es t ▁
 2 lo 2 n e w es t ▁

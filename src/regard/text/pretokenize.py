@@ -20,14 +20,14 @@ from typing import Any, Literal, assert_never
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
 from regard.config.run import (
-    AnyTokenizer,
-    Bpe,
-    ByteBpe,
-    ByteLevel,
-    CharacterLevel,
-    Normalise,
-    Unigram,
-    WordLevel,
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    NormalizeConfig,
+    UnigramConfig,
+    WordLevelConfig,
 )
 
 SPACE_MARK = "▁"  # U+2581, as SentencePiece writes a space
@@ -49,52 +49,52 @@ CONTINUATION = "##"  # of the tokens inside a word in WordPiece
 JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words", "wordpiece"]
 
 
-def make_normalizer(settings: AnyTokenizer) -> normalizers.Normalizer | None:
+def make_normalizer(settings: AnyTokenizerConfig) -> normalizers.Normalizer | None:
     """Make the normalizer: first the user's settings, then the space marks of the kind; None if it has no steps."""
     steps = _make_user_steps(settings.normalise)
     match settings:
-        case Bpe():
+        case BpeConfig():
             steps += [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(_TEXT_END), SPACE_MARK)]
-        case Unigram():
+        case UnigramConfig():
             steps += [normalizers.Prepend(SPACE_MARK), normalizers.Replace(" ", SPACE_MARK)]
-        case ByteBpe() | ByteLevel() | CharacterLevel() | WordLevel():
+        case ByteBpeConfig() | ByteLevelConfig() | CharacterLevelConfig() | WordLevelConfig():
             pass
         case _:
             assert_never(settings)
     return normalizers.Sequence(steps) if steps else None
 
 
-def make_pre_tokenizer(settings: AnyTokenizer) -> pre_tokenizers.PreTokenizer:
+def make_pre_tokenizer(settings: AnyTokenizerConfig) -> pre_tokenizers.PreTokenizer:
     """Make the pre-tokenizer; no token crosses its boundaries."""
     match settings:
-        case ByteBpe() | ByteLevel():
+        case ByteBpeConfig() | ByteLevelConfig():
             return pre_tokenizers.ByteLevel(add_prefix_space=False)
-        case Bpe():
+        case BpeConfig():
             return pre_tokenizers.Split(SPACE_MARK, "merged_with_previous")
-        case Unigram():
+        case UnigramConfig():
             return pre_tokenizers.Split(SPACE_MARK, "merged_with_next")
-        case CharacterLevel():
+        case CharacterLevelConfig():
             return pre_tokenizers.Split(" ", "merged_with_next")
-        case WordLevel():
+        case WordLevelConfig():
             return pre_tokenizers.Split(" ", "removed")
         case _:
             assert_never(settings)
 
 
-def make_decoder(settings: AnyTokenizer) -> decoders.Decoder | None:
+def make_decoder(settings: AnyTokenizerConfig) -> decoders.Decoder | None:
     """Make the decoder that other programs read from the file; Regard itself uses `read_join_style`."""
     spaces, fuse = decoders.Replace(SPACE_MARK, " "), decoders.Fuse()
     match settings:
-        case ByteBpe() | ByteLevel():
+        case ByteBpeConfig() | ByteLevelConfig():
             return decoders.ByteLevel()
-        case Bpe():
+        case BpeConfig():
             return decoders.Sequence([spaces, fuse, decoders.Replace(Regex(_LAST_SPACE), "")])
-        case Unigram():
+        case UnigramConfig():
             steps = [spaces, decoders.ByteFallback(), fuse] if settings.byte_fallback else [spaces, fuse]
             return decoders.Sequence([*steps, decoders.Replace(Regex(_FIRST_SPACE), "")])
-        case CharacterLevel():
+        case CharacterLevelConfig():
             return fuse
-        case WordLevel():
+        case WordLevelConfig():
             return None
         case _:
             assert_never(settings)
@@ -182,7 +182,7 @@ def split_long_text(text: str, gap: int | None) -> Iterator[str]:
     yield text[start:]
 
 
-def _make_user_steps(settings: Normalise) -> list[normalizers.Normalizer]:
+def _make_user_steps(settings: NormalizeConfig) -> list[normalizers.Normalizer]:
     steps: list[normalizers.Normalizer] = []
     if settings.form == "nfc":
         steps.append(normalizers.NFC())

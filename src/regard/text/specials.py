@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.config.run import Specials
+from regard.config.run import SpecialsConfig
 
 ROLES = ("pad", "bos", "eos", "unk", "mask", "cls", "sep")
 LANGUAGE_PREFIX = "language:"
@@ -72,13 +72,13 @@ def language_tag(language: str) -> str:
     return f"<2{language}>"
 
 
-def texts_by_role(specials: Specials) -> dict[str, str]:
+def texts_by_role(specials: SpecialsConfig) -> dict[str, str]:
     """Return the token text of each role, in the order of ids."""
     roles = {role: str(getattr(specials, role)) for role in ROLES}
     return roles | {f"{LANGUAGE_PREFIX}{language}": language_tag(language) for language in specials.languages}
 
 
-def special_token_texts(specials: Specials) -> list[str]:
+def special_token_texts(specials: SpecialsConfig) -> list[str]:
     """Return the texts of all special and extra tokens without duplicates, in the order of ids."""
     tokens = [*texts_by_role(specials).values(), *specials.extra]
     if too_short := [text for text in tokens if len(text) < 2]:
@@ -99,7 +99,7 @@ def make_added_token(text: str, token: int, *, is_special: bool = False) -> dict
     }
 
 
-def to_document_parts(specials: Specials, ids: dict[str, int]) -> dict[str, Any]:
+def to_document_parts(specials: SpecialsConfig, ids: dict[str, int]) -> dict[str, Any]:
     """Return the two parts of `tokenizer.json` that hold special tokens, given the id of each text."""
     extra = set(specials.extra)
     added_tokens = [

@@ -19,7 +19,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, Protocol
 
-from regard.config.run import Bpe, ByteBpe, RunTokenizer, Unigram
+from regard.config.run import BpeConfig, ByteBpeConfig, RunTokenizerConfig, UnigramConfig
 from regard.text.pretokenize import BYTE_TOKENS
 from regard.text.tokenizer import Tokenizer
 
@@ -43,12 +43,12 @@ class SubwordSampler(Protocol):
         """
 
 
-def make_subword_sampler(tokenizer: Tokenizer, settings: RunTokenizer) -> SubwordSampler | None:
+def make_subword_sampler(tokenizer: Tokenizer, settings: RunTokenizerConfig) -> SubwordSampler | None:
     """Make the sampler that the settings select; None if they select none."""
     match settings:
-        case ByteBpe() | Bpe() if settings.dropout:
+        case ByteBpeConfig() | BpeConfig() if settings.dropout:
             return BpeDropout(tokenizer, settings.dropout)
-        case Unigram() if settings.sampling:
+        case UnigramConfig() if settings.sampling:
             return UnigramSampling(tokenizer, settings.sampling)
     return None
 

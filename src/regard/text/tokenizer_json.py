@@ -6,7 +6,7 @@ from typing import Any
 
 import tokenizers
 
-from regard.config.run import Specials
+from regard.config.run import SpecialsConfig
 from regard.text import specials
 
 Document = dict[str, Any]
@@ -33,7 +33,7 @@ def make_bpe_model(subwords: Sequence[str], merges: Sequence[Sequence[str]], unk
     }
 
 
-def serialize(backend: tokenizers.Tokenizer, model: Document, special_tokens: Specials) -> bytes:
+def serialize(backend: tokenizers.Tokenizer, model: Document, special_tokens: SpecialsConfig) -> bytes:
     """Serialize a tokenizer.
 
     Args:

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from regard.base import cpu_fast_path
 from regard.base.formatting import format_duration
 from regard.config.codec import RUN_FILES
-from regard.config.model import Mel, Patches
-from regard.config.run import Run
+from regard.config.model import MelConfig, PatchesConfig
+from regard.config.run import RunConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.build import build
@@ -58,7 +58,7 @@ MAX_TRIAL_FLOPS = 1e10  # `seconds_per_update` times only some rows of a batch t
 CANDIDATE_BATCHES = 9  # batches from which `pick_typical_batch` takes the one of median size
 
 
-def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
+def autotune(run: RunConfig, run_data: RunData, emit: Listener) -> RunConfig:
     """Fill every [device] setting that is unset with the fastest option; explicit settings stay as they are.
 
     Without the CPU fast path nothing is timed, and the settings are those of the reference code.
@@ -84,25 +84,25 @@ def autotune(run: Run, run_data: RunData, emit: Listener) -> Run:
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
 
 
-def use_defaults(run: Run) -> Run:
+def use_defaults(run: RunConfig) -> RunConfig:
     """Fill every [device] setting that is unset without timing, for a model of which no copy fits into memory."""
     defaults = {"threads": torch.get_num_threads(), "attention": "autocast", "logit_rows": LOGIT_ROWS[-1]}
     unset = {name: value for name, value in defaults.items() if getattr(run.device, name) is None}
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in unset.items()})
 
 
-def needs_tuning(run: Run) -> bool:
+def needs_tuning(run: RunConfig) -> bool:
     """Whether `autotune` times anything."""
     device = run.device
     return cpu_fast_path.is_enabled() and None in (device.threads, device.logit_rows, device.attention)
 
 
-def make_load(run: Run, run_data: RunData) -> Callable[[], object]:
+def make_load(run: RunConfig, run_data: RunData) -> Callable[[], object]:
     """Return a function that computes a batch as training does: the load of a rank while another one tunes."""
     return StepTimer(run, pick_typical_batch(run, run_data), max_seconds=MAX_BATCH_SECONDS).time_batch
 
 
-def seconds_per_update(run: Run, length: int, *, should_tune: bool = True) -> float:
+def seconds_per_update(run: RunConfig, length: int, *, should_tune: bool = True) -> float:
     """Measure the seconds that one update takes on this machine, for rows of `length` tokens.
 
     Without tuning this takes about two seconds for a small model; the settings are those of the reference code.
@@ -129,7 +129,7 @@ def seconds_per_update(run: Run, length: int, *, should_tune: bool = True) -> fl
         torch.set_num_threads(threads)
 
 
-def apply_device_settings(model: nn.Module, run: Run) -> None:
+def apply_device_settings(model: nn.Module, run: RunConfig) -> None:
     """Apply device.attention and train.checkpoint_activations: they change speed and memory, never results."""
     set_attention_float32(model, run.device.attention == "float32")
     for module in model.modules():
@@ -152,7 +152,7 @@ class StepTimer:
 
     def __init__(
         self,
-        run: Run,
+        run: RunConfig,
         batch: Batch,
         *,
         share: float = 1.0,
@@ -288,17 +288,17 @@ class StepTimer:
         return self._clock() - start
 
 
-def pick_typical_batch(run: Run, run_data: RunData) -> Batch:
+def pick_typical_batch(run: RunConfig, run_data: RunData) -> Batch:
     """Return the batch of median size among the first few of the training data."""
     loader = make_loader(run, run_data.train, run_data.tokenizer_pair)
     batches = [batch for batch, _ in zip(loader.iter_epoch(0), range(CANDIDATE_BATCHES), strict=False)]
     return sorted(batches, key=lambda batch: batch.labels.numel())[len(batches) // 2]
 
 
-def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
+def synthetic_batch(run: RunConfig, rows: int, length: int) -> Batch:
     """Return a batch of random tokens, images or sounds in the shape that the run's task has."""
     model, zeros = run.model, torch.zeros(rows, dtype=torch.long)  # (B)
-    if isinstance(source := getattr(model, "source", None), Patches):
+    if isinstance(source := getattr(model, "source", None), PatchesConfig):
         height, width = source.size or (source.patch, source.patch * (length - source.class_token))
         images = torch.rand(rows, source.channels, height, width)  # (B, C, height, width)
         if model.task == "caption":
@@ -309,7 +309,7 @@ def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
         labels = torch.zeros(rows, source.count_vectors(height, width) - source.class_token, dtype=torch.long)
         positions = torch.arange(length).expand(rows, -1)  # (B, visible)
         return Batch(0, labels, zeros, zeros, source=images, positions=positions)
-    if isinstance(mel := getattr(model, "source", None), Mel):
+    if isinstance(mel := getattr(model, "source", None), MelConfig):
         sounds = torch.rand(rows, length, mel.bins)  # (B, frames, bins)
         if model.family == "encoder_only":
             return Batch(0, zeros, zeros, zeros, source=sounds)
@@ -329,7 +329,7 @@ def synthetic_batch(run: Run, rows: int, length: int) -> Batch:
     )
 
 
-def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
+def _synthetic_labels(run: RunConfig, tokens: Tensor) -> Tensor:
     """Return labels: the tokens themselves (all, or the masked ones), the first tag or class, or the row's number."""
     kind = run.model.head.kind
     if kind == "none":
@@ -341,12 +341,12 @@ def _synthetic_labels(run: Run, tokens: Tensor) -> Tensor:
     return tokens if kind in ("lm", "bag") else torch.zeros_like(tokens)
 
 
-def count_flops(run: Run, length: int) -> float:
+def count_flops(run: RunConfig, length: int) -> float:
     """Count the floating-point operations of forward and backward through one batch."""
     passes = 2 if run.model.task == "embed" else 1
     rows = max(1, run.data.batch_tokens // length) * passes
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
-    if isinstance(mel := getattr(run.model, "source", None), Mel):
+    if isinstance(mel := getattr(run.model, "source", None), MelConfig):
         source = target = mel.count_vectors(length)
     return float(cost(run.model, batch_size=rows, source=source, target=target).training.total())
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.config.model import Mel, Patches
-from regard.config.run import Augmentation, Run, SpecAugment
+from regard.config.model import MelConfig, PatchesConfig
+from regard.config.run import AugmentationConfig, RunConfig, SpecAugmentConfig
 from regard.data.batches.images import CaptionImages, ClassifyImages, MaskedPatches, check_shape
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
@@ -17,10 +17,10 @@ from regard.text.tokenizer_pair import TokenizerPair
 
 
 def make_loader(
-    run: Run,
+    run: RunConfig,
     shards: Shards,
     tokenizers: TokenizerPair | None,
-    augmentation: Augmentation | SpecAugment | None = None,
+    augmentation: AugmentationConfig | SpecAugmentConfig | None = None,
     /,
     **options: Any,
 ) -> Loader:
@@ -46,10 +46,10 @@ def make_loader(
 
 
 def make_task(
-    run: Run,
+    run: RunConfig,
     shards: Shards,
     tokenizers: TokenizerPair | None,
-    augmentation: Augmentation | SpecAugment | None = None,
+    augmentation: AugmentationConfig | SpecAugmentConfig | None = None,
 ) -> tuple[Shards, Task]:
     """Make the run's task and its shards: for "fill" and "restore", long texts are split into several samples.
 
@@ -60,16 +60,16 @@ def make_task(
     if kind in ("classify", "tag"):
         shards.use_labels(run.model.head.labels)  # type: ignore[union-attr]
     media = getattr(run.model, "source", None)
-    if isinstance(media, Patches):
-        assert not isinstance(augmentation, SpecAugment)  # noqa: S101 - the settings refuse it
+    if isinstance(media, PatchesConfig):
+        assert not isinstance(augmentation, SpecAugmentConfig)  # noqa: S101 - the settings refuse it
         size, seed = check_shape(shards, media), run.data.seed
         if kind == "fill":
             return shards, MaskedPatches(media, size, augmentation, seed, run.masking.probability)
         if tokenizers is not None:
             return shards, CaptionImages(media, size, augmentation, seed, tokenizers.target.specials)
         return shards, ClassifyImages(media, size, augmentation, seed)
-    if isinstance(media, Mel):
-        assert not isinstance(augmentation, Augmentation)  # noqa: S101 - the settings refuse it
+    if isinstance(media, MelConfig):
+        assert not isinstance(augmentation, AugmentationConfig)  # noqa: S101 - the settings refuse it
         media = media.model_copy(update={"rate": check_rate(shards, media)})
         if tokenizers is None:
             return shards, ClassifySounds(media, augmentation, run.data.seed)

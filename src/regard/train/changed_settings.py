@@ -8,7 +8,7 @@ import torch
 from regard.base import limits
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import TomlTable, to_dict
 from regard.models.build import build
 
@@ -36,7 +36,7 @@ def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, A
             yield key, old, new
 
 
-def check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_extended: bool, where: str) -> None:
+def check_changes(before: TomlTable, new_run: RunConfig, is_accepted: bool, *, is_extended: bool, where: str) -> None:
     """Raise RegardError if settings changed that cannot change, or that the user has not accepted."""
     before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
     ignored = {DERIVED_SETTING, NAME_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
@@ -78,7 +78,7 @@ def check_changes(before: TomlTable, new_run: Run, is_accepted: bool, *, is_exte
         )
 
 
-def _weight_shapes(run: Run) -> dict[str, torch.Size]:
+def _weight_shapes(run: RunConfig) -> dict[str, torch.Size]:
     with torch.device("meta"):
         return {name: tensor.shape for name, tensor in build(run.model).state_dict().items()}
 

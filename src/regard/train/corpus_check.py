@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Run
+from regard.config.run import AnySourceConfig, RunConfig
 from regard.data.corpus import Corpus
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.data.example import Defects, Example, FileInfo
 
 
-def check_run(run: Run) -> tuple[TrainingVerdict, dict[str, FileInfo]]:
+def check_run(run: RunConfig) -> tuple[TrainingVerdict, dict[str, FileInfo]]:
     """Read the corpora of a run once: the doctor's verdict, and size and sha256 of their files."""
     check = TrainingCheck(run.data.train, run.data.validation)
     defects = Defects(hash_files=True)  # the defects are reported when the shards are written
@@ -34,7 +34,7 @@ def _join_response(example: Example) -> Example:
 
 
 def review_verdict(
-    verdict: TrainingVerdict, sources: Sequence[AnySource], force_option: str, *, is_forced: bool
+    verdict: TrainingVerdict, sources: Sequence[AnySourceConfig], force_option: str, *, is_forced: bool
 ) -> tuple[str, ...]:
     """Return the warnings of a verdict.
 

@@ -19,7 +19,7 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_json, write_atomic
 from regard.base.formatting import pluralize
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.data.batches.arrays import select_first_stream
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, FileInfo
@@ -58,7 +58,7 @@ class RunData:
 
 
 def prepare_data(
-    run: Run, folder: RunFolder, emit: Listener, file_infos: Mapping[str, FileInfo] | None = None
+    run: RunConfig, folder: RunFolder, emit: Listener, file_infos: Mapping[str, FileInfo] | None = None
 ) -> RunData:
     """Prepare tokenizers, shards and validation examples in the run's folder, or open those of an earlier start.
 
@@ -88,7 +88,7 @@ def prepare_data(
     return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
 
 
-def check_corpus(run: Run, folder: RunFolder) -> None:
+def check_corpus(run: RunConfig, folder: RunFolder) -> None:
     """Raise CorpusError if a corpus file has changed since the run began."""
     if run.data.prepared is None and folder.corpus.is_file():
         _make_full_corpus(run).check_unchanged(_read_file_infos(folder.corpus))
@@ -114,12 +114,12 @@ def _read_file_infos(path: Path) -> dict[str, Sequence[int | str]]:
     return file_infos
 
 
-def _make_full_corpus(run: Run) -> Corpus:
+def _make_full_corpus(run: RunConfig) -> Corpus:
     return Corpus((*run.data.train, *run.data.validation))
 
 
 def _make_shards(
-    run: Run, training: TrainingCorpus, tokenizers: TokenizerPair | None, folder: RunFolder, emit: Listener
+    run: RunConfig, training: TrainingCorpus, tokenizers: TokenizerPair | None, folder: RunFolder, emit: Listener
 ) -> dict[str, Shards]:
     """Open the shards of every part; write those that are missing, in one pass over each corpus."""
     examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
@@ -262,7 +262,7 @@ def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _open_prepared(run: Run, location: str, folder: RunFolder) -> RunData:
+def _open_prepared(run: RunConfig, location: str, folder: RunFolder) -> RunData:
     """Open the output of `regard prepare`, a folder or a URL. It has no text: examples are decoded from tokens."""
     corpus = Corpus(run.data.train)
     weights = dict(zip(corpus.names, corpus.weights, strict=True))

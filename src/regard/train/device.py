@@ -3,14 +3,14 @@
 import torch
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.nn.device import check_device
 from regard.store.model_path import RUN
 
 AMPERE = 8  # major compute capability of the first NVIDIA GPUs with bfloat16 matrix units
 
 
-def resolve_device(run: Run) -> Run:
+def resolve_device(run: RunConfig) -> RunConfig:
     """Replace device "auto" with the best available one; raise if the requested device is missing."""
     name = run.device.name
     if name == "auto":

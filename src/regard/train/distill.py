@@ -30,7 +30,7 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, lock_file, read_json, read_regular_file, verify, write_atomic
 from regard.base.formatting import format_duration, pluralize
-from regard.config.run import Distillation, Jsonl
+from regard.config.run import DistillationConfig, JsonlConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.pipeline.results import Translation
@@ -93,14 +93,14 @@ class Distilled:
     folder: Path
     record: DistillationRecord
 
-    def sources(self, originals: Corpus) -> list[Jsonl]:
+    def sources(self, originals: Corpus) -> list[JsonlConfig]:
         """Return the translations as sources of a corpus; each has the weight and languages of its original."""
         sources = []
         for file in self.record.files:
             original = originals.sources[file.source]
             origin = f" of source {file.source + 1}" if len(originals.sources) > 1 else ""
             sources.append(
-                Jsonl(
+                JsonlConfig(
                     path=str(self.folder / file.name),
                     name=f"translations{origin} by {file.teacher}",
                     target="target",
@@ -137,7 +137,7 @@ def format_reasons(left_out: Mapping[str, int]) -> str:
 
 def distill(
     corpus: Corpus,
-    settings: Distillation,
+    settings: DistillationConfig,
     folder: RunFolder,
     emit: Listener,
     *,
@@ -240,7 +240,7 @@ class _Group:
     """Teachers that make one translation of every source: one teacher, or an ensemble."""
 
     teachers: Sequence[Teacher]
-    settings: Distillation
+    settings: DistillationConfig
     device: str
     max_length: int
     _translator: Translator | None = field(default=None, init=False)

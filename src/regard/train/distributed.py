@@ -36,8 +36,8 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.base.errors import RegardError, RetryError
-from regard.config.model import AnyModel as ModelSettings
-from regard.config.run import Run
+from regard.config.model import AnyModelConfig
+from regard.config.run import RunConfig
 from regard.models.build import AnyModel, build
 from regard.models.init import Initializer, init_weights
 from regard.nn.attention import Attention
@@ -119,20 +119,20 @@ class ProcessGroup(SingleProcess):
         backend = "fake" if dist.get_backend() == "fake" else "gloo"  # `regard plan` simulates a group
         self._patient_group = dist.new_group(backend=backend, timeout=PATIENCE)
         self._root: nn.Module | None = None
-        self._recipe: tuple[ModelSettings, int, str] | None = None  # settings, seed and device of a model on meta
+        self._recipe: tuple[AnyModelConfig, int, str] | None = None  # settings, seed and device of a model on meta
 
-    def check(self, run: Run) -> None:
+    def check(self, run: RunConfig) -> None:
         """Choose the layout of a run on this rank; raise an error if these ranks cannot train it."""
         self.layout = choose_layout(run, self.world_size, self.ranks_per_host)
         check_batches(run, self.layout)
 
-    def arrange(self, run: Run) -> None:
+    def arrange(self, run: RunConfig) -> None:
         """Use the layout that rank 0 chooses: other machines may have other memory. Make its device mesh."""
         sizes = asdict(choose_layout(run, self.world_size, self.ranks_per_host)) if self.is_main else None
         self.layout = Layout(**self.decide(sizes))
         self.mesh = make_mesh(self.layout, torch.device(run.device.name).type)
 
-    def can_tune(self, run: Run) -> bool:
+    def can_tune(self, run: RunConfig) -> bool:
         """Whether rank 0 has the memory for a whole copy of the model, on which device settings are timed."""
         return not self.layout.is_sharded or fits_whole(run, self.ranks_per_host)
 
@@ -164,7 +164,7 @@ class ProcessGroup(SingleProcess):
         """Copies of the weights in the memory of one machine."""
         return self.ranks_per_host / (self.layout.shards * self.layout.tensor)
 
-    def build(self, settings: ModelSettings, *, seed: int, device: str) -> AnyModel:
+    def build(self, settings: AnyModelConfig, *, seed: int, device: str) -> AnyModel:
         """Build the model; one that will be sharded has no weights before `shard`."""
         if not self.layout.is_sharded:
             return super().build(settings, seed=seed, device=device)

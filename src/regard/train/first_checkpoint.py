@@ -10,7 +10,7 @@ import torch
 
 from regard.base.version import __version__
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.models.build import build
 from regard.store.run_folder import RunFolder
@@ -23,7 +23,7 @@ from regard.train.progress import Progress
 from regard.train.tune import copy_parent
 
 
-def write_start(run: Run, folder: RunFolder, tokenizers: TokenizerPair | None, emit: Listener) -> None:
+def write_start(run: RunConfig, folder: RunFolder, tokenizers: TokenizerPair | None, emit: Listener) -> None:
     """Write the checkpoint of update 0, if the run starts from other weights and has no checkpoint yet.
 
     Raises:

@@ -24,7 +24,7 @@ from regard.base.errors import DamagedError, RegardError, RetryError
 from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import TomlTable, to_dict, with_changes
 from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
@@ -49,7 +49,7 @@ from regard.train.tune import check_parent
 
 
 def fit(
-    run: Run,
+    run: RunConfig,
     folder: Path,
     *,
     listeners: Sequence[Listener] = (),
@@ -209,7 +209,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def _run(
-    run: Run,
+    run: RunConfig,
     folder: RunFolder,
     listeners: Sequence[Listener],
     pause_at: int | None,
@@ -267,7 +267,7 @@ def _run(
     return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
 
 
-def _set_threads(run: Run, processes: SingleProcess, emit: Listener) -> None:
+def _set_threads(run: RunConfig, processes: SingleProcess, emit: Listener) -> None:
     """Use the threads of the settings; a rank uses at most its share of the cores, which its launcher has set."""
     threads, share = run.device.threads, torch.get_num_threads()
     if threads is not None and threads > share and processes.world_size > 1:
@@ -292,7 +292,7 @@ def _read_parts(folder: RunFolder) -> int:
         raise DamagedError("The file holds no number of parts.", where=str(folder.parts), fix="Remove it.") from None
 
 
-def _is_accepted(run: Run, folder: RunFolder) -> bool:
+def _is_accepted(run: RunConfig, folder: RunFolder) -> bool:
     """Whether the user accepted exactly these settings when the run was last resumed with other ones."""
     try:
         return bool(read_json(folder.accepted) == {"settings": _hash_settings(run)})
@@ -300,7 +300,7 @@ def _is_accepted(run: Run, folder: RunFolder) -> bool:
         return False
 
 
-def _hash_settings(run: Run) -> str:
+def _hash_settings(run: RunConfig) -> str:
     return hashlib.sha256(json.dumps(to_dict(run), sort_keys=True).encode()).hexdigest()
 
 
@@ -321,13 +321,13 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
     return should_stop
 
 
-def _planned_updates(run: Run, state: TomlTable | None) -> int:
+def _planned_updates(run: RunConfig, state: TomlTable | None) -> int:
     """Return the total number of updates: that of the newest plan, or that of the settings."""
     plans = [] if state is None else state["progress"]["plans"]
     return plans[-1]["updates"] if plans else run.train.updates
 
 
-def _extend(run: Run, planned: int, updates: int | None, more: int | None) -> Run:
+def _extend(run: RunConfig, planned: int, updates: int | None, more: int | None) -> RunConfig:
     """Change the total number of updates; a number that the user gives replaces a time budget."""
     if updates is not None and more is not None:
         raise RegardError(
@@ -339,7 +339,7 @@ def _extend(run: Run, planned: int, updates: int | None, more: int | None) -> Ru
     return RUN_FILES.change(run, {"train.updates": total, "train.minutes": None, "train.max_updates": None})
 
 
-def _load_newest_state(folder: RunFolder, run: Run, ranks: int = 1) -> TomlTable | None:
+def _load_newest_state(folder: RunFolder, run: RunConfig, ranks: int = 1) -> TomlTable | None:
     """Return the state of the newest checkpoint, if there is one, of a model that fits into the memory of `ranks`."""
     size = check_fits_memory(run.model, where=str(folder.run), copies=1 / ranks)
     state = Checkpoints(folder.checkpoints, lambda _: None, size).load_newest_state()
@@ -348,7 +348,7 @@ def _load_newest_state(folder: RunFolder, run: Run, ranks: int = 1) -> TomlTable
     return state
 
 
-def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:
+def _check_data(run: RunConfig, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:
     try:
         check_corpus(run, folder)
     except CorpusError as error:
@@ -359,7 +359,7 @@ def _check_data(run: Run, folder: RunFolder, accept: Collection[str], listeners:
             listener(Message(f"{error.what} The run continues with the tokens in its folder.", "warning"))
 
 
-def _check_unfinished(state: TomlTable, run: Run, folder: RunFolder) -> None:
+def _check_unfinished(state: TomlTable, run: RunConfig, folder: RunFolder) -> None:
     progress = state["progress"]
     done = progress["update"]
     total = _planned_updates(run, state if run.train.minutes is not None else None)

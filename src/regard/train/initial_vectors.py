@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.base.errors import RegardError
 from regard.config.codec import MODEL_FILES
-from regard.config.model import AnyModel, Tokens
+from regard.config.model import AnyModelConfig, TokensConfig
 from regard.models.inputs import TokenInput
 from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
 from regard.store.model_path import MODEL, find_model
@@ -22,19 +22,21 @@ from regard.train.events import Listener, Message
 TABLES = ("source", "target", "tokens")
 
 
-def find_vectors(settings: AnyModel) -> dict[str, Path]:
+def find_vectors(settings: AnyModelConfig) -> dict[str, Path]:
     """Return the folders of vectors, by the name of the model's table of tokens."""
     tables = {name: getattr(settings, name, None) for name in TABLES}
-    return {name: Path(table.vectors) for name, table in tables.items() if isinstance(table, Tokens) and table.vectors}
+    return {
+        name: Path(table.vectors) for name, table in tables.items() if isinstance(table, TokensConfig) and table.vectors
+    }
 
 
-def clear_vectors(settings: AnyModel) -> AnyModel:
+def clear_vectors(settings: AnyModelConfig) -> AnyModelConfig:
     """Return the settings of a trained model, which needs the folders no more."""
     changes = {name: getattr(settings, name).model_copy(update={"vectors": None}) for name in find_vectors(settings)}
     return settings.model_copy(update=changes)
 
 
-def check_vectors(settings: AnyModel) -> None:
+def check_vectors(settings: AnyModelConfig) -> None:
     """Raise RegardError if a folder holds no model, or one of another width."""
     for name, folder in find_vectors(settings).items():
         width = MODEL_FILES.load(find_model(folder) / MODEL).width
@@ -44,7 +46,7 @@ def check_vectors(settings: AnyModel) -> None:
             raise RegardError(what, where=f"model.{name}.vectors = {folder}", fix=fix)
 
 
-def copy_vectors(model: nn.Module, settings: AnyModel, tokenizers: TokenizerPair, emit: Listener) -> None:
+def copy_vectors(model: nn.Module, settings: AnyModelConfig, tokenizers: TokenizerPair, emit: Listener) -> None:
     """Write the rows that are found into the embeddings of a new model, and report how many.
 
     Raises:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.model import Mel, Patches
+from regard.config.model import MelConfig, PatchesConfig
 from regard.data.mel import count_frames
 from regard.data.shards.shard import Shards
 
@@ -22,7 +22,7 @@ QUANTILE = 0.999
 MAX_FACTORS = {0.99: 1.5, 0.5: 4.0}
 
 
-def compute_max_length_ratio(pairs: Shards, media: Mel | Patches | None = None) -> float:
+def compute_max_length_ratio(pairs: Shards, media: MelConfig | PatchesConfig | None = None) -> float:
     """Return the number of target tokens per source token, eos included, that hardly any pair exceeds.
 
     The frames of a sound and the vectors of an image count as source tokens; `media` says how many there are.
@@ -32,10 +32,10 @@ def compute_max_length_ratio(pairs: Shards, media: Mel | Patches | None = None) 
     return estimate_max_length_ratio(target / source for target, source in zip(targets, sources, strict=True))
 
 
-def _count_source(lengths: NDArray[np.uint32], media: Mel | Patches | None) -> NDArray[np.integer]:
-    if isinstance(media, Mel):
+def _count_source(lengths: NDArray[np.uint32], media: MelConfig | PatchesConfig | None) -> NDArray[np.integer]:
+    if isinstance(media, MelConfig):
         return count_frames(lengths, media)
-    if isinstance(media, Patches):
+    if isinstance(media, PatchesConfig):
         return lengths // (media.channels * media.patch**2) + int(media.class_token)
     return lengths + 1
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from regard.config.training import Contrastive
+from regard.config.training import ContrastiveConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.build import AnyModel
@@ -44,7 +44,7 @@ class Objective(nn.Module):
         label_smoothing: float,
         logit_rows: int,
         should_compile: bool = False,
-        contrastive: Contrastive | None = None,
+        contrastive: ContrastiveConfig | None = None,
     ) -> None:
         super().__init__()
         self.model = model
@@ -74,7 +74,7 @@ class Objective(nn.Module):
         __call__ = forward
 
     def _contrastive_loss(
-        self, batch: Batch, settings: Contrastive, hidden_states: Callable[[Batch], EmbeddedInput]
+        self, batch: Batch, settings: ContrastiveConfig, hidden_states: Callable[[Batch], EmbeddedInput]
     ) -> LossSums:
         tokens = _require(batch.source), _require(batch.target)
         vectors = []

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.base.errors import RegardError
-from regard.config import training as config
+from regard.config.training import AdafactorConfig, AdamConfig, AdamWConfig, MuonConfig, OptimizerConfig
 from regard.nn.positions import Position
 from regard.nn.stack import Stack
 from regard.store.weights import describe_mismatch
@@ -152,7 +152,7 @@ class Optimizers:
 
 
 def make_optimizers(
-    model: nn.Module, settings: config.Optimizer, rate_scales: Mapping[str, float] | None = None
+    model: nn.Module, settings: OptimizerConfig, rate_scales: Mapping[str, float] | None = None
 ) -> Optimizers:
     """Build the configured optimizer over the trainable parameters of a model.
 
@@ -166,15 +166,15 @@ def make_optimizers(
     scales = rate_scales or {}
     optimizers: list[torch.optim.Optimizer]
     match settings:
-        case config.AdamW(betas=betas, eps=eps, weight_decay=decay):
+        case AdamWConfig(betas=betas, eps=eps, weight_decay=decay):
             optimizers = [_make_adamw((decayed, decay), (not_decayed, 0.0), scales=scales, betas=betas, eps=eps)]
-        case config.Adam(betas=betas, eps=eps):
+        case AdamConfig(betas=betas, eps=eps):
             groups_of_adam = _make_param_groups((decayed | not_decayed, 0.0), scales=scales)
             optimizers = [torch.optim.Adam(groups_of_adam, lr=0.0, betas=betas, eps=eps, fused=True)]
-        case config.Adafactor(weight_decay=decay):
+        case AdafactorConfig(weight_decay=decay):
             groups_of_adafactor = _make_param_groups((decayed, decay), (not_decayed, 0.0), scales=scales)
             optimizers = [torch.optim.Adafactor(groups_of_adafactor, lr=0.0)]
-        case config.Muon(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
+        case MuonConfig(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
             if not groups.layers:
                 what = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
                 raise RegardError(what, fix="Set train.optimizer.kind to 'adamw'.")

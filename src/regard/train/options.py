@@ -8,7 +8,7 @@ from typing import Any, Self
 from regard.base.errors import ConfigError, RegardError
 from regard.base.files import check_writable, is_leftover
 from regard.config import codec
-from regard.config.run import AnySource, Documents, Run
+from regard.config.run import AnySourceConfig, DocumentsConfig, RunConfig
 from regard.config.toml_file import parse_settings
 from regard.text.chat_template import read_chat_template
 
@@ -267,12 +267,12 @@ class TrainOptions:
         return changes | {f"tuning.{name}": getattr(self, name) for name in self._list_given(*tuning)}
 
     @property
-    def sources(self) -> list[AnySource]:
+    def sources(self) -> list[AnySourceConfig]:
         """The training corpus."""
         return self._make_sources(self.source, self.target, self.text, self.data, self.images, self.sounds)
 
     @property
-    def validation_sources(self) -> list[AnySource]:
+    def validation_sources(self) -> list[AnySourceConfig]:
         """The validation corpus; empty if none was given."""
         texts = self.validation if self.text else None
         images = self.validation if self.images else None
@@ -288,10 +288,10 @@ class TrainOptions:
         data: StringList,
         images: StringList,
         sounds: StringList,
-    ) -> list[AnySource]:
+    ) -> list[AnySourceConfig]:
         from regard.data.readers.detect import detect_source, make_image_source, make_sound_source  # only when needed
 
-        sources: list[AnySource] = [Documents(path=path) for path in text or ()]
+        sources: list[AnySourceConfig] = [DocumentsConfig(path=path) for path in text or ()]
         size = None if self.image_size is None else (self.image_size, self.image_size)
         task = self.changes.get("model.task")
         sources += [make_image_source(path, task).model_copy(update={"size": size}) for path in images or ()]
@@ -303,7 +303,7 @@ class TrainOptions:
             sources = [corpus_source.model_copy(update={"languages": self.languages}) for corpus_source in sources]
         return sources
 
-    def read_run(self) -> Run | None:
+    def read_run(self) -> RunConfig | None:
         """Read the run file, or that of the folder to resume; None if the run is configured from a corpus."""
         if self.resume is not None:
             return codec.RUN_FILES.load(self.resume / RUN_FILE)
@@ -326,7 +326,7 @@ class TrainOptions:
             fix = f"To train on this file as a corpus: {data}, or {text} for a language model."
             raise RegardError("This is not a run file: it is not TOML.", where=str(path), fix=fix) from None
 
-    def _read_changed_run(self) -> Run | None:
+    def _read_changed_run(self) -> RunConfig | None:
         """Read the run file with the changes of the command, also that of a run to resume."""
         if self.resume is not None:
             return codec.RUN_FILES.load(self.resume / RUN_FILE, self.changes)

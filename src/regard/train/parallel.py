@@ -16,7 +16,7 @@ import torch
 from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.store.size_check import count_parameters
 
 TRAINING_BYTES = 16  # per parameter, in float32: weight, gradient and two moments of Adam
@@ -54,7 +54,7 @@ class Layout:
         return " + ".join([*parts, *([f"tensor parallelism on {self.tensor} ranks"] if self.tensor > 1 else [])])
 
 
-def choose_layout(run: Run, world_size: int, ranks_per_host: int | None = None) -> Layout:
+def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = None) -> Layout:
     """Choose how ranks share the model of a run.
 
     Args:
@@ -96,7 +96,7 @@ def choose_layout(run: Run, world_size: int, ranks_per_host: int | None = None) 
     return layout
 
 
-def check_batches(run: Run, layout: Layout) -> None:
+def check_batches(run: RunConfig, layout: Layout) -> None:
     """Raise an error if an update has fewer batches than there are ranks that read different ones."""
     ranks = layout.data_world_size
     if ranks > run.accumulate:
@@ -107,7 +107,7 @@ def check_batches(run: Run, layout: Layout) -> None:
         raise RegardError(what, fix=f"{fix}increase train.update_tokens.")
 
 
-def fits_whole(run: Run, ranks_per_host: int) -> bool:
+def fits_whole(run: RunConfig, ranks_per_host: int) -> bool:
     """Whether a rank has the memory for the whole model with gradients and optimizer state."""
     device = torch.device("cpu" if run.device.name == "auto" else run.device.name)
     if device.type == "cuda":
@@ -125,7 +125,7 @@ def _raise_first(faults: Iterator[Fault]) -> None:
         raise RegardError(what, where=where, fix=fix)
 
 
-def _find_sharding_faults(run: Run) -> Iterator[Fault]:
+def _find_sharding_faults(run: RunConfig) -> Iterator[Fault]:
     ddp = "or parallel.mode = 'ddp', where every optimizer and precision works."
     yield from _find_recurrent_faults(run, "Use parallel.mode = 'ddp'.")
     match run.train.optimizer.kind:
@@ -148,14 +148,14 @@ def _find_sharding_faults(run: Run) -> Iterator[Fault]:
         yield "train.compile", what, f"Set train.compile = false, {ddp}"
 
 
-def _find_recurrent_faults(run: Run, fix: str) -> Iterator[Fault]:
+def _find_recurrent_faults(run: RunConfig, fix: str) -> Iterator[Fault]:
     for name in ("encoder", "decoder"):
         if hasattr(run.model, name) and getattr(run.model, name).kind == "recurrent":
             what = "The weights of recurrent layers are not split: torch's kernels take the matrix of all gates."
             yield f"model.{name}.kind", what, fix
 
 
-def _find_tensor_faults(run: Run, ranks: int) -> Iterator[Fault]:
+def _find_tensor_faults(run: RunConfig, ranks: int) -> Iterator[Fault]:
     off = "or set parallel.tensor = 1."
     yield from _find_recurrent_faults(run, "Set parallel.tensor = 1 and parallel.mode = 'ddp'.")
     stacks: dict[str, Any] = {

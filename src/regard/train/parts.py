@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from regard.config.run import AnySource, Run
+from regard.config.run import AnySourceConfig, RunConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.held_out import split_examples, train_validation_split
@@ -15,12 +15,12 @@ from regard.train.distill import Distilled
 PartExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
 
 
-def is_split(run: Run) -> bool:
+def is_split(run: RunConfig) -> bool:
     """Return whether the validation part is held out from the training corpus."""
     return not run.data.validation and bool(run.data.held_out)
 
 
-def original_training_part(run: Run) -> Corpus:
+def original_training_part(run: RunConfig) -> Corpus:
     """Return the examples of `data.train` that are not held out."""
     corpus = Corpus(run.data.train)
     return train_validation_split(corpus, run.data.held_out, run.data.seed)[0] if is_split(run) else corpus
@@ -34,11 +34,11 @@ class TrainingCorpus:
     weights of their sources (`validation_weights`).
     """
 
-    def __init__(self, run: Run, distilled: Distilled | None = None) -> None:
+    def __init__(self, run: RunConfig, distilled: Distilled | None = None) -> None:
         self._run = run
         self._first_trained = 0  # index of the first source that is trained on
         self.validation_weights: dict[str, float] = {}
-        sources: list[AnySource] = list(run.data.train)
+        sources: list[AnySourceConfig] = list(run.data.train)
         self._first_translated = len(sources)  # index of the first source of translations
         if distilled is not None and run.distillation is not None:
             originals, weight = Corpus(run.data.train), run.distillation.original_weight
@@ -73,7 +73,7 @@ class TrainingCorpus:
                 yield "validation" if is_held_out else "train", index, example
 
 
-def render_prompts(run: Run, tokenizers: TokenizerPair | None, parts: PartExamples) -> PartExamples:
+def render_prompts(run: RunConfig, tokenizers: TokenizerPair | None, parts: PartExamples) -> PartExamples:
     """Put the words of the chat template around the prompts, if the run has one and the examples have responses."""
     text = "" if run.tuning is None else run.tuning.chat_template
     template = None

@@ -17,8 +17,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from regard.base.errors import RegardError
-from regard.config.model import AnyModel as ModelSettings
-from regard.config.run import Run
+from regard.config.model import AnyModelConfig
+from regard.config.run import RunConfig
 from regard.models.build import AnyModel, build
 from regard.train.objective import Objective
 
@@ -42,17 +42,17 @@ class SingleProcess:
         """Whether this process decides, writes and displays."""
         return self.rank == 0
 
-    def check(self, run: Run) -> None:
+    def check(self, run: RunConfig) -> None:
         """Raise `RegardError` if the processes cannot train the run."""
 
-    def arrange(self, run: Run) -> None:
+    def arrange(self, run: RunConfig) -> None:
         """Choose how the processes share the model of a run."""
 
-    def can_tune(self, run: Run) -> bool:  # noqa: ARG002
+    def can_tune(self, run: RunConfig) -> bool:  # noqa: ARG002
         """Whether this process has the memory for a whole copy of the model, on which device settings are timed."""
         return True
 
-    def build(self, settings: ModelSettings, *, seed: int, device: str) -> AnyModel:
+    def build(self, settings: AnyModelConfig, *, seed: int, device: str) -> AnyModel:
         """Build the model with initial weights that do not depend on the number of processes."""
         return build(settings, seed=seed).to(device)
 

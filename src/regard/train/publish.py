@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from regard.base.formatting import pluralize
 from regard.base.version import __version__
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
-from regard.config.tuning import AdapterFile, Tuning
+from regard.config.tuning import AdapterConfig, FinetuneConfig
 from regard.data.shards.shard import describe_shape
 from regard.lora import is_adapter, merge_weights
 from regard.pipeline.embedder import EMBEDDING_FILE, Pooling
@@ -40,7 +40,7 @@ _LABEL_UNITS = {
 class ModelWriter:
     """Writes `best/` and `average/`."""
 
-    def __init__(self, run: Run, folder: RunFolder, run_data: RunData, model: nn.Module) -> None:
+    def __init__(self, run: RunConfig, folder: RunFolder, run_data: RunData, model: nn.Module) -> None:
         self._run, self._folder, self._run_data = run, folder, run_data
         self._parameters = sum(tensor.numel() for name, tensor in get_weights(model).items() if not is_adapter(name))
         self._trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
@@ -104,7 +104,7 @@ class ModelWriter:
             whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
             if name == BEST:
                 sha256 = run.tuning.parent_sha256
-                adapter = AdapterFile(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
+                adapter = AdapterConfig(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
                 write_adapter(self._folder.adapter, adapter, {key: whole[key] for key in self._trained}, files)
             merged = merge_weights(whole, lora.scale)
             write_model(path, settings, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
@@ -113,7 +113,7 @@ class ModelWriter:
             write_model(path, settings, tokenizers, weights, str(card), replace=True, files=files, fetch=fetch)
 
 
-def _name_labels(run: Run) -> str:
+def _name_labels(run: RunConfig) -> str:
     if run.reads_images and not run.has_tokenizer:
         return "labeled images seen" if run.model.task == "classify" else "masked patches"
     if run.reads_sounds and run.model.task == "classify":
@@ -121,7 +121,7 @@ def _name_labels(run: Run) -> str:
     return _LABEL_UNITS.get(run.model.task, "target tokens")
 
 
-def _describe_input(run: Run, run_data: RunData) -> str:
+def _describe_input(run: RunConfig, run_data: RunData) -> str:
     """Return the line of a model card about what the model reads."""
     if run.reads_images:
         return f"input: images of {describe_shape(run_data.train.image_shape)}"
@@ -134,7 +134,7 @@ def _describe_input(run: Run, run_data: RunData) -> str:
     return f"vocabulary: {_TOKENIZERS.get(kind, kind)}, {size:,} tokens"
 
 
-def describe_tuning(tuning: Tuning) -> dict[str, str]:
+def describe_tuning(tuning: FinetuneConfig) -> dict[str, str]:
     """Return the lines of a model card about the parent and the parameters that were trained."""
     if tuning.lora is not None:
         trained = f"LoRA of rank {tuning.lora.rank} on {', '.join(tuning.lora.modules)}, merged into the weights"

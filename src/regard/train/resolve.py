@@ -3,8 +3,8 @@
 from typing import Any
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoder, Mel, Patches
-from regard.config.run import Run
+from regard.config.model import EncoderDecoderConfig, MelConfig, PatchesConfig
+from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict, with_changes
 from regard.data.batches.images import check_shape, measure_channels
 from regard.data.batches.sounds import check_rate, measure_bins
@@ -15,7 +15,7 @@ from regard.train.length_ratio import compute_max_length_ratio
 from regard.train.vocabularies import list_vocabulary_sizes
 
 
-def resolve_run(run: Run, run_data: RunData) -> Run:
+def resolve_run(run: RunConfig, run_data: RunData) -> RunConfig:
     """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
     table = to_dict(run)
     changes: dict[str, Any] = {"train.accumulate": run.accumulate}
@@ -31,23 +31,25 @@ def resolve_run(run: Run, run_data: RunData) -> Run:
         # A rare label may occur only in the validation part.
         validation_labels = () if run_data.validation is None else run_data.validation.labels
         changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
-    if isinstance(run.model, EncoderDecoder) and run.model.task in ("translate", "transcribe", "caption"):
+    if isinstance(run.model, EncoderDecoderConfig) and run.model.task in ("translate", "transcribe", "caption"):
         rate, media = {"rate": run_data.train.sample_rate}, run.model.source
-        media = media.model_copy(update=rate) if isinstance(media, Mel) else media
-        ratio = compute_max_length_ratio(run_data.train, media if isinstance(media, Mel | Patches) else None)
+        media = media.model_copy(update=rate) if isinstance(media, MelConfig) else media
+        ratio = compute_max_length_ratio(
+            run_data.train, media if isinstance(media, MelConfig | PatchesConfig) else None
+        )
         changes["model.max_length_ratio"] = max(run.model.max_length_ratio, ratio)
     if not run.model.languages and len(run_data.train.languages) == 1:
         changes["model.languages"] = list(run_data.train.languages[0])
     return RUN_FILES.parse(with_changes(table, changes), where=RUN)
 
 
-def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
+def _describe_images(run: RunConfig, shards: Shards) -> dict[str, Any]:
     """Return the size of the images, and mean and deviation of the channels of the training part unless they are set.
 
     A tuned model keeps those of its parent: its weights belong to them.
     """
     patches = run.model.source  # type: ignore[union-attr]
-    assert isinstance(patches, Patches)  # noqa: S101 - the caller knows
+    assert isinstance(patches, PatchesConfig)  # noqa: S101 - the caller knows
     changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
     if not patches.mean and not patches.deviation:
         mean, deviation = measure_channels(shards)
@@ -55,13 +57,13 @@ def _describe_images(run: Run, shards: Shards) -> dict[str, Any]:
     return changes
 
 
-def _describe_sounds(run: Run, shards: Shards) -> dict[str, Any]:
+def _describe_sounds(run: RunConfig, shards: Shards) -> dict[str, Any]:
     """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set.
 
     A tuned model keeps those of its parent, also if it has none (Whisper).
     """
     mel = run.model.source  # type: ignore[union-attr]
-    assert isinstance(mel, Mel)  # noqa: S101 - the caller knows
+    assert isinstance(mel, MelConfig)  # noqa: S101 - the caller knows
     rate = check_rate(shards, mel)
     changes: dict[str, Any] = {"model.source.rate": rate}
     if run.tuning is None and not mel.mean and not mel.deviation:

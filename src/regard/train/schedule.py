@@ -1,7 +1,7 @@
 """Learning rate schedules as pure functions of the update number: there is no state to save or resume.
 
->>> from regard.config.training import Linear
->>> [learning_rate(Linear(peak=1.0, warmup=2), update, updates=6, width=128) for update in range(1, 7)]
+>>> from regard.config.training import LinearConfig
+>>> [learning_rate(LinearConfig(peak=1.0, warmup=2), update, updates=6, width=128) for update in range(1, 7)]
 [0.5, 1.0, 0.75, 0.5, 0.25, 0.0]
 """
 
@@ -9,10 +9,18 @@ import math
 from typing import assert_never
 
 from regard.base.errors import RegardError
-from regard.config.training import Constant, Cosine, InverseSqrt, Linear, Noam, Schedule, WarmupStableDecay
+from regard.config.training import (
+    ConstantConfig,
+    CosineConfig,
+    InverseSqrtConfig,
+    LinearConfig,
+    NoamConfig,
+    ScheduleConfig,
+    WarmupStableDecayConfig,
+)
 
 
-def learning_rate(schedule: Schedule, update: float, *, updates: int, width: int) -> float:
+def learning_rate(schedule: ScheduleConfig, update: float, *, updates: int, width: int) -> float:
     """Return the learning rate of one update.
 
     Args:
@@ -27,20 +35,20 @@ def learning_rate(schedule: Schedule, update: float, *, updates: int, width: int
     if update <= 0:
         raise RegardError(f"There is no update {update}.", fix="Updates are counted from 1.")
     match schedule:
-        case InverseSqrt(peak=peak, warmup=warmup):
+        case InverseSqrtConfig(peak=peak, warmup=warmup):
             return peak * min(update / warmup, math.sqrt(warmup / update))
-        case Noam(factor=factor, warmup=warmup):
+        case NoamConfig(factor=factor, warmup=warmup):
             return factor * width**-0.5 * min(update**-0.5, update * warmup**-1.5)
-        case Cosine(peak=peak, warmup=warmup, end=end):
+        case CosineConfig(peak=peak, warmup=warmup, end=end):
             cosine = (1 + math.cos(math.pi * _decay(update, max(warmup, 1), updates))) / 2
             return peak * min(_warmup(update, warmup), end + (1 - end) * cosine)
-        case Linear(peak=peak, warmup=warmup, end=end):
+        case LinearConfig(peak=peak, warmup=warmup, end=end):
             progress = _decay(update, max(warmup, 1), updates)
             return peak * min(_warmup(update, warmup), 1 - (1 - end) * progress)
-        case WarmupStableDecay(peak=peak, warmup=warmup, decay=decay, end=end):
+        case WarmupStableDecayConfig(peak=peak, warmup=warmup, decay=decay, end=end):
             progress = _decay(update, max(updates - decay, 1), updates)
             return peak * min(_warmup(update, warmup), 1 - (1 - end) * progress)
-        case Constant(peak=peak, warmup=warmup):
+        case ConstantConfig(peak=peak, warmup=warmup):
             return peak * _warmup(update, warmup)
         case _:
             assert_never(schedule)

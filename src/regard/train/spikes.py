@@ -2,7 +2,7 @@
 
 The detector compares each loss with a window of recent ones; `train.spikes` says how the trainer responds.
 
->>> detector = SpikeDetector(Skip(window=8))
+>>> detector = SpikeDetector(SkipConfig(window=8))
 >>> [detector.check(loss, 1.0) for loss in (4.0, 4.1, 3.9, 4.0, 4.2, 3.8, 4.0, 4.1)] == [None] * 8
 True
 >>> detector.check(40.0, 1.0)
@@ -16,7 +16,7 @@ import statistics
 from collections import deque
 from collections.abc import Iterable
 
-from regard.config.training import Skip, SpikePolicy
+from regard.config.training import SkipConfig, SpikePolicyConfig
 
 # Relative to the mean. Batches differ (short texts have a higher loss per token), and late in a run the loss is nearly
 # constant: below 1.5 times the mean (with 6 sigmas) a batch is merely hard, and the model must train on it.
@@ -28,8 +28,10 @@ MIN_DEVIATION = 0.05
 class SpikeDetector:
     """Detects spikes in the losses of a run."""
 
-    def __init__(self, settings: SpikePolicy | None = None, losses: Iterable[float] = (), spikes: int = 0) -> None:
-        self.settings = settings or Skip()
+    def __init__(
+        self, settings: SpikePolicyConfig | None = None, losses: Iterable[float] = (), spikes: int = 0
+    ) -> None:
+        self.settings = settings or SkipConfig()
         self.losses = deque(losses, maxlen=self.settings.window)
         self.spikes = spikes
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.base.files import AnyPath
 from regard.base.formatting import format_duration
-from regard.config.run import Run
+from regard.config.run import RunConfig
 from regard.data.example import FileInfo
 from regard.train.events import Event, Finished, Listener, Message, Planned, Stage
 from regard.train.options import TrainOptions
@@ -366,7 +366,7 @@ def _start(
 class Plan:
     """A run before its start."""
 
-    run: Run
+    run: RunConfig
     reasons: tuple[str, ...]  # one sentence for each choice, and the cost
     typical_length: int  # tokens per row, used to estimate costs
     file_infos: Mapping[str, FileInfo] | None  # of the corpus files, if they were read
@@ -411,7 +411,7 @@ def make_plan(
     from regard.train.device import check_training_device
     from regard.train.vocabularies import expect_vocabularies
 
-    def time_update(run: Run, length: int) -> float:
+    def time_update(run: RunConfig, length: int) -> float:
         _emit(Stage("timing a few updates"), listeners)
         return measure_update(run, length)
 
@@ -466,14 +466,14 @@ def make_plan(
     return plan
 
 
-def _list_teachers(run: Run | None, options: TrainOptions) -> Sequence[str]:
+def _list_teachers(run: RunConfig | None, options: TrainOptions) -> Sequence[str]:
     if run is None:
         teachers = options.changes.get("distillation.teachers")
         return teachers if isinstance(teachers, list) else ()  # the parser reports anything else
     return () if run.distillation is None else run.distillation.teachers
 
 
-def _describe_cost(run: Run, length: int) -> str:
+def _describe_cost(run: RunConfig, length: int) -> str:
     """Estimate parameters, arithmetic and memory of the run."""
     from regard.models.cost import cost  # imports torch: only when needed
 

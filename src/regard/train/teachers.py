@@ -8,8 +8,8 @@ from pathlib import Path
 from regard.base.errors import RegardError
 from regard.base.files import MANIFEST, sha256
 from regard.config import codec
-from regard.config.model import AnyModel, EncoderDecoder
-from regard.config.run import AnySource, Distillation
+from regard.config.model import AnyModelConfig, EncoderDecoderConfig
+from regard.config.run import AnySourceConfig, DistillationConfig
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
@@ -25,7 +25,7 @@ class Teacher:
     """The folder as the user gave it."""
     path: Path
     """The model folder: the same, or `best/` of a run folder."""
-    settings: EncoderDecoder
+    settings: EncoderDecoderConfig
 
     @cached_property
     def weights_sha256(self) -> str:
@@ -39,7 +39,7 @@ class Teacher:
         return [self.weights_sha256, *(sha256(path) for path in (self.path / MODEL, *files))]
 
 
-def find_teachers(folders: Iterable[str], sources: Sequence[AnySource]) -> list[Teacher]:
+def find_teachers(folders: Iterable[str], sources: Sequence[AnySourceConfig]) -> list[Teacher]:
     """Find the teachers' model folders and check that they translate as the corpus does; no weights are read.
 
     Raises:
@@ -63,13 +63,15 @@ def load_translator(teachers: Sequence[Teacher], device: str) -> Translator:
     return translators[0] if len(translators) == 1 else EnsembleTranslator(translators)
 
 
-def group_teachers(teachers: Sequence[Teacher], settings: Distillation) -> list[list[Teacher]]:
+def group_teachers(teachers: Sequence[Teacher], settings: DistillationConfig) -> list[list[Teacher]]:
     """Return the groups of teachers that make one translation each: every teacher alone, or all together."""
     return [list(teachers)] if settings.combine == "ensemble" else [[teacher] for teacher in teachers]
 
 
-def _check_settings(settings: AnyModel, sources: Sequence[AnySource], *, where: str) -> EncoderDecoder:
-    if not isinstance(settings, EncoderDecoder) or settings.task != "translate":
+def _check_settings(
+    settings: AnyModelConfig, sources: Sequence[AnySourceConfig], *, where: str
+) -> EncoderDecoderConfig:
+    if not isinstance(settings, EncoderDecoderConfig) or settings.task != "translate":
         raise RegardError(
             f"This model cannot be a teacher: its task is '{settings.task}', and teachers translate.",
             where=where,

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from regard.base.files import create_folder
-from regard.config.run import AnyTokenizer, Codebook, NoTokenizer, ParentTokenizer, Run
-from regard.config.tuning import Tuning
+from regard.config.run import AnyTokenizerConfig, CodebookConfig, NoTokenizerConfig, ParentTokenizerConfig, RunConfig
+from regard.config.tuning import FinetuneConfig
 from regard.data.example import Defects, Example
 from regard.store.model_path import find_model
 from regard.store.run_folder import RunFolder
@@ -21,16 +21,16 @@ from regard.train.parts import TrainingCorpus
 SAMPLE_CHARACTERS = 100_000_000  # characters per side; more text changes a vocabulary little
 
 
-def make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
+def make_tokenizers(run: RunConfig, training: TrainingCorpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
     """Load the tokenizers of the run's folder, or make and save them."""
     if folder.tokenizer.is_dir():
         return TokenizerPair.load(folder.tokenizer)
     settings = run.tokenizer
-    assert not isinstance(settings, NoTokenizer)  # noqa: S101 - the settings refuse it
-    if isinstance(settings, ParentTokenizer):
+    assert not isinstance(settings, NoTokenizerConfig)  # noqa: S101 - the settings refuse it
+    if isinstance(settings, ParentTokenizerConfig):
         assert run.tuning is not None  # noqa: S101 - the settings refuse it otherwise
         tokenizers = load_parent_tokenizers(run.tuning)
-    elif isinstance(settings, Codebook):
+    elif isinstance(settings, CodebookConfig):
         tokenizers = TokenizerPair.joint(_learn_codebook(settings, training, emit))
     else:
         tokenizers = _learn_tokenizers(run, settings, training, emit)
@@ -39,12 +39,14 @@ def make_tokenizers(run: Run, training: TrainingCorpus, folder: RunFolder, emit:
     return tokenizers
 
 
-def load_parent_tokenizers(tuning: Tuning) -> TokenizerPair:
+def load_parent_tokenizers(tuning: FinetuneConfig) -> TokenizerPair:
     """Load the tokenizers of the parent, with the tokens that the run adds."""
     return TokenizerPair.load(find_model(Path(tuning.parent))).add_tokens(tuning.add_tokens)
 
 
-def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus, emit: Listener) -> TokenizerPair:
+def _learn_tokenizers(
+    run: RunConfig, settings: AnyTokenizerConfig, training: TrainingCorpus, emit: Listener
+) -> TokenizerPair:
     emit(Stage("learning the vocabulary"))
 
     def iter_texts(*sides: Callable[[Example], str | None]) -> Iterator[str]:
@@ -65,7 +67,7 @@ def _learn_tokenizers(run: Run, settings: AnyTokenizer, training: TrainingCorpus
     return TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
 
 
-def _learn_codebook(settings: Codebook, training: TrainingCorpus, emit: Listener) -> Tokenizer:
+def _learn_codebook(settings: CodebookConfig, training: TrainingCorpus, emit: Listener) -> Tokenizer:
     """Learn the colors of the training images; labels may also be those of held-out images."""
     emit(Stage("learning the colors"))
     counter, labels = ColorCounter(), set[str]()

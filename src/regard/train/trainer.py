@@ -15,8 +15,8 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.base.files import write_atomic
-from regard.config.run import Run
-from regard.config.training import Rewind, Stop
+from regard.config.run import RunConfig
+from regard.config.training import RewindConfig, StopConfig
 from regard.data.batches.loader import Update
 from regard.data.batches.subword_noise import resegmenter
 from regard.store.run_folder import Journal, NoJournal, RunFolder
@@ -78,7 +78,7 @@ class Trainer:
 
     def __init__(
         self,
-        run: Run,
+        run: RunConfig,
         folder: RunFolder,
         run_data: RunData,
         emit: Listener,
@@ -334,13 +334,13 @@ class Trainer:
         policy, spiked_update = self.run.train.spikes, self.progress.update + 1
         line = self._skipped_record(update) | {"spike": fault}
         self.spike_detector.spikes += 1
-        if isinstance(policy, Stop) or self.spike_detector.is_out_of_patience:
+        if isinstance(policy, StopConfig) or self.spike_detector.is_out_of_patience:
             self.spike_detector.spikes -= 1  # the checkpoint is from before the spike
             self._save()
             self.journal.write(**line, action="stopped")
             self.emit(Spiked(spiked_update, fault, "stopped; the state before the spike is saved"))
             return False
-        step = self._rewind(policy) if isinstance(policy, Rewind) else None
+        step = self._rewind(policy) if isinstance(policy, RewindConfig) else None
         action = "skipped" if step is None else f"rewound to update {step}; the batches since then are skipped"
         self.progress.position = update.next_position
         self.journal.write(**line, action=action)
@@ -354,7 +354,7 @@ class Trainer:
         batches = [batch.number for batch in update.batches]
         return {"update": self.progress.update + 1, "epoch": self._current_epoch(), "batches": batches}
 
-    def _rewind(self, policy: Rewind) -> int | None:
+    def _rewind(self, policy: RewindConfig) -> int | None:
         """Restore a checkpoint from well before the spike, if there is one; the data continues after the spike.
 
         Only regular checkpoints count: an uninterrupted run has no others. Later checkpoints lead to the spike and are
@@ -519,7 +519,7 @@ class Trainer:
         """Return the checkpoints to keep: the last regular ones, the one to rewind to, and all later ones."""
         settings = self.run.train
         steps = set(self._regular_steps()[-max(settings.keep, settings.average) :])
-        if isinstance(settings.spikes, Rewind):
+        if isinstance(settings.spikes, RewindConfig):
             rewind_steps = self._regular_steps(at_most=self.progress.update - settings.spikes.back)[-1:]
             steps |= {step for step in self._regular_steps() if not rewind_steps or step >= rewind_steps[0]}
         return steps

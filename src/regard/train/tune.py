@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
-from regard.config.run import Run
-from regard.config.tuning import Tuning
+from regard.config.run import RunConfig
+from regard.config.tuning import FinetuneConfig
 from regard.lora import add_adapters, is_adapter
 from regard.models.heads import ClassHead, TagHead
 from regard.nn.positions import Position
@@ -35,7 +35,7 @@ TARGET_WEIGHTS = (
 ADAPTER_SEED = 1_000_003  # added to the seed of the run, so that adapters do not repeat the numbers of the weights
 
 
-def prepare_model(model: nn.Module, run: Run, *, should_draw: bool = False) -> None:
+def prepare_model(model: nn.Module, run: RunConfig, *, should_draw: bool = False) -> None:
     """Add a run's adapters to its new model and freeze what the run does not train; without tuning, change nothing.
 
     Args:
@@ -52,7 +52,7 @@ def prepare_model(model: nn.Module, run: Run, *, should_draw: bool = False) -> N
         parameter.requires_grad_(is_trained(name, parameter))
 
 
-def _make_filter(model: nn.Module, tuning: Tuning) -> Callable[[str, nn.Parameter], bool]:
+def _make_filter(model: nn.Module, tuning: FinetuneConfig) -> Callable[[str, nn.Parameter], bool]:
     """Return a function that says whether a parameter is trained."""
     tables = {
         id(parameter)
@@ -83,7 +83,7 @@ def _list_last_layers(model: nn.Module, count: int) -> Iterator[str]:
             yield from (f"{name}.layers.{index}." for index in range(len(stack.layers) - count, len(stack.layers)))
 
 
-def compute_rate_scales(model: nn.Module, tuning: Tuning | None) -> dict[str, float]:
+def compute_rate_scales(model: nn.Module, tuning: FinetuneConfig | None) -> dict[str, float]:
     """Return the factors on the learning rate, by the name of the parameter; empty if all are 1.
 
     The head and the last norm have 1, the last layer d = `layer_decay`, the layer below it d^2, and so on down to the
@@ -106,7 +106,7 @@ def compute_rate_scales(model: nn.Module, tuning: Tuning | None) -> dict[str, fl
     return scales
 
 
-def check_parent(run: Run) -> Run:
+def check_parent(run: RunConfig) -> RunConfig:
     """Return the run with the sha256 of its parent's weights.
 
     Raises:
@@ -121,7 +121,7 @@ def check_parent(run: Run) -> Run:
     return RUN_FILES.change(run, {"tuning.parent_sha256": sha256})
 
 
-def copy_parent(model: nn.Module, run: Run, emit: Listener) -> None:
+def copy_parent(model: nn.Module, run: RunConfig, emit: Listener) -> None:
     """Copy the weights of the parent into a new model, and prepare it for tuning.
 
     Raises:
@@ -180,7 +180,7 @@ def _copy_weights(
     return new
 
 
-def _describe(model: nn.Module, run: Run, new: list[str]) -> str:
+def _describe(model: nn.Module, run: RunConfig, new: list[str]) -> str:
     """Say which parameters start from the parent, which are new, and how many are trained."""
     tuning = run.tuning
     assert tuning is not None  # noqa: S101

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.config import model as settings_of
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.config.run import LABEL_TASKS
-from regard.config.training import Metric, Validation
+from regard.config.training import Metric, ValidationConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader
@@ -88,8 +88,8 @@ class Validator:
         loader: Loader,
         examples: Sequence[ValidationExample],
         tokenizers: TokenizerPair | None,
-        model_settings: settings_of.AnyModel,
-        settings: Validation,
+        model_settings: AnyModelConfig,
+        settings: ValidationConfig,
         *,
         precision: Precision,
         seed: int,
@@ -301,13 +301,13 @@ class Validator:
 
     def _score_model_outputs(self, model: AnyModel, processes: SingleProcess) -> Scores:
         settings = self._model_settings
-        if isinstance(model, EncoderDecoder) and isinstance(settings, settings_of.EncoderDecoder):
+        if isinstance(model, EncoderDecoder) and isinstance(settings, EncoderDecoderConfig):
             return (
                 self._score_translations(Translator(model, self._tokenizers, settings), processes)
                 if settings.task == "translate"
                 else Scores()
             )
-        if isinstance(model, DecoderOnly) and isinstance(settings, settings_of.DecoderOnly):
+        if isinstance(model, DecoderOnly) and isinstance(settings, DecoderOnlyConfig):
             return (
                 self._sample_continuations(TextGenerator(model, self._tokenizers, settings))
                 if settings.task == "continue" and processes.is_main

@@ -4,8 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import AnyModel, Tokens
-from regard.config.run import Run
+from regard.config.model import AnyModelConfig, TokensConfig
+from regard.config.run import RunConfig
 from regard.data.readers.text_files import is_url
 from regard.data.shards.prepare import CORPUS_FILE, open_corpus
 from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
@@ -31,13 +31,13 @@ def count_prepared_validation(location: str) -> int:
         return len(RemoteShards(part, Path(cache)))
 
 
-def list_vocabulary_sizes(model: AnyModel, source: int, target: int) -> dict[str, int]:
+def list_vocabulary_sizes(model: AnyModelConfig, source: int, target: int) -> dict[str, int]:
     """Return the settings of a model's vocabularies, {"source.vocabulary": ...}, for tokenizers of these sizes."""
     sides = (("source", source), ("target", target), ("tokens", source))
-    return {f"{name}.vocabulary": size for name, size in sides if isinstance(getattr(model, name, None), Tokens)}
+    return {f"{name}.vocabulary": size for name, size in sides if isinstance(getattr(model, name, None), TokensConfig)}
 
 
-def expect_vocabularies(run: Run) -> Run:
+def expect_vocabularies(run: RunConfig) -> RunConfig:
     """Return the run with the vocabulary sizes of its prepared corpus, or else those that its tokenizer asks for.
 
     Tokenizers without a size (characters, bytes, colors, those of a parent) leave the model as it is.

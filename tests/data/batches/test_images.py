@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.model import Patches
-from regard.config.run import Augmentation, Images
+from regard.config.model import PatchesConfig
+from regard.config.run import AugmentationConfig, ImagesConfig
 from regard.data.batches.arrays import StoredSamples
 from regard.data.batches.images import ClassifyImages, augment, check_shape, measure_channels, normalise
 from regard.data.batches.loader import Loader
@@ -22,17 +22,17 @@ from regard.data.shards.shard import Shards
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
 from tests.train.runs import write_images
 
-PATCHES = Patches(patch=4, class_token=True)
-AUGMENTATION = Augmentation(shift=2, flip=True)
+PATCHES = PatchesConfig(patch=4, class_token=True)
+AUGMENTATION = AugmentationConfig(shift=2, flip=True)
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
     write_images(tmp_path / "images-idx3-ubyte", 60)
-    return Corpus([Images(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))])
+    return Corpus([ImagesConfig(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))])
 
 
-def make_loader(shards: Shards, augmentation: Augmentation | None, **options: Any) -> Loader:
+def make_loader(shards: Shards, augmentation: AugmentationConfig | None, **options: Any) -> Loader:
     task = ClassifyImages(PATCHES, check_shape(shards, PATCHES), augmentation, seed=3)
     return Loader(shards, task, OrderSettings(seed=1, max_tokens=40, max_length=5), **options)
 
@@ -103,11 +103,11 @@ def test_random_changes_are_functions_of_seed_draw_and_sample(corpus: Corpus) ->
 def test_shifts_repeat_the_edge_and_flips_mirror() -> None:
     pixels = np.arange(2 * 3 * 4 * 5, dtype=np.uint8).reshape(2, 3, 4, 5)
     records = make_records(2)
-    mirrored = augment(pixels, Augmentation(flip=True), 1, records)
+    mirrored = augment(pixels, AugmentationConfig(flip=True), 1, records)
     assert {tuple(row) for row in mirrored[:, 0, 0]} <= {
         tuple(row[::step]) for row in pixels[:, 0, 0] for step in (1, -1)
     }
-    shifted = augment(pixels, Augmentation(shift=1), 1, records)
+    shifted = augment(pixels, AugmentationConfig(shift=1), 1, records)
     padded = np.pad(pixels, ((0, 0), (0, 0), (1, 1), (1, 1)), mode="edge")
     for before, after in zip(padded, shifted, strict=True):
         windows = [before[:, row : row + 4, column : column + 5] for row in range(3) for column in range(3)]
@@ -141,5 +141,5 @@ def test_images_of_several_shapes_are_refused() -> None:
         store_examples([replace(examples[0], image=None, source="text"), examples[1]], None)
 
 
-def replace_channels(channels: int) -> Patches:
+def replace_channels(channels: int) -> PatchesConfig:
     return PATCHES.model_copy(update={"channels": channels, "size": (1, 1)})

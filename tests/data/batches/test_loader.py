@@ -12,7 +12,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config.codec import preset
-from regard.config.run import Table
+from regard.config.run import TableConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader
@@ -267,7 +267,7 @@ def test_a_batch_moves_as_a_whole() -> None:
 def test_an_empty_label_is_a_label(tmp_path: Path) -> None:
     (tmp_path / "rows.tsv").write_text("".join(f"text {n}\t{label}\n" for n, label in enumerate(["good", "", "good"])))
     defects = Defects()
-    shards = prepare_in_memory(Corpus([Table(path=str(tmp_path / "rows.tsv"), label=2)]), TOKENIZERS, defects)
+    shards = prepare_in_memory(Corpus([TableConfig(path=str(tmp_path / "rows.tsv"), label=2)]), TOKENIZERS, defects)
     assert shards.labels == ("", "good")
     (batch,) = Loader(shards, build_task("classify", TOKENIZERS, seed=1), OrderSettings(1, 640, 64)).iter_epoch(0)
     assert sorted(batch.labels.flatten().tolist()) == [0, 1, 1]

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from regard.config.run import ByteBpe
+from regard.config.run import ByteBpeConfig
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.batches.tasks import build_task
@@ -26,7 +26,7 @@ def padding_share(corpus: str, pairs: int, vocabulary: int, learned_from: int) -
     for side in ("en", "de"):
         with gzip.open(SHARED / corpus / f"train.{side}.gz", "rb") as file:
             sides.append([line.decode().rstrip("\n") for line in islice(file, pairs)])
-    tokenizer = learn(sides[0][:learned_from] + sides[1][:learned_from], ByteBpe(vocabulary=vocabulary))
+    tokenizer = learn(sides[0][:learned_from] + sides[1][:learned_from], ByteBpeConfig(vocabulary=vocabulary))
     examples = [Example(Location("x", n), *pair) for n, pair in enumerate(zip(*sides, strict=True), 1)]
     shards = Shards([store_examples(examples, TokenizerPair.joint(tokenizer))])
     loader = Loader(shards, build_task("translate", TokenizerPair.joint(tokenizer)), OrderSettings())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.model import Mel
-from regard.config.run import CharacterLevel, Sounds, SpecAugment
+from regard.config.model import MelConfig
+from regard.config.run import AudioConfig, CharacterLevelConfig, SpecAugmentConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.keyed_random import make_key
 from regard.data.batches.loader import Loader
@@ -36,17 +36,17 @@ from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.train.runs import write_sounds
 
-MEL = Mel(bins=8, rate=8000)
-MASKS = SpecAugment()
+MEL = MelConfig(bins=8, rate=8000)
+MASKS = SpecAugmentConfig()
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
     write_sounds(tmp_path, 60)
-    return Corpus([Sounds(path=str(tmp_path / "sounds"))])
+    return Corpus([AudioConfig(path=str(tmp_path / "sounds"))])
 
 
-def make_loader(shards: Shards, masks: SpecAugment | None, **options: Any) -> Loader:
+def make_loader(shards: Shards, masks: SpecAugmentConfig | None, **options: Any) -> Loader:
     return Loader(shards, ClassifySounds(MEL, masks, 3), OrderSettings(seed=1, max_tokens=64, max_length=16), **options)
 
 
@@ -110,7 +110,7 @@ def test_masks_have_the_size_of_the_settings() -> None:
     widest = 0
     for seed in range(200):
         spectrogram = np.ones((40, 20), np.float32)
-        settings = SpecAugment(time_masks=1, time_share=0.25, frequency_masks=1, frequency_share=0.1)
+        settings = SpecAugmentConfig(time_masks=1, time_share=0.25, frequency_masks=1, frequency_share=0.1)
         mask_spectrogram(spectrogram, settings, {purpose: make_key(seed, purpose) for purpose in purposes})
         rows, columns = (np.flatnonzero(~spectrogram.any(axis=axis)) for axis in (1, 0))
         assert len(rows) <= 10
@@ -124,8 +124,8 @@ def test_masks_have_the_size_of_the_settings() -> None:
 
 
 def test_texts_are_the_labels_of_speech(corpus: Corpus, tmp_path: Path) -> None:
-    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevel()))
-    speech = Corpus([Sounds(path=str(tmp_path / "speech.tsv"), second="text")])
+    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevelConfig()))
+    speech = Corpus([AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")])
     shards = prepare_in_memory(speech, tokenizers, Defects())
     assert shards.streams == ("sound", "target")
     specials = tokenizers.target.specials
@@ -147,9 +147,9 @@ def test_texts_are_the_labels_of_speech(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_a_prompt_before_the_text_has_no_label(corpus: Corpus, tmp_path: Path) -> None:
-    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevel()))
+    tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevelConfig()))
     shards = prepare_in_memory(
-        Corpus([Sounds(path=str(tmp_path / "speech.tsv"), second="text")]), tokenizers, Defects()
+        Corpus([AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")]), tokenizers, Defects()
     )
     specials, settings = tokenizers.target.specials, OrderSettings(seed=1, max_tokens=64, max_length=16)
     plain = {row[0]: row[1:] for row in _iter_rows(Loader(shards, Transcribe(MEL, None, 1, specials), settings))}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import ByteBpe, Conll, Lines
+from regard.config.run import ByteBpeConfig, ConllConfig, LinesConfig
 from regard.data.batches.arrays import StoredSamples
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import DataPosition, OrderSettings
@@ -19,7 +19,7 @@ from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.train.runs import make_sentences, translate_sentence
 
-SETTINGS = ByteBpe(vocabulary=330, dropout=0.3)
+SETTINGS = ByteBpeConfig(vocabulary=330, dropout=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def make_loader(folder: Path, tokenizers: TokenizerPair, *, max_length: int = 64
     english = make_sentences(60)
     (folder / "a.en").write_text("".join(f"{sentence}\n" for sentence in english))
     (folder / "a.de").write_text("".join(f"{translate_sentence(sentence)}\n" for sentence in english))
-    corpus = Corpus([Lines(source=str(folder / "a.en"), target=str(folder / "a.de"))])
+    corpus = Corpus([LinesConfig(source=str(folder / "a.en"), target=str(folder / "a.de"))])
     shards = prepare_in_memory(corpus, tokenizers, Defects())
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=max_length)
     return Loader(
@@ -109,7 +109,7 @@ def test_running_text_cannot_be_resegmented(tmp_path: Path, tokenizers: Tokenize
 
 def test_tagged_text_cannot_be_resegmented(tmp_path: Path, tokenizers: TokenizerPair) -> None:
     (tmp_path / "a.conll").write_text("the\tDET\ndog\tNOUN\n\na\tDET\ncat\tNOUN\n\n")
-    shards = prepare_in_memory(Corpus([Conll(path=str(tmp_path / "a.conll"))]), tokenizers, Defects())
+    shards = prepare_in_memory(Corpus([ConllConfig(path=str(tmp_path / "a.conll"))]), tokenizers, Defects())
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
     with pytest.raises(RegardError, match="cannot have subword noise"):
         Loader(shards, build_task("tag", tokenizers), OrderSettings(max_length=64), resegment=resegment)
@@ -125,7 +125,7 @@ def test_half_a_character_is_unchanged(tokenizers: TokenizerPair) -> None:
 
 
 def test_without_noise_there_is_no_resegmenter(tokenizers: TokenizerPair) -> None:
-    assert resegmenter(tokenizers, ByteBpe(), seed=1, max_length=64) is None
+    assert resegmenter(tokenizers, ByteBpeConfig(), seed=1, max_length=64) is None
 
 
 @pytest.mark.parametrize("needs", [("image", "target"), ("sound", "target")])

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.config.run import ByteBpe, Specials
+from regard.config.run import ByteBpeConfig, SpecialsConfig
 from regard.data.batches.arrays import IGNORE_INDEX, StoredSamples
 from regard.data.batches.cutting import BatchShapes
 from regard.data.batches.tasks import (
@@ -359,9 +359,9 @@ def test_skip_gram_labels_tokens_with_all_of_their_neighbours_alike() -> None:
 
 
 def test_tasks_take_their_tokens_from_the_tokenizer() -> None:
-    specials = Specials(languages=("de", "fr"), extra=("<x0>", "<x1>"))
+    specials = SpecialsConfig(languages=("de", "fr"), extra=("<x0>", "<x1>"))
     text = ["the old house sees a red tree"]
-    tokenizer = learn(text, ByteBpe(vocabulary=290, specials=specials))
+    tokenizer = learn(text, ByteBpeConfig(vocabulary=290, specials=specials))
     tokenizers, special_ids = TokenizerPair.joint(tokenizer), tokenizer.specials
     translate = build_task("translate", tokenizers, languages=(("en", "de"), ("en", "fr")))
     assert translate == Translate(

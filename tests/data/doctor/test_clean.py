@@ -10,7 +10,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.base.files import verify
-from regard.config.run import AnySource, Conll, Documents, Jsonl, Lines, Table
+from regard.config.run import AnySourceConfig, ConllConfig, DocumentsConfig, JsonlConfig, LinesConfig, TableConfig
 from regard.data.doctor import examine
 from regard.data.doctor.clean import CleanResult, write_cleaned
 from regard.data.example import CorpusError, Defects, Example
@@ -25,14 +25,14 @@ KEPT_ROWS = [0, 2, 6]
 class RereadableSource:
     """A source that can be read again."""
 
-    def __init__(self, source: AnySource) -> None:
+    def __init__(self, source: AnySourceConfig) -> None:
         self.source = source
 
     def __iter__(self) -> Iterator[Example]:
         return read(self.source, Defects())
 
 
-def clean_corpus(source: AnySource, folder: Path) -> CleanResult:
+def clean_corpus(source: AnySourceConfig, folder: Path) -> CleanResult:
     corpus = RereadableSource(source)
     return write_cleaned(examine(corpus), [source], corpus, folder)
 
@@ -49,7 +49,7 @@ def test_clean_and_quarantine_together_are_the_input(tmp_path: Path, suffix: str
     paths = [tmp_path / f"train.{name}{suffix}" for name in ("en", "de")]
     for path, lines in zip(paths, (ENGLISH, GERMAN), strict=True):
         path.write_bytes(compress(end.join(lines) + end, suffix))
-    result = clean_corpus(Lines(source=str(paths[0]), target=str(paths[1])), tmp_path / "out")
+    result = clean_corpus(LinesConfig(source=str(paths[0]), target=str(paths[1])), tmp_path / "out")
     assert (result.kept_rows, result.removed_rows) == (3, 4)
     for path, lines in zip(paths, (ENGLISH, GERMAN), strict=True):
         content = decompress((tmp_path / "out" / path.name).read_bytes(), suffix)
@@ -67,7 +67,7 @@ def test_clean_and_quarantine_together_are_the_input(tmp_path: Path, suffix: str
 
 def test_a_last_line_without_newline_stays_without(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\none\ntwo")
-    clean_corpus(Lines(source=str(tmp_path / "a.txt")), tmp_path / "out")
+    clean_corpus(LinesConfig(source=str(tmp_path / "a.txt")), tmp_path / "out")
     assert (tmp_path / "out" / "a.txt").read_bytes() == b"one\ntwo"
 
 
@@ -75,7 +75,7 @@ def test_tables_keep_their_header_and_rows_of_several_lines(tmp_path: Path) -> N
     duplicate = b'fish,Fisch,"again\nand again"\n'
     table = b'source,target,note\nfish,Fisch,"a, ""b"""\n"two\nlines","zwei\nZeilen",x\n' + duplicate + b"end,Ende,z\n"
     (tmp_path / "a.csv").write_bytes(table)
-    source = Table(path=str(tmp_path / "a.csv"), delimiter="comma", header=True, source="source", target="target")
+    source = TableConfig(path=str(tmp_path / "a.csv"), delimiter="comma", header=True, source="source", target="target")
     result = clean_corpus(source, tmp_path / "out")
     assert (result.kept_rows, result.removed_rows) == (3, 1)
     assert (tmp_path / "out" / "a.csv").read_bytes() == table.replace(duplicate, b"")
@@ -84,7 +84,7 @@ def test_tables_keep_their_header_and_rows_of_several_lines(tmp_path: Path) -> N
 def test_jsonl_keeps_its_other_fields(tmp_path: Path) -> None:
     lines = [b'{"source": "one", "id": 1}\n', b'{"source": " ", "id": 2}\n', b"\n", b'{"id": 3, "source": "two"}\n']
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines))
-    clean_corpus(Jsonl(path=str(tmp_path / "a.jsonl")), tmp_path / "out")
+    clean_corpus(JsonlConfig(path=str(tmp_path / "a.jsonl")), tmp_path / "out")
     assert (tmp_path / "out" / "a.jsonl").read_bytes() == lines[0] + lines[3]
     assert read_quarantine(tmp_path / "out")[0]["where"] == f"{tmp_path / 'a.jsonl'}:2"
 
@@ -97,7 +97,7 @@ def test_conll_keeps_tags_comments_and_columns(tmp_path: Path, suffix: str) -> N
         pytest.importorskip("zstandard")
     name = f"a.conllu{suffix}"
     (tmp_path / name).write_bytes(compress("".join([*sentences, repeated, last]).encode(), suffix))
-    result = clean_corpus(Conll(path=str(tmp_path / name), word=2, tag=3), tmp_path / "out")
+    result = clean_corpus(ConllConfig(path=str(tmp_path / name), word=2, tag=3), tmp_path / "out")
     assert (result.kept_rows, result.removed_rows) == (3, 1)
     assert decompress((tmp_path / "out" / name).read_bytes(), suffix).decode() == "".join([*sentences, last])
     assert read_quarantine(tmp_path / "out")[0]["tags"] == ["NOUN", "VERB"]
@@ -110,7 +110,7 @@ def test_documents_are_written_as_jsonl(path: str, tmp_path: Path, monkeypatch: 
     folder.mkdir()
     for name, text in (("a", "one\ntwo"), ("b", "one\ntwo"), ("c", "three")):
         (folder / f"{name}.txt").write_text(text)
-    result = clean_corpus(Documents(path=path.format(tmp_path)), tmp_path / "out")
+    result = clean_corpus(DocumentsConfig(path=path.format(tmp_path)), tmp_path / "out")
     assert (result.kept_rows, result.removed_rows) == (2, 1)
     kept = [json.loads(line)["source"] for line in (tmp_path / "out" / "books.jsonl").read_text().split("\n")[:-1]]
     assert sorted([*kept, str(read_quarantine(tmp_path / "out")[0]["source"])]) == sorted(
@@ -123,7 +123,7 @@ def test_folders_of_aligned_files(tmp_path: Path) -> None:
         (tmp_path / side).mkdir()
         (tmp_path / side / f"x.{side}").write_bytes(b"\n".join(lines[:4]) + b"\n")
         (tmp_path / side / f"y.{side}").write_bytes(b"\n".join(lines[4:]) + b"\n")
-    clean_corpus(Lines(source=str(tmp_path / "en"), target=str(tmp_path / "de")), tmp_path / "out")
+    clean_corpus(LinesConfig(source=str(tmp_path / "en"), target=str(tmp_path / "de")), tmp_path / "out")
     assert (tmp_path / "out" / "x.de").read_bytes() == b"eine Zeile\ndrei Zeilen\n"
     assert (tmp_path / "out" / "y.en").read_bytes() == b"seven\n"
 
@@ -132,7 +132,7 @@ def test_files_of_the_same_name_are_refused_before_anything_is_written(tmp_path:
     for name in ("en", "de"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "train.txt").write_bytes(b"one\ntwo\n")
-    source = Lines(source=str(tmp_path / "en" / "train.txt"), target=str(tmp_path / "de" / "train.txt"))
+    source = LinesConfig(source=str(tmp_path / "en" / "train.txt"), target=str(tmp_path / "de" / "train.txt"))
     with pytest.raises(RegardError, match=r"Two files would be called 'train\.txt'"):
         clean_corpus(source, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -142,7 +142,7 @@ def test_an_incomplete_corpus_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "a.en").write_bytes(b"one\ntwo\nthree\n")
     (tmp_path / "a.de").write_bytes(b"eins\nzwei\n")
     with pytest.raises(CorpusError, match="not aligned"):
-        clean_corpus(Lines(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de")), tmp_path / "out")
+        clean_corpus(LinesConfig(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de")), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -150,7 +150,7 @@ def test_a_folder_that_exists_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\n")
     (tmp_path / "out").mkdir()
     with pytest.raises(RegardError, match="exists already"):
-        clean_corpus(Lines(source=str(tmp_path / "a.txt")), tmp_path / "out")
+        clean_corpus(LinesConfig(source=str(tmp_path / "a.txt")), tmp_path / "out")
 
 
 def compress(content: bytes, suffix: str) -> bytes:

@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 import pytest
 
-from regard.config.run import AnySource, Documents, Lines
+from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig
 from regard.data.doctor.detectors.direction import find_reversed
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.data.example import Example, Location
@@ -16,15 +16,15 @@ from tests.data.doctor.synthetic_pairs import Pair, make_pairs
 from tests.train.runs import make_sentences, translate_sentence
 
 PAIRS = make_pairs(1200)
-SOURCE = Lines(source="a.en", target="a.de", languages=("en", "de"))
+SOURCE = LinesConfig(source="a.en", target="a.de", languages=("en", "de"))
 
 
 def judge(
     pairs: Sequence[tuple[str, str | None]],
     validation: Sequence[tuple[str, str | None]] = (),
-    source: AnySource = SOURCE,
+    source: AnySourceConfig = SOURCE,
 ) -> TrainingVerdict:
-    check = TrainingCheck([source], [Lines(source="v.en", target="v.de")] if validation else [])
+    check = TrainingCheck([source], [LinesConfig(source="v.en", target="v.de")] if validation else [])
     for line, pair in enumerate(pairs, 1):
         check.add(0, Example(Location("a.en", line), *pair))
     for line, pair in enumerate(validation, 1):
@@ -139,7 +139,10 @@ def test_sequence_tasks_are_not_refused(count: int, task: str, words: list[str])
     if task == "upper case" and words is not WORDS:
         return  # a copy
     sequences = make_sequences(count, words)
-    assert judge([(text, TASKS[task](text)) for text in sequences], source=Lines(source="a", target="b")).refusals == ()
+    assert (
+        judge([(text, TASKS[task](text)) for text in sequences], source=LinesConfig(source="a", target="b")).refusals
+        == ()
+    )
 
 
 def test_other_kinds_of_pairs_are_not_refused() -> None:
@@ -178,7 +181,7 @@ def test_short_sources_may_recur_in_validation_files() -> None:
 
 def test_running_text_that_is_in_the_validation_text() -> None:
     lines = [source for source, _ in PAIRS]
-    check = TrainingCheck([Documents(path="a.txt")], [Documents(path="v.txt")])
+    check = TrainingCheck([DocumentsConfig(path="a.txt")], [DocumentsConfig(path="v.txt")])
     check.add(0, Example(Location("a.txt", 1), "\n".join(lines)))
     check.add_validation(0, Example(Location("v.txt", 1), "\n".join([*lines[100:200], "\n"])))
     (refusal,) = check.judge().refusals
@@ -187,18 +190,18 @@ def test_running_text_that_is_in_the_validation_text() -> None:
 
 def test_empty_and_repeated_lines_of_running_text_are_not_refused() -> None:
     lines = [(line, None) for source, _ in PAIRS[:300] for line in ("ROMEO:", source, "")]
-    assert judge(lines, source=Lines(source="a.txt")) == TrainingVerdict((), ())
+    assert judge(lines, source=LinesConfig(source="a.txt")) == TrainingVerdict((), ())
 
 
 def test_languages_that_contradict_the_file_names() -> None:
-    (refusal,) = judge(PAIRS, source=Lines(source="x.de", target="x.en", languages=("en", "de"))).refusals
+    (refusal,) = judge(PAIRS, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))).refusals
     assert refusal == (
         "The languages are swapped: the files x.de and x.en were declared to be en and de. "
         "Exchange the two files, or declare the languages as de en."
     )
     for paths in (("x.en.gz", "x.de.gz"), ("x.src", "x.tgt"), ("x.en-GB", "x.de_AT")):
-        assert judge(PAIRS, source=Lines(source=paths[0], target=paths[1], languages=("en", "de"))).refusals == ()
-    verdict = judge(PAIRS, source=Lines(source="x.fr", target="x.de", languages=("en", "de")))
+        assert judge(PAIRS, source=LinesConfig(source=paths[0], target=paths[1], languages=("en", "de"))).refusals == ()
+    verdict = judge(PAIRS, source=LinesConfig(source="x.fr", target="x.de", languages=("en", "de")))
     assert (verdict.refusals, len(verdict.warnings)) == ((), 1)
 
 
@@ -215,7 +218,7 @@ def test_lingua_decides_instead_of_the_file_names(monkeypatch: pytest.MonkeyPatc
     )
     monkeypatch.setitem(sys.modules, "lingua", package)
     pairs = [(target, source) for source, target in PAIRS] if is_swapped else PAIRS
-    refusals = judge(pairs, source=Lines(source="x.de", target="x.en", languages=("en", "de"))).refusals
+    refusals = judge(pairs, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))).refusals
     assert [refusal.partition(":")[0] for refusal in refusals] == ["The languages are swapped"] * is_swapped
 
 
@@ -240,7 +243,7 @@ def test_new_notices_are_warnings() -> None:
 
 
 def test_sources_of_different_languages_are_checked_apart() -> None:
-    check = TrainingCheck([SOURCE, Lines(source="b.en", target="b.fr")])
+    check = TrainingCheck([SOURCE, LinesConfig(source="b.en", target="b.fr")])
     for line, (source, target) in enumerate(PAIRS, 1):
         check.add(0, Example(Location("a.en", line), source, target))
         if line % 5 == 0:

@@ -12,7 +12,17 @@ from xml.sax.saxutils import escape
 import pyarrow
 import pyarrow.parquet
 
-from regard.config.run import AnySource, Conll, Documents, Gettext, Jsonl, Lines, Parquet, Table, Tmx
+from regard.config.run import (
+    AnySourceConfig,
+    ConllConfig,
+    DocumentsConfig,
+    GettextConfig,
+    JsonlConfig,
+    LinesConfig,
+    ParquetConfig,
+    TableConfig,
+    TmxConfig,
+)
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read
 
@@ -28,7 +38,7 @@ class Format:
     name: str
     suffix: str
     encode: Callable[[Sequence[Row]], bytes]
-    source: Callable[[str], AnySource]
+    source: Callable[[str], AnySourceConfig]
     line_of_row: Callable[[int], int]  # of row i, from 0
     is_single: bool = False  # one text per row, no target
 
@@ -48,12 +58,12 @@ def to_rows(examples: Sequence[Example]) -> list[Row]:
     return [(example.source, example.target or " ".join(example.tags or ())) for example in examples]
 
 
-def read_all(source: AnySource) -> tuple[list[Example], Defects]:
+def read_all(source: AnySourceConfig) -> tuple[list[Example], Defects]:
     defects = Defects()
     return list(read(source, defects)), defects
 
 
-def read_until_error(source: AnySource) -> tuple[list[Row], CorpusError]:
+def read_until_error(source: AnySourceConfig) -> tuple[list[Row], CorpusError]:
     """The rows before a reader raises an error, and the error."""
     rows: list[Row] = []
     try:
@@ -150,8 +160,8 @@ def encode_documents(rows: Sequence[Row]) -> bytes:
     return f"{SEPARATOR}\n".join(f"{text}\n" for text, _ in rows).encode()
 
 
-def _make_pair_source(path: str) -> AnySource:
-    return Lines(source=path, target=path.replace("pairs.en", "pairs.de"))
+def _make_pair_source(path: str) -> AnySourceConfig:
+    return LinesConfig(source=path, target=path.replace("pairs.en", "pairs.de"))
 
 
 class PairFormat(Format):
@@ -164,29 +174,35 @@ class PairFormat(Format):
 
 LANGUAGES = ("en", "de")
 FORMATS = [
-    Format("lines", ".txt", encode_lines, lambda path: Lines(source=path), lambda i: i + 1, is_single=True),
+    Format("lines", ".txt", encode_lines, lambda path: LinesConfig(source=path), lambda i: i + 1, is_single=True),
     PairFormat("pairs", ".en", encode_lines, _make_pair_source, lambda i: i + 1),
-    Format("tsv", ".tsv", encode_tabs, lambda path: Table(path=path, target=2), lambda i: i + 1),
-    Format("csv", ".csv", encode_commas, lambda path: Table(path=path, delimiter="comma", target=2), lambda i: i + 1),
+    Format("tsv", ".tsv", encode_tabs, lambda path: TableConfig(path=path, target=2), lambda i: i + 1),
+    Format(
+        "csv", ".csv", encode_commas, lambda path: TableConfig(path=path, delimiter="comma", target=2), lambda i: i + 1
+    ),
     Format(
         "quoted",
         ".csv",
         encode_quoted_commas,
-        lambda path: Table(path=path, delimiter="comma", target=2),
+        lambda path: TableConfig(path=path, delimiter="comma", target=2),
         lambda i: i + 1,
     ),
-    Format("json", ".jsonl", encode_raw_jsonl, lambda path: Jsonl(path=path, target="target"), lambda i: i + 1),
-    Format("escaped", ".jsonl", encode_escaped_jsonl, lambda path: Jsonl(path=path, target="target"), lambda i: i + 1),
-    Format("parquet", ".parquet", encode_parquet, lambda path: Parquet(path=path, target="target"), lambda i: i + 1),
-    Format("tmx", ".tmx", encode_raw_tmx, lambda path: Tmx(path=path, languages=LANGUAGES), lambda i: i + 4),
-    Format("po", ".po", encode_po, lambda path: Gettext(path=path), lambda i: 3 * i + 4),
-    Format("mo", ".mo", encode_mo, lambda path: Gettext(path=path), lambda i: i + 2),
-    Format("conll", ".conll", encode_conll, lambda path: Conll(path=path), lambda i: 2 * i + 1),
+    Format("json", ".jsonl", encode_raw_jsonl, lambda path: JsonlConfig(path=path, target="target"), lambda i: i + 1),
+    Format(
+        "escaped", ".jsonl", encode_escaped_jsonl, lambda path: JsonlConfig(path=path, target="target"), lambda i: i + 1
+    ),
+    Format(
+        "parquet", ".parquet", encode_parquet, lambda path: ParquetConfig(path=path, target="target"), lambda i: i + 1
+    ),
+    Format("tmx", ".tmx", encode_raw_tmx, lambda path: TmxConfig(path=path, languages=LANGUAGES), lambda i: i + 4),
+    Format("po", ".po", encode_po, lambda path: GettextConfig(path=path), lambda i: 3 * i + 4),
+    Format("mo", ".mo", encode_mo, lambda path: GettextConfig(path=path), lambda i: i + 2),
+    Format("conll", ".conll", encode_conll, lambda path: ConllConfig(path=path), lambda i: 2 * i + 1),
     Format(
         "documents",
         ".md",
         encode_documents,
-        lambda path: Documents(path=path, separator=SEPARATOR),
+        lambda path: DocumentsConfig(path=path, separator=SEPARATOR),
         lambda i: 2 * i + 1,
         is_single=True,
     ),

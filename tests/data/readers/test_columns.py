@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import Jsonl, Lines, Table
+from regard.config.run import JsonlConfig, LinesConfig, TableConfig
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.columns import parse_columns
@@ -31,50 +31,62 @@ def identify(number: int) -> str:
 
 TABLES = {
     # name: (file name, content, the expected columns or None if the table is refused)
-    "moses pair in one table": ("a.tsv", make(*PAIR), Table(path="", target=2)),
-    "tatoeba export": ("a.tsv", make(identify, PAIR[0], identify, PAIR[1]), Table(path="", source=2, target=4)),
+    "moses pair in one table": ("a.tsv", make(*PAIR), TableConfig(path="", target=2)),
+    "tatoeba export": ("a.tsv", make(identify, PAIR[0], identify, PAIR[1]), TableConfig(path="", source=2, target=4)),
     "tatoeba detailed": (
         "a.tsv",
         make(identify, "eng", PAIR[0], identify, "deu", PAIR[1]),
-        Table(path="", source=3, target=6, languages=("en", "de")),
+        TableConfig(path="", source=3, target=6, languages=("en", "de")),
     ),
-    "manythings": ("deu.txt", make(*PAIR, ATTRIBUTION), Table(path="", target=2)),
-    "id first": ("a.tsv", make("{}", *PAIR), Table(path="", source=2, target=3)),
-    "name as id": ("a.tsv", make("news-2019.{}", *PAIR), Table(path="", source=2, target=3)),
-    "score last": ("a.tsv", make(*PAIR, lambda n: f"0.{n * 37 % 100:02}"), Table(path="", target=2)),
-    "score first": ("a.tsv", make(lambda n: f"1.{n}e-05", *PAIR), Table(path="", source=2, target=3)),
-    "links": ("a.tsv", make("https://a.org/{}", "www.b.de/x?{}", *PAIR), Table(path="", source=3, target=4)),
-    "languages": ("a.tsv", make("en", "de", *PAIR), Table(path="", source=3, target=4, languages=("en", "de"))),
-    "date and corpus": ("a.tsv", make("2024-05-{}", "news", *PAIR), Table(path="", source=3, target=4)),
-    "empty column": ("a.tsv", make(PAIR[0], "", PAIR[1]), Table(path="", source=1, target=3)),
-    "commas": ("a.csv", make('"Hi, {}"', '"Hallo, {}"', separator=","), Table(path="", delimiter="comma", target=2)),
-    "semicolons": ("a.csv", make('"Hi; {}"', "Na, {}", separator=";"), Table(path="", delimiter="semicolon", target=2)),
+    "manythings": ("deu.txt", make(*PAIR, ATTRIBUTION), TableConfig(path="", target=2)),
+    "id first": ("a.tsv", make("{}", *PAIR), TableConfig(path="", source=2, target=3)),
+    "name as id": ("a.tsv", make("news-2019.{}", *PAIR), TableConfig(path="", source=2, target=3)),
+    "score last": ("a.tsv", make(*PAIR, lambda n: f"0.{n * 37 % 100:02}"), TableConfig(path="", target=2)),
+    "score first": ("a.tsv", make(lambda n: f"1.{n}e-05", *PAIR), TableConfig(path="", source=2, target=3)),
+    "links": ("a.tsv", make("https://a.org/{}", "www.b.de/x?{}", *PAIR), TableConfig(path="", source=3, target=4)),
+    "languages": ("a.tsv", make("en", "de", *PAIR), TableConfig(path="", source=3, target=4, languages=("en", "de"))),
+    "date and corpus": ("a.tsv", make("2024-05-{}", "news", *PAIR), TableConfig(path="", source=3, target=4)),
+    "empty column": ("a.tsv", make(PAIR[0], "", PAIR[1]), TableConfig(path="", source=1, target=3)),
+    "commas": (
+        "a.csv",
+        make('"Hi, {}"', '"Hallo, {}"', separator=","),
+        TableConfig(path="", delimiter="comma", target=2),
+    ),
+    "semicolons": (
+        "a.csv",
+        make('"Hi; {}"', "Na, {}", separator=";"),
+        TableConfig(path="", delimiter="semicolon", target=2),
+    ),
     "semicolons of a spreadsheet": (
         "a.csv",
         make("Hi, {}", "Na, {}", separator=";", header=("en", "de")),
-        Table(path="", delimiter="semicolon", header=True, source="en", target="de", languages=("en", "de")),
+        TableConfig(path="", delimiter="semicolon", header=True, source="en", target="de", languages=("en", "de")),
     ),
-    "tabs in .csv": ("a.csv", make(*PAIR), Table(path="", target=2)),
+    "tabs in .csv": ("a.csv", make(*PAIR), TableConfig(path="", target=2)),
     "spaces for tabs": (
         "a.tsv",
         make("Hi {}", "Na du {}", separator="    "),
-        Table(path="", delimiter="spaces", target=2),
+        TableConfig(path="", delimiter="spaces", target=2),
     ),
     "unknown names above numbers": (
         "a.tsv",
         make(identify, *PAIR, header=("no.", "left", "right")),
-        Table(path="", header=True, source=2, target=3),
+        TableConfig(path="", header=True, source=2, target=3),
     ),
     "languages among names": (
         "a.tsv",
         make(identify, *PAIR, header=("id", "English", "German")),
-        Table(path="", header=True, source="English", target="German", languages=("en", "de")),
+        TableConfig(path="", header=True, source="English", target="German", languages=("en", "de")),
     ),
-    "labels": ("a.tsv", make("film {}", lambda n: ("pos", "neg")[n % 2]), Table(path="", label=2)),
-    "labels with ids": ("a.tsv", make(identify, "film {}", lambda n: str(n % 5)), Table(path="", source=2, label=3)),
+    "labels": ("a.tsv", make("film {}", lambda n: ("pos", "neg")[n % 2]), TableConfig(path="", label=2)),
+    "labels with ids": (
+        "a.tsv",
+        make(identify, "film {}", lambda n: str(n % 5)),
+        TableConfig(path="", source=2, label=3),
+    ),
     "words in pairs": ("a.tsv", make("w{}rd", "a b{}"), None),
-    "one column": ("a.tsv", make(lambda n: f"Hello {n}" + ", you; all" * (n % 3)), Table(path="")),
-    "text without columns": ("a.txt", make(PAIR[0]), Lines(source="")),
+    "one column": ("a.tsv", make(lambda n: f"Hello {n}" + ", you; all" * (n % 3)), TableConfig(path="")),
+    "text without columns": ("a.txt", make(PAIR[0]), LinesConfig(source="")),
     "digits as targets": ("a.tsv", make(PAIR[0], identify), None),
     "ids and text": ("a.tsv", make(identify, PAIR[0]), None),
     "three texts": ("a.tsv", make(*PAIR, "Tom a {} chiens et un chat, je crois."), None),
@@ -93,7 +105,7 @@ def test_table_columns_are_chosen_by_content_or_refused(name: str, tmp_path: Pat
                 detect_source([str(path)])
             assert "--columns 2,4" in str(refused.value.fix)
         else:
-            field = "source" if isinstance(expected, Lines) else "path"
+            field = "source" if isinstance(expected, LinesConfig) else "path"
             source = detect_source([str(path)])
             assert source == expected.model_copy(update={field: str(path)})
             assert len(list(read(source, Defects()))) == ROWS
@@ -122,10 +134,12 @@ def test_columns_option_overrides_the_choice(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(make(*PAIR, identify, separator=";", header=("x", "y", "z")).replace("; ", " "))
     chosen = detect_source([str(path)], "y,x")
-    assert chosen == Table(path=str(path), delimiter="semicolon", header=True, source="y", target="x")
-    assert detect_source([str(path)], "2") == Table(path=str(path), delimiter="semicolon", source=2)
-    assert detect_source([str(path)], "1,label=3") == Table(path=str(path), delimiter="semicolon", source=1, label=3)
-    assert detect_source(["a.jsonl"], "q,a") == Jsonl(path="a.jsonl", source="q", target="a")
+    assert chosen == TableConfig(path=str(path), delimiter="semicolon", header=True, source="y", target="x")
+    assert detect_source([str(path)], "2") == TableConfig(path=str(path), delimiter="semicolon", source=2)
+    assert detect_source([str(path)], "1,label=3") == TableConfig(
+        path=str(path), delimiter="semicolon", source=1, label=3
+    )
+    assert detect_source(["a.jsonl"], "q,a") == JsonlConfig(path="a.jsonl", source="q", target="a")
     for wrong in ("", "1,", "1,2,3,4", "a=1", "label=2"):
         with pytest.raises(RegardError, match="does not name columns"):
             parse_columns(wrong)
@@ -136,9 +150,9 @@ def test_columns_option_overrides_the_choice(tmp_path: Path) -> None:
 def test_table_with_a_line_of_two_million_characters_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(make('"Hi, {}"', "Hallo {}", separator=",") + '"' + "word, " * 333_334 + '",Wort\n')
-    assert detect_source([str(path)]) == Table(path=str(path), delimiter="comma", target=2)
+    assert detect_source([str(path)]) == TableConfig(path=str(path), delimiter="comma", target=2)
 
 
 def test_lines_with_tabs_between_blank_lines_are_no_table(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("The\tDET\ndog\tNOUN\n\n" * 10)
-    assert detect_source([str(tmp_path / "words.txt")]) == Lines(source=str(tmp_path / "words.txt"))
+    assert detect_source([str(tmp_path / "words.txt")]) == LinesConfig(source=str(tmp_path / "words.txt"))

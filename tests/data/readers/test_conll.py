@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import Conll
+from regard.config.run import ConllConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 SHARED = Path(__file__).parents[3] / "../shared/data"
@@ -28,7 +28,7 @@ def test_conllu(tmp_path: Path) -> None:
         + make_row("4", "go", "VERB")
     )
     path = write_conll(tmp_path, content + "\n# text = 10 000\n" + make_row("1", "10 000", "NUM") + "\n")
-    examples, defects = read_all(Conll(path=path, word=2, tag=4))
+    examples, defects = read_all(ConllConfig(path=path, word=2, tag=4))
     assert [(example.source, example.tags, example.where.line) for example in examples] == [
         ("I do n't go", ("PRON", "AUX", "PART", "VERB"), 3),
         ("10\u00a0000", ("NUM",), 11),
@@ -42,14 +42,14 @@ def test_conllu(tmp_path: Path) -> None:
 
 def test_hash_tags_are_words_where_words_come_first(tmp_path: Path) -> None:
     path = write_conll(tmp_path, "# a comment\n#tag\tO\n#\tO\n\t\n1-2\tB-x\n")
-    examples, defects = read_all(Conll(path=path))
+    examples, defects = read_all(ConllConfig(path=path))
     assert [(example.source, example.tags) for example in examples] == [("#tag #", ("O", "O")), ("1-2", ("B-x",))]
     assert dict(defects.counts) == {"blank line that is not empty": 1}
 
 
 def test_columns_between_spaces(tmp_path: Path) -> None:
     path = write_conll(tmp_path, "EU NNP  B-NP B-ORG\n# # O O\n\n\nrejects VBZ B-VP O \n")
-    examples, defects = read_all(Conll(path=path, tag=4))
+    examples, defects = read_all(ConllConfig(path=path, tag=4))
     assert [(example.source, example.tags) for example in examples] == [("EU #", ("B-ORG", "O")), ("rejects", ("O",))]
     assert dict(defects.counts) == {"line with a leading #, read as a word": 1}
 
@@ -67,7 +67,7 @@ def test_columns_between_spaces(tmp_path: Path) -> None:
 )
 def test_ragged_rows_are_refused(content: str, line: int, what: str, tmp_path: Path) -> None:
     path = write_conll(tmp_path, content)
-    _, error = read_until_error(Conll(path=path))
+    _, error = read_until_error(ConllConfig(path=path))
     assert what in error.what
     assert error.where == f"{path}:{line}"
 
@@ -83,7 +83,7 @@ def test_ragged_rows_are_refused(content: str, line: int, what: str, tmp_path: P
 )
 def test_published_corpora_have_the_published_number_of_sentences(file: str, word: int, tag: int, count: int) -> None:
     path = SHARED / file
-    examples, _ = read_all(Conll(path=str(path), word=word, tag=tag))
+    examples, _ = read_all(ConllConfig(path=str(path), word=word, tag=tag))
     assert len(examples) == count
     assert all(len(example.source.split(" ")) == len(example.tags or ()) for example in examples)
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file_:

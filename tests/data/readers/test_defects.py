@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from regard.config.run import Lines
+from regard.config.run import LinesConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects
 from regard.data.readers import read
@@ -160,7 +160,7 @@ def test_a_file_that_is_a_line_short_is_refused(short: str, newline: bool, tmp_p
         text = "".join(f"{language} {i}\n" for i in range(count))
         (tmp_path / f"a.{language}").write_text(text if newline else text[:-1])
     english, german = str(tmp_path / "a.en"), str(tmp_path / "a.de")
-    rows_read, error = read_until_error(Lines(source=english, target=german))
+    rows_read, error = read_until_error(LinesConfig(source=english, target=german))
     assert rows_read == [(f"en {i}", f"de {i}") for i in range(4)]
     counts = (4, 5) if short == "en" else (5, 4)
     assert f"{english} has {counts[0]} lines, {german} has {counts[1]}" in error.what
@@ -259,7 +259,7 @@ def test_a_file_that_changed_between_runs_is_noticed(form: Format, tmp_path: Pat
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\ntwo\n")
-    examples = read(Lines(source=str(path)), Defects())
+    examples = read(LinesConfig(source=str(path)), Defects())
     assert next(examples).source == "one"
     with path.open("ab") as file:
         file.write(b"three\n")

@@ -4,7 +4,7 @@ from pathlib import Path
 import polib
 import pytest
 
-from regard.config.run import Gettext
+from regard.config.run import GettextConfig
 from tests.data.readers.formats import encode_mo, encode_po, read_all, read_until_error, to_rows
 
 ENTRIES = r"""
@@ -44,7 +44,7 @@ def write_po(tmp_path: Path, entries: str) -> str:
 
 def test_entries_of_a_catalogue(tmp_path: Path) -> None:
     path = write_po(tmp_path, ENTRIES)
-    examples, defects = read_all(Gettext(path=path, languages=("en", "de")))
+    examples, defects = read_all(GettextConfig(path=path, languages=("en", "de")))
     assert to_rows(examples) == [
         ("one", "eins"),
         ('five\n\tand "six"', "fünf\nund \\sechs"),
@@ -77,17 +77,19 @@ def test_plurals_of_languages_with_one_and_three_forms(
     entry = 'msgid "%d file"\nmsgid_plural "%d files"\n'
     entry += "".join(f'msgstr[{index}] "{form}"\n' for index, form in enumerate(forms))
     path = write_po(tmp_path, entry)
-    assert to_rows(read_all(Gettext(path=path))[0]) == pairs
+    assert to_rows(read_all(GettextConfig(path=path))[0]) == pairs
     binary = tmp_path / "a.mo"
     polib.pofile(path).save_as_mofile(str(binary))
-    assert to_rows(read_all(Gettext(path=str(binary)))[0]) == pairs
+    assert to_rows(read_all(GettextConfig(path=str(binary)))[0]) == pairs
 
 
 def test_mo_files_written_by_polib(tmp_path: Path) -> None:
     path = write_po(tmp_path, ENTRIES)
     binary = tmp_path / "a.mo"
     polib.pofile(path).save_as_mofile(str(binary))
-    assert sorted(to_rows(read_all(Gettext(path=str(binary)))[0])) == sorted(to_rows(read_all(Gettext(path=path))[0]))
+    assert sorted(to_rows(read_all(GettextConfig(path=str(binary)))[0])) == sorted(
+        to_rows(read_all(GettextConfig(path=path))[0])
+    )
 
 
 def test_big_endian_and_other_charsets(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_big_endian_and_other_charsets(tmp_path: Path) -> None:
     length_of_last = 4 * (7 + 4 + 2)
     swapped = swapped[:length_of_last] + struct.pack(">I", 3) + swapped[length_of_last + 4 :]
     path.write_bytes(swapped)
-    assert to_rows(read_all(Gettext(path=str(path)))[0]) == [("tea", "thé")]
+    assert to_rows(read_all(GettextConfig(path=str(path)))[0]) == [("tea", "thé")]
 
 
 @pytest.mark.parametrize(
@@ -114,23 +116,23 @@ def test_big_endian_and_other_charsets(tmp_path: Path) -> None:
 )
 def test_broken_catalogues_are_refused(entries: str, line: int, tmp_path: Path) -> None:
     path = write_po(tmp_path, entries)
-    _, error = read_until_error(Gettext(path=path))
+    _, error = read_until_error(GettextConfig(path=path))
     assert error.where == f"{path}:{line}"
 
 
 def test_only_the_last_suffix_decides_the_format(tmp_path: Path) -> None:
     path = tmp_path / "a.mo.po"  # mo was the code of Moldavian
     path.write_bytes(encode_po([("one", "unu")]))
-    assert to_rows(read_all(Gettext(path=str(path)))[0]) == [("one", "unu")]
+    assert to_rows(read_all(GettextConfig(path=str(path)))[0]) == [("one", "unu")]
 
 
 def test_messages_that_polib_drops_are_an_error(tmp_path: Path) -> None:
     path = write_po(tmp_path, 'msgid "one"\n# comment\nmsgid "two"\nmsgstr "zwei"\n')
-    assert "Only 2 of 3 messages have their own entry" in read_until_error(Gettext(path=path))[1].what
+    assert "Only 2 of 3 messages have their own entry" in read_until_error(GettextConfig(path=path))[1].what
 
 
 @pytest.mark.parametrize("keep", [0, 3, 20, 40, -10, -1])
 def test_a_cut_mo_file_is_refused(keep: int, tmp_path: Path) -> None:
     path = tmp_path / "a.mo"
     path.write_bytes(encode_mo([("one", "eins"), ("two", "zwei")])[:keep])
-    assert str(path) in str(read_until_error(Gettext(path=str(path)))[1].where)
+    assert str(path) in str(read_until_error(GettextConfig(path=str(path)))[1].where)

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from PIL import Image as Pillow
 
-from regard.config.run import Documents, Images, Parquet
+from regard.config.run import DocumentsConfig, ImagesConfig, ParquetConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read
@@ -31,7 +31,7 @@ def save(path: Path, pixels: Any, **options: Any) -> Path:
     return path
 
 
-def read_all(source: Images) -> tuple[list[Example], Defects]:
+def read_all(source: ImagesConfig) -> tuple[list[Example], Defects]:
     defects = Defects(hash_files=True)
     return list(read(source, defects)), defects
 
@@ -61,7 +61,7 @@ def test_folders_are_labels(tmp_path: Path) -> None:
     save(tmp_path / "dog" / "c.png", GRAY + 2)
     (tmp_path / "dog" / "notes.txt").write_text("no image")
     source = detect_source([str(tmp_path)])
-    assert source == Images(path=str(tmp_path))
+    assert source == ImagesConfig(path=str(tmp_path))
     examples, defects = read_all(source)
     assert [example.label for example in examples] == ["cat", "cat", "dog"]
     assert [pixels_of(example)[0].tolist() for example in examples] == [(GRAY + n).tolist() for n in (0, 1, 2)]
@@ -72,9 +72,9 @@ def test_folders_are_labels(tmp_path: Path) -> None:
 
 def test_colours_are_stored_channel_after_channel(tmp_path: Path) -> None:
     save(tmp_path / "a" / "x.png", COLOR)
-    (example,), _ = read_all(Images(path=str(tmp_path)))
+    (example,), _ = read_all(ImagesConfig(path=str(tmp_path)))
     assert pixels_of(example).tolist() == COLOR.transpose(2, 0, 1).tolist()
-    (gray,), _ = read_all(Images(path=str(tmp_path), channels=1))
+    (gray,), _ = read_all(ImagesConfig(path=str(tmp_path), channels=1))
     assert pixels_of(gray).shape == (1, 3, 4)
 
 
@@ -82,25 +82,25 @@ def test_images_are_scaled_and_cropped_at_the_centre(tmp_path: Path) -> None:
     halves = np.zeros((8, 16), np.uint8)
     halves[:, 4:12] = 200  # the middle square
     save(tmp_path / "a" / "x.png", halves)
-    (example,), _ = read_all(Images(path=str(tmp_path), size=(8, 8)))
+    (example,), _ = read_all(ImagesConfig(path=str(tmp_path), size=(8, 8)))
     assert (pixels_of(example) == 200).all(), "the sides are cut off"
-    (example,), _ = read_all(Images(path=str(tmp_path), size=(4, 4), channels=3))
+    (example,), _ = read_all(ImagesConfig(path=str(tmp_path), size=(4, 4), channels=3))
     assert pixels_of(example).shape == (3, 4, 4)
 
 
 def test_transparency_is_counted_and_wide_values_are_refused(tmp_path: Path) -> None:
     save(tmp_path / "a" / "x.png", np.full((2, 2, 4), 7, np.uint8))
-    examples, defects = read_all(Images(path=str(tmp_path)))
+    examples, defects = read_all(ImagesConfig(path=str(tmp_path)))
     assert pixels_of(examples[0]).shape == (3, 2, 2)
     assert defects.counts["transparency left out"] == 1
     save(tmp_path / "a" / "x.png", np.full((2, 2), 3000, np.uint16))
     with pytest.raises(CorpusError, match="more than 8 bits"):
-        read_all(Images(path=str(tmp_path)))
+        read_all(ImagesConfig(path=str(tmp_path)))
     (tmp_path / "a" / "x.png").write_bytes(make_png(2, 2, 16, 2, bytes(26)))  # Pillow: mode RGB
     with pytest.raises(CorpusError, match="more than 8 bits"):
-        read_all(Images(path=str(tmp_path)))
+        read_all(ImagesConfig(path=str(tmp_path)))
     (tmp_path / "a" / "x.png").write_bytes(make_png(2, 2, 8, 2, bytes(14)))
-    assert pixels_of(read_all(Images(path=str(tmp_path)))[0][0]).shape == (3, 2, 2)
+    assert pixels_of(read_all(ImagesConfig(path=str(tmp_path)))[0][0]).shape == (3, 2, 2)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -112,7 +112,7 @@ def test_idx_files(tmp_path: Path, suffix: str) -> None:
     labels = tmp_path / f"train-labels-idx1-ubyte{suffix}"
     labels.write_bytes(write(make_idx((2,), b"\x05\x07")))
     source = detect_source([str(path)])
-    assert source == Images(path=str(path), labels=str(labels))
+    assert source == ImagesConfig(path=str(path), labels=str(labels))
     examples, _ = read_all(source)
     assert [(example.label, example.where.line) for example in examples] == [("5", 1), ("7", 2)]
     assert pixels_of(examples[1])[0].tolist() == (GRAY + 9).tolist()
@@ -131,8 +131,10 @@ def test_parquet_as_the_hub_stores_images(tmp_path: Path) -> None:
     assert [example.label for example in examples] == ["3", "1"]
     assert pixels_of(examples[1])[0].tolist() == GRAY.tolist()
     with pytest.raises(CorpusError, match="no column 'picture'"):
-        read_all(Images(path=str(tmp_path), image_column="picture"))
-    assert not isinstance(detect_source([str(tmp_path)]), Documents | Parquet), "Parquet without text holds images"
+        read_all(ImagesConfig(path=str(tmp_path), image_column="picture"))
+    assert not isinstance(detect_source([str(tmp_path)]), DocumentsConfig | ParquetConfig), (
+        "Parquet without text holds images"
+    )
 
 
 HOSTILE = {
@@ -153,7 +155,7 @@ def test_hostile_image_files_teach_and_allocate_nothing(tmp_path: Path, name: st
     tracemalloc.start()
     try:
         with pytest.raises(CorpusError, match=message) as caught:
-            read_all(Images(path=str(tmp_path)))
+            read_all(ImagesConfig(path=str(tmp_path)))
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()
@@ -179,7 +181,7 @@ def test_hostile_idx_files_teach_and_allocate_nothing(tmp_path: Path, name: str)
     tracemalloc.start()
     try:
         with pytest.raises(CorpusError, match=message):
-            read_all(Images(path=str(path)))
+            read_all(ImagesConfig(path=str(path)))
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()
@@ -188,10 +190,10 @@ def test_hostile_idx_files_teach_and_allocate_nothing(tmp_path: Path, name: str)
 def test_a_folder_without_images_says_what_is_needed(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(CorpusError, match="no images"):
-        read_all(Images(path=str(tmp_path)))
+        read_all(ImagesConfig(path=str(tmp_path)))
     (tmp_path / "train-images-idx3-ubyte").write_bytes(b"")
     with pytest.raises(CorpusError, match="idx files"):
-        read_all(Images(path=str(tmp_path)))
+        read_all(ImagesConfig(path=str(tmp_path)))
 
 
 def test_an_image_turned_by_its_camera_is_turned_back() -> None:
@@ -199,4 +201,4 @@ def test_an_image_turned_by_its_camera_is_turned_back() -> None:
     exif = Pillow.Exif()
     exif[0x0112] = 6  # turned by 90 degrees
     picture.save(encoded, "PNG", exif=exif)
-    assert decode_image(encoded.getvalue(), Images(path="x"), "x").shape == (1, 4, 3)
+    assert decode_image(encoded.getvalue(), ImagesConfig(path="x"), "x").shape == (1, 4, 3)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import Jsonl
+from regard.config.run import JsonlConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 
@@ -32,27 +32,27 @@ def write_jsonl(tmp_path: Path, *lines: str) -> str:
 )
 def test_ambiguous_records_are_refused(line: str, what: str, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, '{"source": "fine", "target": "gut"}', line)
-    rows_read, error = read_until_error(Jsonl(path=path, target="target"))
+    rows_read, error = read_until_error(JsonlConfig(path=path, target="target"))
     assert rows_read == [("fine", "gut")]
     assert what in error.what
     assert error.where == f"{path}:2"
 
 
 def test_whole_surrogate_pairs_are_characters(tmp_path: Path) -> None:
-    (example,), _ = read_all(Jsonl(path=write_jsonl(tmp_path, r'{"source": "\ud83d\ude00"}')))
+    (example,), _ = read_all(JsonlConfig(path=write_jsonl(tmp_path, r'{"source": "\ud83d\ude00"}')))
     assert example.source == "😀"
 
 
 def test_duplicate_keys_that_are_not_read_are_counted(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, '{"source": "a"}', '{"source": "b", "meta": {"x": 1, "x": 2}}', '{"source": "c"}')
-    examples, defects = read_all(Jsonl(path=path))
+    examples, defects = read_all(JsonlConfig(path=path))
     assert [example.source for example in examples] == ["a", "b", "c"]
     assert str(defects) == f"duplicate key (not read): 1, first at {path}:2"
 
 
 def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, '{"source": "a", "target": null}', '{"source": "b", "target": "c"}')
-    examples, defects = read_all(Jsonl(path=path, target="target"))
+    examples, defects = read_all(JsonlConfig(path=path, target="target"))
     assert [(example.source, example.where.line) for example in examples] == [("b", 2)]
     assert str(defects) == f"null left out: 1, first at {path}:1"
 
@@ -60,10 +60,10 @@ def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("label", "text"), [("good", "good"), (3, "3"), (True, "true")])
 def test_labels_may_be_numbers(label: object, text: str, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, json.dumps({"source": "a", "label": label}))
-    assert read_all(Jsonl(path=path, label="label"))[0][0].label == text
+    assert read_all(JsonlConfig(path=path, label="label"))[0][0].label == text
 
 
 @pytest.mark.parametrize("label", [None, 1.5, ["a"]])
 def test_other_labels_are_refused(label: object, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, json.dumps({"source": "a", "label": label}))
-    assert read_until_error(Jsonl(path=path, label="label"))[1].where == f"{path}:1"
+    assert read_until_error(JsonlConfig(path=path, label="label"))[1].where == f"{path}:1"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import regard.data.readers.text_files
-from regard.config.run import Conll, Documents, Lines, Table
+from regard.config.run import ConllConfig, DocumentsConfig, LinesConfig, TableConfig
 from tests.data.readers.formats import BY_NAME, SEPARATOR, Row, encode_jsonl, read_all, to_rows
 
 TRICKY_CHARACTERS = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\0\ufeff\"',\\# \t\n\u00a0éß漢😀"
@@ -88,7 +88,7 @@ def test_lines_are_what_newline_bytes_make_them_for_any_file(tmp_path: Path, con
     path.write_bytes(content.encode())
     *whole, rest = content.removeprefix("\ufeff").split("\n")
     expected = [line.removesuffix("\r") for line in whole] + ([rest] if rest else [])
-    examples, _ = read_all(Lines(source=str(path)))
+    examples, _ = read_all(LinesConfig(source=str(path)))
     assert [example.source for example in examples] == expected
     assert [example.where.line for example in examples] == list(range(1, len(expected) + 1))
 
@@ -100,7 +100,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, written: list[Row]) -> Non
     csv.writer(file).writerows(written)
     path = tmp_path / "a.csv"
     path.write_bytes(file.getvalue().encode())
-    examples, _ = read_all(Table(path=str(path), delimiter="comma", target=2))
+    examples, _ = read_all(TableConfig(path=str(path), delimiter="comma", target=2))
     assert to_rows(examples) == written
 
 
@@ -118,7 +118,7 @@ def test_tagged_sentences(tmp_path: Path, words: list[Row], length: int) -> None
     path = tmp_path / "a.conll"
     rows = ("".join(f"{word}\t{tag}\n" for word, tag in sentence) + "\n" for sentence in sentences)
     path.write_bytes("".join(rows).encode())
-    examples, _ = read_all(Conll(path=str(path)))
+    examples, _ = read_all(ConllConfig(path=str(path)))
     read = [list(zip(example.source.split(" "), example.tags or (), strict=True)) for example in examples]
     assert read == sentences
 
@@ -129,5 +129,5 @@ def test_documents_of_many_lines(tmp_path: Path, lines: list[Row], length: int) 
     path = tmp_path / "a.md"
     text = f"{SEPARATOR}\n".join("".join(f"{line}\n" for line in document) for document in documents)
     path.write_bytes(text.encode())
-    examples, _ = read_all(Documents(path=str(path), separator=SEPARATOR))
+    examples, _ = read_all(DocumentsConfig(path=str(path), separator=SEPARATOR))
     assert [example.source.split("\n") for example in examples] == documents

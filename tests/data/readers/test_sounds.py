@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config.run import Sounds
+from regard.config.run import AudioConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read
@@ -19,7 +19,7 @@ from tests.train.runs import write_wav
 SAMPLES = np.array([0, 1, -1, 32767, -32768], "<i2").tobytes()
 
 
-def read_all(source: Sounds) -> tuple[list[Example], Defects]:
+def read_all(source: AudioConfig) -> tuple[list[Example], Defects]:
     defects = Defects(hash_files=True)
     return list(read(source, defects)), defects
 
@@ -36,7 +36,7 @@ def test_folders_are_labels(tmp_path: Path) -> None:
     for name in ("no/b.wav", "no/deep/a.WAV", "yes/c.wav", "free.wav"):
         write_wav(tmp_path / name, SAMPLES)
     (tmp_path / "yes" / "notes.txt").write_text("text")
-    examples, defects = read_all(Sounds(path=str(tmp_path)))
+    examples, defects = read_all(AudioConfig(path=str(tmp_path)))
     labels = {Path(example.where.file).name: example.label for example in examples}
     assert labels == {"b.wav": "no", "a.WAV": "no", "c.wav": "yes", "free.wav": None}
     assert defects.counts == {"file that is no sound left out": 1}
@@ -44,8 +44,8 @@ def test_folders_are_labels(tmp_path: Path) -> None:
     sound = examples[0].sound
     assert sound is not None
     assert (sound.rate, sound.samples, len(sound)) == (8000, SAMPLES, 5)
-    assert detect_source([str(tmp_path)]) == Sounds(path=str(tmp_path))
-    assert detect_source([str(tmp_path / "free.wav")]) == Sounds(path=str(tmp_path / "free.wav"))
+    assert detect_source([str(tmp_path)]) == AudioConfig(path=str(tmp_path))
+    assert detect_source([str(tmp_path / "free.wav")]) == AudioConfig(path=str(tmp_path / "free.wav"))
     assert detect_source([str(tmp_path / "yes" / "notes.txt")]).kind == "lines"
 
 
@@ -55,15 +55,15 @@ def test_tables_have_labels_or_texts(tmp_path: Path) -> None:
     table = tmp_path / "table.tsv"
     table.write_text("".join(f"clips/{number}.wav\t{'yes' if number % 2 else 'no'}\n" for number in range(20)))
     source = make_sound_source(str(table))
-    assert source == Sounds(path=str(table), second="label")
+    assert source == AudioConfig(path=str(table), second="label")
     examples, _ = read_all(source)
     assert [example.label for example in examples[:2]] == ["no", "yes"]
     assert str(examples[1].where) == f"{table}:2"
     assert make_sound_source(str(table), "transcribe").second == "text"
-    assert make_sound_source(str(tmp_path / "clips")) == Sounds(path=str(tmp_path / "clips"))
+    assert make_sound_source(str(tmp_path / "clips")) == AudioConfig(path=str(tmp_path / "clips"))
     table.write_text("path\tsentence\nclips/0.wav\tgood morning\n\nclips/1.wav\tgood night\n")
     source = make_sound_source(str(table))
-    assert source == Sounds(path=str(table), second="text", header=True)
+    assert source == AudioConfig(path=str(table), second="text", header=True)
     assert [example.target for example in read_all(source)[0]] == ["good morning", "good night"]
     corpus = Corpus([source])
     files = [str(table), str(tmp_path / "clips" / "0.wav"), str(tmp_path / "clips" / "1.wav")]
@@ -99,7 +99,7 @@ def test_unsuitable_files_are_refused(tmp_path: Path, content: bytes, message: s
     path.write_bytes(content)
     tracemalloc.start()
     with pytest.raises(CorpusError, match=message) as caught:
-        read_all(Sounds(path=str(tmp_path)))
+        read_all(AudioConfig(path=str(tmp_path)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert caught.value.where == str(path)
@@ -111,18 +111,18 @@ def test_rows_and_folders_without_sounds_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "table.tsv"
     table.write_text("a.wav\n")
     with pytest.raises(CorpusError, match="1 column, not 2") as caught:
-        read_all(Sounds(path=str(table)))
+        read_all(AudioConfig(path=str(table)))
     assert caught.value.where == f"{table}:1"
     table.write_text("gone.wav\tyes\n")
     with pytest.raises(CorpusError, match=r"table\.tsv:1 names it"):
-        read_all(Sounds(path=str(table)))
+        read_all(AudioConfig(path=str(table)))
     table.write_text("table.tsv\tyes\n")
     with pytest.raises(CorpusError, match="not a sound file"):
-        read_all(Sounds(path=str(table)))
+        read_all(AudioConfig(path=str(table)))
     with pytest.raises(CorpusError, match="There are no sounds"):
-        read_all(Sounds(path=str(tmp_path)))
+        read_all(AudioConfig(path=str(tmp_path)))
     with pytest.raises(CorpusError):
-        read_all(Sounds(path=str(tmp_path / "nowhere")))
+        read_all(AudioConfig(path=str(tmp_path / "nowhere")))
 
 
 def test_flac_is_read_like_wav(tmp_path: Path) -> None:

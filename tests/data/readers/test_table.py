@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from regard.config.run import Table
+from regard.config.run import TableConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 
@@ -15,15 +15,15 @@ def write_table(tmp_path: Path, content: str) -> str:
 
 def test_quotation_marks_are_text_between_tabs(tmp_path: Path) -> None:
     path = write_table(tmp_path, '"one\t"two"\n3"\t""\n')
-    examples, _ = read_all(Table(path=path, target=2))
+    examples, _ = read_all(TableConfig(path=path, target=2))
     assert [(example.source, example.target) for example in examples] == [('"one', '"two"'), ('3"', '""')]
 
 
 def test_columns_by_name_and_number(tmp_path: Path) -> None:
     path = write_table(tmp_path, "id\ttext\tclass\n7\tgood film\t1\n")
     for source in (
-        Table(path=path, header=True, source="text", label="class"),
-        Table(path=path, header=True, source=2, label=3),
+        TableConfig(path=path, header=True, source="text", label="class"),
+        TableConfig(path=path, header=True, source=2, label=3),
     ):
         (example,), _ = read_all(source)
         assert (example.source, example.target, example.label, example.where.line) == ("good film", None, "1", 2)
@@ -45,14 +45,14 @@ def test_what_does_not_fit_is_refused(
     content: str, source: dict[str, int | str], line: int, what: str, tmp_path: Path
 ) -> None:
     path = write_table(tmp_path, content)
-    _, error = read_until_error(Table.model_validate({"path": path, "target": 2, **source}))
+    _, error = read_until_error(TableConfig.model_validate({"path": path, "target": 2, **source}))
     assert what in error.what
     assert error.where == f"{path}:{line}"
 
 
 @pytest.mark.parametrize("delimiter", ["tab", "comma"])
 def test_an_empty_line_of_a_single_column_is_an_empty_text(delimiter: Literal["tab", "comma"], tmp_path: Path) -> None:
-    examples, defects = read_all(Table(path=write_table(tmp_path, "a\n\nb\n"), delimiter=delimiter))
+    examples, defects = read_all(TableConfig(path=write_table(tmp_path, "a\n\nb\n"), delimiter=delimiter))
     assert [example.source for example in examples] == ["a", "", "b"]
     assert defects.counts == {"empty text": 1}
 
@@ -60,7 +60,7 @@ def test_an_empty_line_of_a_single_column_is_an_empty_text(delimiter: Literal["t
 def test_csv_fields_with_line_breaks_keep_them_and_the_lines_of_rows(tmp_path: Path) -> None:
     content = 'en,de\r\n"one\r\ntwo\n","eins\n\nzwei"\r\nthree,"dr""ei"\nfour,vier\n'
     path = write_table(tmp_path, content)
-    examples, defects = read_all(Table(path=path, delimiter="comma", header=True, source="en", target="de"))
+    examples, defects = read_all(TableConfig(path=path, delimiter="comma", header=True, source="en", target="de"))
     assert [(example.source, example.target, example.where.line) for example in examples] == [
         ("one\r\ntwo\n", "eins\n\nzwei", 2),
         ("three", 'dr"ei', 7),
@@ -80,6 +80,6 @@ def test_csv_fields_with_line_breaks_keep_them_and_the_lines_of_rows(tmp_path: P
 )
 def test_broken_csv_is_refused(content: str, line: int, tmp_path: Path) -> None:
     path = write_table(tmp_path, content)
-    rows_read, error = read_until_error(Table(path=path, delimiter="comma", target=2))
+    rows_read, error = read_until_error(TableConfig(path=path, delimiter="comma", target=2))
     assert rows_read == [("a", "b")]
     assert error.where == f"{path}:{line}"

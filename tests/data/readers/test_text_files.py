@@ -9,7 +9,7 @@ import pytest
 import regard.data.readers.text_files
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.run import Documents, Jsonl, Lines
+from regard.config.run import DocumentsConfig, JsonlConfig, LinesConfig
 from regard.data.example import CorpusError, Defects
 from regard.data.readers.text_files import iter_lines, list_files
 from tests.data.readers.formats import FORMATS, Format, read_all, read_until_error, to_rows
@@ -39,17 +39,17 @@ def test_urls_are_decompressed_and_remote_folders_read_in_order(memory: Any) -> 
     memory.pipe("/texts/b.txt.gz", gzip.compress(b"two\n"))
     memory.pipe("/texts/a.txt", b"one\n")
     memory.pipe("/texts/c/d.txt.xz", lzma.compress(b"three\n"))
-    examples, _ = read_all(Documents(path="memory://texts"))
+    examples, _ = read_all(DocumentsConfig(path="memory://texts"))
     assert [example.source for example in examples] == ["one", "two", "three"]
 
 
 def test_missing_files_and_unknown_urls_are_named(tmp_path: Path) -> None:
     missing = [str(tmp_path / "no.txt"), "memory://no/such.txt", "nosuchsystem://a.txt"]
     for path in missing:
-        assert read_until_error(Lines(source=path))[1].where == path
+        assert read_until_error(LinesConfig(source=path))[1].where == path
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match="has no files"):
-        read_all(Documents(path=str(tmp_path / "empty")))
+        read_all(DocumentsConfig(path=str(tmp_path / "empty")))
 
 
 class BrokenError(Exception):
@@ -65,7 +65,7 @@ def test_network_errors_are_reported(memory: Any, monkeypatch: pytest.MonkeyPatc
     def broken(*_: Any, **__: Any) -> Any:
         raise BrokenError("received 4 of 1000 bytes")
 
-    system, source = type(memory), Lines(source="memory://a.txt")
+    system, source = type(memory), LinesConfig(source="memory://a.txt")
     for owner, name, fault, message in (
         (system, "open", forbidden, "cannot be opened: 403, Forbidden"),
         (system, "open", broken, "cannot be read: received 4 of 1000 bytes"),
@@ -107,14 +107,14 @@ def test_the_manifest_and_quarantine_of_a_cleaned_corpus_are_not_read(tmp_path: 
 def test_a_folder_of_any_format_is_one_source(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         (tmp_path / f"{number}.jsonl").write_text(f'{{"source": "{number}"}}\n')
-    examples, _ = read_all(Jsonl(path=str(tmp_path)))
+    examples, _ = read_all(JsonlConfig(path=str(tmp_path)))
     assert [str(example.where) for example in examples] == [f"{tmp_path}/{number}.jsonl:1" for number in (1, 2, 3)]
 
 
 def test_concatenated_compressed_streams_are_one_text(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"one\ntw") + gzip.compress(b"") + gzip.compress(b"o\nthree\n") + b"\0" * 512)
-    examples, defects = read_all(Lines(source=str(path)))
+    examples, defects = read_all(LinesConfig(source=str(path)))
     assert [example.source for example in examples] == ["one", "two", "three"]
     assert not defects.counts
 
@@ -130,7 +130,7 @@ def test_empty_files_have_no_lines_and_are_counted(tmp_path: Path) -> None:
 def test_utf16_is_reported_as_utf16(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("text\n".encode("utf-16"))
-    _, error = read_until_error(Lines(source=str(path)))
+    _, error = read_until_error(LinesConfig(source=str(path)))
     assert error.where == f"{path}:1"
     assert "UTF-16" in (error.fix or "")
 
@@ -139,7 +139,7 @@ def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(regard.data.readers.text_files, "MAX_LINE_BYTES", 1 << 21)
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n" + b"x" * (1 << 22))
-    _, error = read_until_error(Lines(source=str(path)))
+    _, error = read_until_error(LinesConfig(source=str(path)))
     assert error.where == f"{path}:2"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Lines
+from regard.config.run import AnySourceConfig, LinesConfig
 from regard.data.shards.datatrove import ReadSources, SealCorpus, WriteShards
 from regard.data.shards.prepare import open_corpus
 from tests.data.shards.test_prepare import TOKENIZERS, hash_files, run_prepare, write_corpus
@@ -12,15 +12,15 @@ from tests.data.shards.test_prepare import TOKENIZERS, hash_files, run_prepare, 
 SIZE = 2000
 
 
-def make_sources(folder: Path) -> tuple[AnySource, ...]:
+def make_sources(folder: Path) -> tuple[AnySourceConfig, ...]:
     """Five sources: the pairs of two files, and parts of them."""
     first, second = write_corpus(folder, 200)
-    parts: list[AnySource] = []
+    parts: list[AnySourceConfig] = []
     for number in range(3):
         for side in ("en", "de"):
             lines = (folder / f"a.{side}").read_bytes().split(b"\n")
             (folder / f"{number}.{side}").write_bytes(b"\n".join(lines[number * 20 : number * 20 + 20]) + b"\n")
-        parts.append(Lines(source=str(folder / f"{number}.en"), target=str(folder / f"{number}.de")))
+        parts.append(LinesConfig(source=str(folder / f"{number}.en"), target=str(folder / f"{number}.de")))
     return (first, second, *parts)
 
 

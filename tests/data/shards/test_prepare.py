@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError
-from regard.config.run import AnySource, ByteBpe, Documents, Lines
+from regard.config.run import AnySourceConfig, ByteBpeConfig, DocumentsConfig, LinesConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.shards.prepare import (
@@ -37,19 +37,21 @@ from tests.data.factories import SHARED
 WORDS = ("the", "a", "small", "large", "house", "tree", "of", "and", "sees", "finds", "under", "red", "old")
 
 
-def write_corpus(folder: Path, lines: int, seed: int = 0) -> list[AnySource]:
+def write_corpus(folder: Path, lines: int, seed: int = 0) -> list[AnySourceConfig]:
     """Write two sources of pairs."""
     rng = random.Random(seed)
     for name in ("a.en", "a.de", "b.en", "b.de"):
         text = "".join(" ".join(rng.choices(WORDS, k=rng.randrange(1, 12))) + "\n" for _ in range(lines))
         (folder / name).write_text(text)
     return [
-        Lines(source=str(folder / "a.en"), target=str(folder / "a.de"), name="a", languages=("en", "de"), weight=2.0),
-        Lines(source=str(folder / "b.en"), target=str(folder / "b.de"), name="b", languages=("en", "de")),
+        LinesConfig(
+            source=str(folder / "a.en"), target=str(folder / "a.de"), name="a", languages=("en", "de"), weight=2.0
+        ),
+        LinesConfig(source=str(folder / "b.en"), target=str(folder / "b.de"), name="b", languages=("en", "de")),
     ]
 
 
-TOKENIZERS = TokenizerPair.joint(learn([" ".join(WORDS)] * 3, ByteBpe(vocabulary=290)))
+TOKENIZERS = TokenizerPair.joint(learn([" ".join(WORDS)] * 3, ByteBpeConfig(vocabulary=290)))
 
 
 def hash_files(folder: Path) -> dict[str, str]:
@@ -60,7 +62,7 @@ def hash_files(folder: Path) -> dict[str, str]:
     }
 
 
-def run_prepare(sources: list[AnySource], folder: Path, *, workers: int = 1, size: int = 4000) -> list[ShardDone]:
+def run_prepare(sources: list[AnySourceConfig], folder: Path, *, workers: int = 1, size: int = 4000) -> list[ShardDone]:
     return prepare(Corpus(sources), TOKENIZERS, folder, Defects(), workers=workers, shard_size=size)
 
 
@@ -154,7 +156,7 @@ def test_another_vocabulary_or_size_removes_old_shards(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run_prepare(sources, out, size=1000)
     assert not any(done.reused for done in run_prepare(sources, out, size=4000))
-    other_tokenizers = TokenizerPair.joint(learn([" ".join(WORDS)] * 3, ByteBpe(vocabulary=280)))
+    other_tokenizers = TokenizerPair.joint(learn([" ".join(WORDS)] * 3, ByteBpeConfig(vocabulary=280)))
     done = prepare(Corpus(sources), other_tokenizers, out, Defects(), shard_size=4000)
     assert not any(shard.reused for shard in done)
     assert len(list(out.glob("*.json"))) == len(done) + 1
@@ -199,7 +201,7 @@ def start_process(folder: Path, workers: int, size: int) -> subprocess.Popen[byt
     return subprocess.Popen([sys.executable, str(folder / "script.py"), str(folder), str(workers), str(size)])  # noqa: S603
 
 
-def write_script(folder: Path, sources: list[AnySource], tokenizers: TokenizerPair) -> None:
+def write_script(folder: Path, sources: list[AnySourceConfig], tokenizers: TokenizerPair) -> None:
     (folder / "script.py").write_text(SCRIPT)
     (folder / "sources.json").write_text(json.dumps([source.model_dump(mode="json") for source in sources]))
     tokenizers.save(folder)
@@ -259,19 +261,19 @@ def test_three_kills_leave_the_same_bytes(tmp_path: Path) -> None:
     assert hash_files(out) == hash_files(tmp_path / "uninterrupted")
 
 
-def write_europarl_part(folder: Path, lines: int) -> list[AnySource]:
+def write_europarl_part(folder: Path, lines: int) -> list[AnySourceConfig]:
     for side in ("en", "de"):
         with gzip.open(SHARED / f"europarl_deen/train.{side}.gz") as file:
             kept_lines = [line for line, _ in zip(file, range(lines), strict=False)]
         (folder / f"{lines}.{side}").write_bytes(b"".join(kept_lines))
-    return [Lines(source=str(folder / f"{lines}.en"), target=str(folder / f"{lines}.de"))]
+    return [LinesConfig(source=str(folder / f"{lines}.en"), target=str(folder / f"{lines}.de"))]
 
 
-def learn_tokenizers(sources: list[AnySource], count: int = 2000, vocabulary: int = 8000) -> TokenizerPair:
+def learn_tokenizers(sources: list[AnySourceConfig], count: int = 2000, vocabulary: int = 8000) -> TokenizerPair:
     texts = []
     for (_, example), _ in zip(Corpus(sources).examples(Defects()), range(count), strict=False):
         texts += [example.source[:10_000], example.target or ""]
-    return TokenizerPair.joint(learn(texts, ByteBpe(vocabulary=vocabulary)))
+    return TokenizerPair.joint(learn(texts, ByteBpeConfig(vocabulary=vocabulary)))
 
 
 @pytest.mark.slow
@@ -324,7 +326,7 @@ def test_two_workers_cost_little_more_than_one(tmp_path: Path) -> None:
         for number, book in enumerate(file.read().split("# Title: ")[1:]):
             (books / f"{number:03}.txt").write_text(book)
     tokenizers = learn_tokenizers(sources)
-    kinds: list[list[AnySource]] = [sources, [Documents(path=str(books))]]
+    kinds: list[list[AnySourceConfig]] = [sources, [DocumentsConfig(path=str(books))]]
     for kind in kinds:
         folder = tmp_path / kind[0].kind
         folder.mkdir()

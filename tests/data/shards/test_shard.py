@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import DamagedError, RegardError
-from regard.config.run import ByteBpe, ByteLevel
+from regard.config.run import ByteBpeConfig, ByteLevelConfig
 from regard.data.example import CorpusError, Example, Location
 from regard.data.shards.shard import Shards, load_shard, save_shard, split_long
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
@@ -20,7 +20,7 @@ PAIRS = [
     Example(Location("a.en", 3), "", "nichts", languages=("en", "de")),
     Example(Location("b.en", 1), "the house", "la maison", languages=("en", "fr")),
 ]
-TOKENIZER = learn([text for pair in PAIRS for text in (pair.source, pair.target or "")], ByteBpe(vocabulary=300))
+TOKENIZER = learn([text for pair in PAIRS for text in (pair.source, pair.target or "")], ByteBpeConfig(vocabulary=300))
 TOKENIZERS = TokenizerPair.joint(TOKENIZER)
 
 
@@ -115,7 +115,7 @@ def test_labels_and_tags_are_numbered() -> None:
 
 
 def test_a_token_that_is_only_a_space_begins_no_word() -> None:
-    byte_tokenizer = learn([], ByteLevel())
+    byte_tokenizer = learn([], ByteLevelConfig())
     tokenized = store_examples(
         [Example(Location("f", 1), "ab  c", tags=("X", "Y"))], TokenizerPair.joint(byte_tokenizer)
     )

@@ -11,11 +11,19 @@ import pytest
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
-from regard.config.model import EncoderDecoder
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
-from regard.config.run import ByteBpe, CharacterLevel, Conll, Documents, Lines, Run, Table
+from regard.config.run import (
+    ByteBpeConfig,
+    CharacterLevelConfig,
+    ConllConfig,
+    DocumentsConfig,
+    LinesConfig,
+    RunConfig,
+    TableConfig,
+)
 from regard.config.toml_file import to_dict
-from regard.config.training import Adam, Cosine, InverseSqrt, Linear, Muon
+from regard.config.training import AdamConfig, CosineConfig, InverseSqrtConfig, LinearConfig, MuonConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
@@ -45,20 +53,20 @@ WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads",
 
 
 @pytest.fixture
-def pairs(tmp_path: Path) -> Callable[[int], Lines]:
-    def write_pairs(count: int) -> Lines:
+def pairs(tmp_path: Path) -> Callable[[int], LinesConfig]:
+    def write_pairs(count: int) -> LinesConfig:
         lines = [" ".join(WORDS[(n * k) % len(WORDS)] for k in range(1, 9)) + f" {n}" for n in range(count)]
         for name, texts in (("a.en", lines), ("a.de", [line.upper() for line in lines])):
             (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-        return Lines(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de"), languages=("en", "de"))
+        return LinesConfig(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de"), languages=("en", "de"))
 
     return write_pairs
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Documents:
+def book(tmp_path: Path) -> DocumentsConfig:
     (tmp_path / "book.txt").write_text("The quick brown fox.\n" * 500, encoding="utf-8")
-    return Documents(path=str(tmp_path / "book.txt"))
+    return DocumentsConfig(path=str(tmp_path / "book.txt"))
 
 
 def find_reason(auto_run: AutoRun, prefix: str) -> str:
@@ -71,25 +79,27 @@ def count_parameters(auto_run: AutoRun) -> int:
     return int(cost(auto_run.run.model, batch_size=1, source=1, target=1).parameters.total())
 
 
-def translation_model(auto_run: AutoRun) -> EncoderDecoder:
-    assert isinstance(auto_run.run.model, EncoderDecoder)
+def translation_model(auto_run: AutoRun) -> EncoderDecoderConfig:
+    assert isinstance(auto_run.run.model, EncoderDecoderConfig)
     return auto_run.run.model
 
 
 @pytest.fixture
-def shards(tmp_path: Path, pairs: Callable[[int], Lines]) -> Path:
+def shards(tmp_path: Path, pairs: Callable[[int], LinesConfig]) -> Path:
     """The output of `regard prepare` for 600 pairs, 60 of them for validation; its tokenizer has 400 tokens."""
     corpus = Corpus([pairs(600)])
     examples = [example for _, example in corpus.examples(Defects())]
     texts = [text for example in examples for text in (example.source, example.target or "")]
-    tokenizers = TokenizerPair.joint(learn(texts, ByteBpe(vocabulary=400)))
+    tokenizers = TokenizerPair.joint(learn(texts, ByteBpeConfig(vocabulary=400)))
     for name, part in zip(("train", "validation"), train_validation_split(corpus, 0.1, 1), strict=True):
         prepare(part, tokenizers, tmp_path / "shards" / name, Defects())
     tokenizers.save(tmp_path / "shards")
     return tmp_path / "shards"
 
 
-def test_a_prepared_corpus_decides_vocabulary_and_validation_data(shards: Path, pairs: Callable[[int], Lines]) -> None:
+def test_a_prepared_corpus_decides_vocabulary_and_validation_data(
+    shards: Path, pairs: Callable[[int], LinesConfig]
+) -> None:
     auto_run = configure(pairs(600), changes={"data.prepared": str(shards)})
     assert translation_model(auto_run).target_tokens.vocabulary == 400
     assert find_reason(auto_run, "Tokenizer").endswith("shards: 400 tokens.")
@@ -103,27 +113,27 @@ def test_a_prepared_corpus_decides_vocabulary_and_validation_data(shards: Path, 
     assert find_reason(without, "Validation data").startswith("Validation data: none")
 
 
-def test_costs_count_the_vocabulary_that_the_run_will_have(shards: Path, pairs: Callable[[int], Lines]) -> None:
+def test_costs_count_the_vocabulary_that_the_run_will_have(shards: Path, pairs: Callable[[int], LinesConfig]) -> None:
     run = configure(pairs(600)).run  # a vocabulary of 1,000
     prepared = {"data.prepared": str(shards), "data.held_out": 0.0}
     for changes, size in (({"tokenizer.vocabulary": 700}, 700), (prepared, 400)):
         model = expect_vocabularies(codec.RUN_FILES.change(run, changes)).model
-        assert isinstance(model, EncoderDecoder)
+        assert isinstance(model, EncoderDecoderConfig)
         assert model.target_tokens.vocabulary == size
 
 
 def test_an_unknown_setting_is_reported_before_the_corpus_is_read() -> None:
     with pytest.raises(ConfigError, match=r"Did you mean 'train\.updates'"):
-        configure(Lines(source="nowhere.en", target="nowhere.de"), changes={"updates": 3})
+        configure(LinesConfig(source="nowhere.en", target="nowhere.de"), changes={"updates": 3})
 
 
-def test_a_few_hundred_pairs(pairs: Callable[[int], Lines]) -> None:
+def test_a_few_hundred_pairs(pairs: Callable[[int], LinesConfig]) -> None:
     auto_run = configure(pairs(600))
     run = auto_run.run
     assert run.model.family == "encoder_decoder"
     assert run.model.languages == ("en", "de")
     assert run.model.encoder.layers == 2
-    assert run.tokenizer == ByteBpe(vocabulary=1000)
+    assert run.tokenizer == ByteBpeConfig(vocabulary=1000)
     assert run.model.target_tokens.vocabulary == 1000
     assert run.model.encoder.dropout.sublayer == run.model.decoder.dropout.embedding == 0.3
     assert run.data.held_out == 0.1
@@ -132,16 +142,16 @@ def test_a_few_hundred_pairs(pairs: Callable[[int], Lines]) -> None:
     assert run.train.label_smoothing == 0.1
     assert run.train.average == 10
     assert run.train.save_every == run.validation.every
-    assert isinstance(run.train.schedule, InverseSqrt)
+    assert isinstance(run.train.schedule, InverseSqrtConfig)
     assert run.train.schedule.warmup <= run.train.updates / 4
     assert auto_run.reasons[0].startswith("600 pairs: preset mini (")
     assert codec.RUN_FILES.parse(to_dict(run)) == run
 
 
-def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Lines]) -> None:
+def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], LinesConfig]) -> None:
     auto_run = configure(pairs(600))
     run = auto_run.run
-    assert isinstance(run.train.schedule, InverseSqrt)
+    assert isinstance(run.train.schedule, InverseSqrtConfig)
     assert f"{run.train.updates:,} of {run.train.update_tokens:,} tokens" in find_reason(auto_run, "Updates:")
     assert f"{run.train.schedule.warmup:,} updates" in find_reason(auto_run, "Learning rate:")
     assert f"({run.data.held_out:.2%})" in find_reason(auto_run, "Validation data:")
@@ -159,21 +169,21 @@ def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Line
 def test_few_words_need_a_small_vocabulary(tmp_path: Path) -> None:
     for name in ("a.in", "a.out"):
         (tmp_path / name).write_text("jump left twice\nwalk right\n" * 300, encoding="utf-8")
-    auto_run = configure(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
-    assert auto_run.run.tokenizer == ByteBpe(vocabulary=512)
+    auto_run = configure(LinesConfig(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
+    assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=512)
     assert "only 5 distinct words" in find_reason(auto_run, "Vocabulary:")
     for name in ("a.in", "a.out"):
         (tmp_path / name).write_text("".join(f"a sentence with word{n}\n" for n in range(300)), encoding="utf-8")
-    assert configure(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out"))).run.tokenizer == ByteBpe(
-        vocabulary=606
-    )
+    assert configure(
+        LinesConfig(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out"))
+    ).run.tokenizer == ByteBpeConfig(vocabulary=606)
 
 
 def test_words_are_read_letter_by_letter_and_count_less_than_sentences(tmp_path: Path) -> None:
     for name in ("a.in", "a.out"):
         (tmp_path / name).write_text("".join(f"word{n}\n" for n in range(12_000)), encoding="utf-8")
-    auto_run = configure(Lines(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
-    assert auto_run.run.tokenizer == ByteBpe(vocabulary=512)
+    auto_run = configure(LinesConfig(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
+    assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=512)
     assert "the examples are words (8 characters)" in find_reason(auto_run, "Vocabulary:")
     assert "12,000 pairs of 8 characters: preset mini" in auto_run.reasons[0]
 
@@ -182,20 +192,20 @@ def test_a_text_of_too_many_characters_is_counted_in_subword_tokens(tmp_path: Pa
     rare_characters = "".join(map(chr, range(0x4E00, 0x4E00 + 600)))
     for name, prefix in (("plain", ""), ("rare", rare_characters)):
         (tmp_path / name).write_text(prefix + " ".join(f"word{n % 3000}" for n in range(40_000)), encoding="utf-8")
-    plain_run, rare_run = (configure(Documents(path=str(tmp_path / name))).run for name in ("plain", "rare"))
-    assert isinstance(plain_run.tokenizer, CharacterLevel)
-    assert isinstance(rare_run.tokenizer, ByteBpe)
+    plain_run, rare_run = (configure(DocumentsConfig(path=str(tmp_path / name))).run for name in ("plain", "rare"))
+    assert isinstance(plain_run.tokenizer, CharacterLevelConfig)
+    assert isinstance(rare_run.tokenizer, ByteBpeConfig)
     assert 3 < plain_run.train.updates / rare_run.train.updates < 4.5  # characters per token
 
 
-def test_a_book(book: Documents) -> None:
+def test_a_book(book: DocumentsConfig) -> None:
     auto_run = configure(book)
     run = auto_run.run
     assert run.model.family == "decoder_only"
     assert run.model.task == "continue"
-    assert isinstance(run.tokenizer, CharacterLevel)
+    assert isinstance(run.tokenizer, CharacterLevelConfig)
     assert run.model.tokens.vocabulary == len(set("The quick brown fox.\n")) + 7
-    assert isinstance(run.train.schedule, Cosine)
+    assert isinstance(run.train.schedule, CosineConfig)
     assert run.train.schedule.peak == 1e-3
     assert run.data.held_out == 0.1
     assert run.data.max_length <= run.data.batch_tokens
@@ -206,22 +216,22 @@ def test_a_book(book: Documents) -> None:
 def test_many_characters_are_no_small_vocabulary(tmp_path: Path) -> None:
     text = "".join(chr(0x4E00 + n) for n in range(600)) * 10
     (tmp_path / "book.txt").write_text(text, encoding="utf-8")
-    run = configure(Documents(path=str(tmp_path / "book.txt"))).run
-    assert isinstance(run.tokenizer, ByteBpe)
+    run = configure(DocumentsConfig(path=str(tmp_path / "book.txt"))).run
+    assert isinstance(run.tokenizer, ByteBpeConfig)
 
 
 def test_labels_and_tags(tmp_path: Path) -> None:
     lines = "".join(f"sentence {n}\t{n % 3}\n" for n in range(300))
     (tmp_path / "a.tsv").write_text(lines, encoding="utf-8")
-    run = configure(Table(path=str(tmp_path / "a.tsv"), label=2)).run
+    run = configure(TableConfig(path=str(tmp_path / "a.tsv"), label=2)).run
     assert run.model.family == "encoder_only"
     assert run.model.task == "classify"
     assert run.model.head.kind == "classes"
     assert run.model.head.labels == ("0", "1", "2")
     assert run.validation.metric == "accuracy"
-    assert isinstance(run.train.schedule, Linear)
+    assert isinstance(run.train.schedule, LinearConfig)
     (tmp_path / "a.conll").write_text("dogs NOUN\nrun VERB\n\n" * 100, encoding="utf-8")
-    run = configure(Conll(path=str(tmp_path / "a.conll"))).run
+    run = configure(ConllConfig(path=str(tmp_path / "a.conll"))).run
     assert run.model.task == "tag"
     assert run.model.head.kind == "tags"
     assert run.model.head.labels == ("NOUN", "VERB")
@@ -243,7 +253,7 @@ def test_f1_selects_the_model_where_accuracy_misleads(
     tmp_path: Path, rows: list[str], metric: str, reason: str
 ) -> None:
     (tmp_path / "tags.conll").write_text("\n\n".join("\n".join(rows) for _ in range(60)) + "\n")
-    auto_run = configure(Conll(path=str(tmp_path / "tags.conll"), word=1, tag=2))
+    auto_run = configure(ConllConfig(path=str(tmp_path / "tags.conll"), word=1, tag=2))
     assert auto_run.run.validation.metric == metric
     assert reason in find_reason(auto_run, "Validation:")
     assert auto_run.run.validation.patience == 0
@@ -251,7 +261,7 @@ def test_f1_selects_the_model_where_accuracy_misleads(
 
 def test_labels_keep_their_dropout_if_most_of_the_epochs_fit(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("".join(f"a sentence of some words {n}\t{n % 2}\n" for n in range(5000)))
-    source = Table(path=str(tmp_path / "a.tsv"), label=2)
+    source = TableConfig(path=str(tmp_path / "a.tsv"), label=2)
     full_run = configure(source).run
     seconds = 60.0 / full_run.train.updates  # the whole run takes a minute
     dropouts = []
@@ -265,23 +275,23 @@ def test_labels_keep_their_dropout_if_most_of_the_epochs_fit(tmp_path: Path) -> 
 def test_one_label_teaches_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("text\t1\n" * 100, encoding="utf-8")
     with pytest.raises(RegardError, match="same label, '1'"):
-        configure(Table(path=str(tmp_path / "a.tsv"), label=2))
+        configure(TableConfig(path=str(tmp_path / "a.tsv"), label=2))
 
 
-def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callable[[int], Lines]) -> None:
+def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callable[[int], LinesConfig]) -> None:
     auto_run = configure(pairs(600), preset="base")
     assert translation_model(auto_run).width == 512
-    assert isinstance(auto_run.run.train.schedule, InverseSqrt)
+    assert isinstance(auto_run.run.train.schedule, InverseSqrtConfig)
     assert auto_run.run.train.schedule.peak == 7e-4
     assert auto_run.run.train.update_tokens == 24576
-    assert auto_run.run.tokenizer == ByteBpe(vocabulary=1000)
+    assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=1000)
     for stack in map(attention_stack, (translation_model(auto_run).encoder, translation_model(auto_run).decoder)):
         assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset has 0.1
         assert (stack.placement, stack.final_norm) == ("pre", True)  # the preset has post-norm, as in 2017
     assert "as you requested; the default for this corpus is mini" in auto_run.reasons[0]
 
 
-def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], Lines]) -> None:
+def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], LinesConfig]) -> None:
     changes = {
         "train.schedule": {"kind": "constant", "peak": 1e-3},
         "model.encoder.dropout.sublayer": 0.0,
@@ -303,7 +313,7 @@ def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], L
 
 @pytest.mark.parametrize("is_fast", [False, True])
 def test_bfloat16_is_chosen_where_it_is_faster(
-    is_fast: bool, pairs: Callable[[int], Lines], monkeypatch: pytest.MonkeyPatch
+    is_fast: bool, pairs: Callable[[int], LinesConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     devices: list[str] = []
 
@@ -322,7 +332,7 @@ def test_bfloat16_is_chosen_where_it_is_faster(
     assert devices == ["auto", "cpu", "cpu"]
 
 
-def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], Lines]) -> None:
+def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], LinesConfig]) -> None:
     default, auto_run = configure(pairs(600)), configure(pairs(600), changes={"tokenizer.vocabulary": 9000})
     assert find_reason(auto_run, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
     assert f"({format_count(count_parameters(auto_run))} parameters)" in auto_run.reasons[0]
@@ -330,11 +340,11 @@ def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], Lines]) -> None:
     assert auto_run.typical_length < default.typical_length  # larger subwords, fewer tokens
 
 
-def test_the_learning_rate_fits_updates_of_another_size(pairs: Callable[[int], Lines]) -> None:
+def test_the_learning_rate_fits_updates_of_another_size(pairs: Callable[[int], LinesConfig]) -> None:
     default, auto_run = configure(pairs(600)), configure(pairs(600), changes={"train.update_tokens": 1024})
     assert auto_run.run.train.updates == pytest.approx(2 * default.run.train.updates, rel=0.1)  # as many epochs
-    assert isinstance(default.run.train.schedule, InverseSqrt)
-    assert isinstance(auto_run.run.train.schedule, InverseSqrt)
+    assert isinstance(default.run.train.schedule, InverseSqrtConfig)
+    assert isinstance(auto_run.run.train.schedule, InverseSqrtConfig)
     assert auto_run.run.train.schedule.peak == pytest.approx(default.run.train.schedule.peak / 2**0.5, rel=0.03)
 
 
@@ -343,7 +353,7 @@ def test_a_preset_without_a_row_borrows_from_the_nearest() -> None:
     assert recipe_for_preset("continue", "llama", 1000).peak == recipe_for_preset("continue", "gpt2", 1000).peak
 
 
-def test_a_reader_fills_running_text(book: Documents) -> None:
+def test_a_reader_fills_running_text(book: DocumentsConfig) -> None:
     run = configure(book, preset="encoder-small").run
     assert run.model.family == "encoder_only"
     assert run.model.task == "fill"
@@ -353,14 +363,14 @@ def test_a_reader_fills_running_text(book: Documents) -> None:
     ("preset", "message"),
     [("gpt2", "continues a text, and this corpus is pairs"), ("lm-small", "continues a text")],
 )
-def test_a_preset_of_another_kind_is_refused(pairs: Callable[[int], Lines], preset: str, message: str) -> None:
+def test_a_preset_of_another_kind_is_refused(pairs: Callable[[int], LinesConfig], preset: str, message: str) -> None:
     with pytest.raises(RegardError, match=message) as caught:
         configure(pairs(60), preset=preset)
     assert "mini" in str(caught.value.fix)
     assert "gpt2" not in str(caught.value.fix)
 
 
-def test_changes_have_the_last_word(pairs: Callable[[int], Lines]) -> None:
+def test_changes_have_the_last_word(pairs: Callable[[int], LinesConfig]) -> None:
     run = configure(
         pairs(600), changes={"train.clip": 0.5, "model.encoder.layers": 3, "tokenizer.kind": "character"}
     ).run
@@ -374,7 +384,7 @@ def test_changes_have_the_last_word(pairs: Callable[[int], Lines]) -> None:
         configure(pairs(600), changes={"train.updates": "many"})
 
 
-def test_the_warm_up_follows_the_updates_that_were_asked_for(pairs: Callable[[int], Lines]) -> None:
+def test_the_warm_up_follows_the_updates_that_were_asked_for(pairs: Callable[[int], LinesConfig]) -> None:
     auto_run = configure(pairs(600), updates=100)
     assert auto_run.run.train.updates == 100
     assert auto_run.run.train.schedule.warmup == 25
@@ -383,7 +393,7 @@ def test_the_warm_up_follows_the_updates_that_were_asked_for(pairs: Callable[[in
     assert configure(pairs(600), changes={"train.updates": 100}).run == auto_run.run
 
 
-def test_own_validation_data(pairs: Callable[[int], Lines], book: Documents) -> None:
+def test_own_validation_data(pairs: Callable[[int], LinesConfig], book: DocumentsConfig) -> None:
     corpus = pairs(20)
     auto_run = configure(corpus, validation=[corpus])
     assert auto_run.run.data.held_out == 0
@@ -393,48 +403,48 @@ def test_own_validation_data(pairs: Callable[[int], Lines], book: Documents) -> 
         configure(corpus, validation=[book])
 
 
-def test_too_little_to_hold_any_out(pairs: Callable[[int], Lines], tmp_path: Path) -> None:
+def test_too_little_to_hold_any_out(pairs: Callable[[int], LinesConfig], tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="49 pairs are too few"):
         configure(pairs(49))
     assert configure(pairs(50)).run.data.held_out == 0.2
     (tmp_path / "short.txt").write_text("A short story.\n", encoding="utf-8")
     with pytest.raises(RegardError, match="14 characters, too few"):
-        configure(Documents(path=str(tmp_path / "short.txt")))
+        configure(DocumentsConfig(path=str(tmp_path / "short.txt")))
 
 
-def make_timer(seconds: float) -> Callable[[Run, int], float]:
+def make_timer(seconds: float) -> Callable[[RunConfig, int], float]:
     """Return a fake timer: `seconds` for an update of 2,048 tokens at width 128, scaled for other sizes."""
     return lambda run, _: seconds * run.train.update_tokens / 2048 * run.model.width / 128
 
 
-def test_updates_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callable[[int], Lines]) -> None:
+def test_updates_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(600)
     assert configure(corpus, minutes=1, timer=make_timer(5.0)).run.train.update_tokens < 2048 * 2
     auto_run = configure(corpus, minutes=4, timer=make_timer(5.0), changes={"train.update_tokens": 8192})
     assert (auto_run.run.train.update_tokens, auto_run.run.train.updates) == (8192, 10)  # 216 of 240 seconds, 20 each
 
 
-def test_a_small_translator_with_little_time_is_trained_by_muon(pairs: Callable[[int], Lines]) -> None:
+def test_a_small_translator_with_little_time_is_trained_by_muon(pairs: Callable[[int], LinesConfig]) -> None:
     corpus, timer = pairs(600), make_timer(5.0)
     short_run = configure(corpus, minutes=1, timer=timer)
-    assert short_run.run.train.optimizer == Muon()
-    assert isinstance(short_run.run.train.schedule, Linear)
+    assert short_run.run.train.optimizer == MuonConfig()
+    assert isinstance(short_run.run.train.schedule, LinearConfig)
     assert short_run.run.train.schedule.peak == MUON_PEAK
     assert "Muon" in find_reason(short_run, "Optimizer:")
     for changes in ({"train.optimizer.kind": "adam"}, {"train.optimizer": {"kind": "adam"}}):
         run = configure(corpus, minutes=1, timer=timer, changes=changes).run
-        assert isinstance(run.train.optimizer, Adam)
-        assert isinstance(run.train.schedule, Linear)
+        assert isinstance(run.train.optimizer, AdamConfig)
+        assert isinstance(run.train.schedule, LinearConfig)
         assert run.train.schedule.peak < MUON_PEAK  # a learning rate of Adam
-    assert isinstance(configure(corpus, minutes=1000, timer=make_timer(0.1)).run.train.optimizer, Adam)
+    assert isinstance(configure(corpus, minutes=1000, timer=make_timer(0.1)).run.train.optimizer, AdamConfig)
 
 
-def test_minutes_and_updates_contradict_each_other(pairs: Callable[[int], Lines]) -> None:
+def test_minutes_and_updates_contradict_each_other(pairs: Callable[[int], LinesConfig]) -> None:
     with pytest.raises(RegardError, match="Both minutes and"):
         configure(pairs(600), minutes=1, updates=100, timer=make_timer(0.5))
 
 
-def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
+def test_minutes_shorten_a_run(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(560)
     full_run = configure(corpus, minutes=1000, timer=make_timer(0.1))
     full_train = configure(corpus).run.train
@@ -445,7 +455,7 @@ def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
     assert short_run.run.train.minutes == 1
     assert short_run.run.train.max_updates == full_train.updates * full_train.update_tokens // 2048
     assert short_run.run.validation.sentences == 48  # two seconds per validation, half of them
-    assert isinstance(short_run.run.train.schedule, Linear)
+    assert isinstance(short_run.run.train.schedule, LinearConfig)
     assert short_run.run.train.schedule.warmup == 11
     assert short_run.run.train.average == 1
     assert short_run.run.validation.patience == 0
@@ -455,7 +465,7 @@ def test_minutes_shorten_a_run(pairs: Callable[[int], Lines]) -> None:
     assert "as many as fit into 1 minute here" in find_reason(short_run, "Updates:")
 
 
-def test_short_run_states_its_share_of_an_epoch_and_why_dropout_is_low(pairs: Callable[[int], Lines]) -> None:
+def test_short_run_states_its_share_of_an_epoch_and_why_dropout_is_low(pairs: Callable[[int], LinesConfig]) -> None:
     auto_run = configure(pairs(3_000), minutes=1, timer=make_timer(5.0))
     assert re.search(r"about [\d.]+ % of one epoch", find_reason(auto_run, "Updates:"))
     assert find_reason(auto_run, "Dropout:") == (
@@ -465,7 +475,7 @@ def test_short_run_states_its_share_of_an_epoch_and_why_dropout_is_low(pairs: Ca
     assert "Dropout: 0.3, because the run makes many epochs over little text." in text
 
 
-def test_updates_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[int], Lines]) -> None:
+def test_updates_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(4_000)
     full_run = configure(corpus).run.train
     assert full_run.update_tokens == 4096
@@ -482,7 +492,7 @@ def test_validation_on_much_text_takes_time(tmp_path: Path) -> None:
     line = "The quick brown fox jumps over the lazy dog and runs.\n"
     for name, lines in (("book", 20_000), ("small", 20), ("large", 20_000)):
         (tmp_path / f"{name}.txt").write_text(line * lines, encoding="utf-8")
-    book, small, large = (Documents(path=str(tmp_path / f"{name}.txt")) for name in ("book", "small", "large"))
+    book, small, large = (DocumentsConfig(path=str(tmp_path / f"{name}.txt")) for name in ("book", "small", "large"))
     runs = [configure(book, validation=[source], minutes=20, timer=make_timer(0.5)) for source in (small, large)]
     most_updates, fewer_updates = (auto_run.run.train for auto_run in runs)
     assert runs[0].run.validation.max_tokens is None
@@ -502,21 +512,23 @@ def test_validation_on_much_text_takes_time(tmp_path: Path) -> None:
 def test_masked_tokens_of_a_long_document_are_learned_as_often_as_of_lines(text: str, tmp_path: Path) -> None:
     (tmp_path / "book.txt").write_text("The quick brown fox jumps over the lazy dog.\n" * 20_000, encoding="utf-8")
     path = str(tmp_path / "book.txt")
-    auto_run = configure(Documents(path=path) if text == "document" else Lines(source=path), preset="encoder-small")
+    auto_run = configure(
+        DocumentsConfig(path=path) if text == "document" else LinesConfig(source=path), preset="encoder-small"
+    )
     assert auto_run.run.model.task == "fill"
     tokens = 45 * 20_000 / bytes_per_token(auto_run.run.tokenizer.vocabulary)  # type: ignore[union-attr]
     tokens_seen = auto_run.run.train.updates * auto_run.run.train.update_tokens
     assert tokens_seen == pytest.approx(20 * tokens, rel=0.3)
 
 
-def test_subwords_may_be_requested_where_characters_would_be_chosen(book: Documents) -> None:
+def test_subwords_may_be_requested_where_characters_would_be_chosen(book: DocumentsConfig) -> None:
     default, auto_run = configure(book), configure(book, changes={"tokenizer.vocabulary": 600})
-    assert isinstance(default.run.tokenizer, CharacterLevel)
-    assert auto_run.run.tokenizer == ByteBpe(vocabulary=600)
+    assert isinstance(default.run.tokenizer, CharacterLevelConfig)
+    assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=600)
     assert find_reason(auto_run, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
 
 
-def test_updates_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int], Lines]) -> None:
+def test_updates_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int], LinesConfig]) -> None:
     with pytest.raises(ConfigError, match="less than one batch"):
         configure(pairs(600), changes={"train.update_tokens": 300})
     changes = {"train.update_tokens": 300, "data.batch_tokens": 300, "data.max_length": 100}
@@ -524,7 +536,7 @@ def test_updates_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int
 
 
 @pytest.mark.parametrize("minutes", [0.0, -1.0, float("nan"), float("inf")])
-def test_minutes_must_be_some(pairs: Callable[[int], Lines], minutes: float) -> None:
+def test_minutes_must_be_some(pairs: Callable[[int], LinesConfig], minutes: float) -> None:
     with pytest.raises(RegardError, match="minutes must be more than 0"):
         configure(pairs(60), minutes=minutes, timer=make_timer(0.5))
 
@@ -535,7 +547,7 @@ def test_where_there_is_no_time_for_a_model_a_smaller_one_is_taken() -> None:
 
 
 def test_a_part_of_a_large_corpus_is_enough_for_a_larger_model(
-    pairs: Callable[[int], Lines], monkeypatch: pytest.MonkeyPatch
+    pairs: Callable[[int], LinesConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It sees two tokens for each of its parameters, however few epochs that are."""
     monkeypatch.setattr("regard.train.auto.minutes.MIN_EPOCHS", 10**6)
@@ -546,7 +558,7 @@ def test_a_part_of_a_large_corpus_is_enough_for_a_larger_model(
     assert [translation_model(plan).encoder.layers for plan in (short, longer)] == [2, 4]
 
 
-def test_little_time_for_much_text(pairs: Callable[[int], Lines]) -> None:
+def test_little_time_for_much_text(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(12_000)
     auto_run = configure(corpus, minutes=10, timer=make_timer(4.0))
     assert "preset mini" in auto_run.reasons[0]
@@ -629,14 +641,14 @@ def test_long_runs_are_validated_about_thirty_times() -> None:
 def test_counting(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("eins zwei\nüber eins\n", encoding="utf-8")
     (tmp_path / "b").write_text("one two\nover one\n", encoding="utf-8")
-    stats = collect_stats([Lines(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
+    stats = collect_stats([LinesConfig(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
     assert (stats.content, stats.examples, stats.distinct_count) == ("pairs", 2, 6)
     assert (stats.source.characters, stats.source.bytes, stats.source.max_bytes) == (18, 19, 10)
     assert stats.target.alphabet == set("one two over")
     assert (stats.labels, stats.languages) == (Counter(), ())
 
 
-def test_mixed_corpora_are_refused(pairs: Callable[[int], Lines], book: Documents) -> None:
+def test_mixed_corpora_are_refused(pairs: Callable[[int], LinesConfig], book: DocumentsConfig) -> None:
     with pytest.raises(RegardError, match="begins with pairs and continues with running text"):
         collect_stats([pairs(3), book])
 
@@ -644,14 +656,14 @@ def test_mixed_corpora_are_refused(pairs: Callable[[int], Lines], book: Document
 def test_binary_files_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"PK\x03\x04\x00\x00text")
     with pytest.raises(RegardError, match="not a text file"):
-        collect_stats([Documents(path=str(tmp_path / "a.txt"))])
+        collect_stats([DocumentsConfig(path=str(tmp_path / "a.txt"))])
 
 
 def test_an_empty_side_is_named(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one\ntwo\n", encoding="utf-8")
     (tmp_path / "b").write_text("\n\n", encoding="utf-8")
     with pytest.raises(RegardError, match="Every line of the target side is empty") as caught:
-        collect_stats([Lines(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
+        collect_stats([LinesConfig(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
     assert caught.value.where == str(tmp_path / "b")
 
 
@@ -663,14 +675,14 @@ def test_bytes_per_token() -> None:
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here")
 def test_multi30k_gets_the_recipe_of_wu_et_al() -> None:
     files = [str(DATA / f"multi30k/train.{language}.gz") for language in ("en", "de")]
-    auto_run = configure(Lines(source=files[0], target=files[1]))
+    auto_run = configure(LinesConfig(source=files[0], target=files[1]))
     run = auto_run.run
     norms = {f"{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in NORMS.items()}
     assert run.model == codec.preset("tiny", norms)  # with its vocabulary of 10,000
-    with_preset = configure(Lines(source=files[0], target=files[1]), preset="tiny")
+    with_preset = configure(LinesConfig(source=files[0], target=files[1]), preset="tiny")
     assert with_preset.run.model == run.model  # an explicit preset sets the size only: it also trains with pre-norm
-    assert run.train.optimizer == Adam(betas=(0.9, 0.98))
-    assert run.train.schedule == InverseSqrt(peak=5e-3, warmup=2000)
+    assert run.train.optimizer == AdamConfig(betas=(0.9, 0.98))
+    assert run.train.schedule == InverseSqrtConfig(peak=5e-3, warmup=2000)
     assert (run.train.label_smoothing, run.train.update_tokens, run.train.average) == (0.1, 8192, 10)
     assert 7000 <= run.train.updates <= 9500
     assert 900 <= run.data.held_out * 29_000 <= 1100
@@ -679,22 +691,22 @@ def test_multi30k_gets_the_recipe_of_wu_et_al() -> None:
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here")
 def test_shakespeare_gets_characters() -> None:
-    run = configure(Documents(path=str(DATA / "tinyshakespeare/input.txt.gz"))).run
-    assert isinstance(run.tokenizer, CharacterLevel)
+    run = configure(DocumentsConfig(path=str(DATA / "tinyshakespeare/input.txt.gz"))).run
+    assert isinstance(run.tokenizer, CharacterLevelConfig)
     assert run.model.family == "decoder_only"
     assert (run.model.tokens.vocabulary, run.model.width, run.data.max_length) == (72, 128, 256)
     assert run.data.held_out == 0.1
-    assert isinstance(run.train.schedule, Cosine)
+    assert isinstance(run.train.schedule, CosineConfig)
 
 
-def test_time_that_has_passed_is_not_available(pairs: Callable[[int], Lines]) -> None:
+def test_time_that_has_passed_is_not_available(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(560)
     before = configure(corpus, minutes=1, timer=make_timer(0.5)).run.train.updates
     after = configure(corpus, minutes=1, timer=make_timer(0.5), started=time.perf_counter() - 30).run.train.updates
     assert after <= before / 2
 
 
-def test_less_than_an_epoch_is_warned_of_with_a_smaller_model(pairs: Callable[[int], Lines]) -> None:
+def test_less_than_an_epoch_is_warned_of_with_a_smaller_model(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(12_000)
     assert not any("Warning" in reason for reason in configure(corpus, minutes=20, timer=make_timer(0.5)).reasons)
     warning = configure(corpus, minutes=20, timer=make_timer(14.0), preset="tiny").reasons[-1]
@@ -703,7 +715,7 @@ def test_less_than_an_epoch_is_warned_of_with_a_smaller_model(pairs: Callable[[i
     assert re.search(r"no smaller preset would see all of it; one epoch takes about [\d,]+ minutes", hopeless)
 
 
-def test_teachers_change_dropout_and_epochs_of_a_timed_run_too(pairs: Callable[[int], Lines]) -> None:
+def test_teachers_change_dropout_and_epochs_of_a_timed_run_too(pairs: Callable[[int], LinesConfig]) -> None:
     corpus, changes = pairs(8_000), {"distillation.teachers": ["one", "two", "three"]}
     timed, free = (
         configure(corpus, minutes=minutes, timer=make_timer(0.01), changes=changes).run for minutes in (900, None)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.config.model import Patches
-from regard.config.run import Augmentation
+from regard.config.model import PatchesConfig
+from regard.config.run import AugmentationConfig
 from regard.data.batches.arrays import (
     IGNORE_INDEX,
     BatchArrays,
@@ -48,7 +48,7 @@ def measure_channels(shards: Shards) -> tuple[list[float], list[float]]:
     return [round(value, 6) for value in means.tolist()], [round(value, 6) for value in deviations.tolist()]
 
 
-def normalise(pixels: Pixels, settings: Patches) -> NDArray[np.float32]:
+def normalise(pixels: Pixels, settings: PatchesConfig) -> NDArray[np.float32]:
     """Return pixels as floats from 0 to 1, minus the mean of their channel and divided by its deviation."""
     levels = np.arange(LEVELS, dtype=np.float32) / np.float32(LEVELS - 1)
     table: NDArray[np.float32] = np.tile(levels, (settings.channels, 1))
@@ -59,7 +59,7 @@ def normalise(pixels: Pixels, settings: Patches) -> NDArray[np.float32]:
     return table[np.arange(settings.channels)[:, None, None], pixels]
 
 
-def augment(pixels: Pixels, settings: Augmentation, seed: int, records: StoredSamples) -> Pixels:
+def augment(pixels: Pixels, settings: AugmentationConfig, seed: int, records: StoredSamples) -> Pixels:
     """Shift and mirror images at random; pixels at the edge are repeated."""
     count, channels, height, width = pixels.shape
     rows, columns = np.tile(np.arange(height), (count, 1)), np.tile(np.arange(width), (count, 1))
@@ -81,9 +81,9 @@ def augment(pixels: Pixels, settings: Augmentation, seed: int, records: StoredSa
 class ImageTask:
     """Base of the tasks that read images; a row has one vector per patch, and one for the class token."""
 
-    patches: Patches
+    patches: PatchesConfig
     size: tuple[int, int]
-    augmentation: Augmentation | None = None
+    augmentation: AugmentationConfig | None = None
     seed: int = 1
     packed = False
     needs: ClassVar[tuple[str, ...]] = ("image",)
@@ -175,7 +175,7 @@ class CaptionImages(ImageTask):
         return BatchArrays(labels, images=images, source_valid=valid, target=target)
 
 
-def check_shape(shards: Shards, settings: Patches) -> tuple[int, int]:
+def check_shape(shards: Shards, settings: PatchesConfig) -> tuple[int, int]:
     """Return height and width of the images of a corpus.
 
     Raises:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.config.model import Mel
-from regard.config.run import SpecAugment
+from regard.config.model import MelConfig
+from regard.config.run import SpecAugmentConfig
 from regard.data.batches.arrays import (
     IGNORE_INDEX,
     BatchArrays,
@@ -34,7 +34,7 @@ MAX_MEASURED = 20_000  # sounds whose spectrograms mean and deviation are comput
 MIN_DEVIATION = 1e-3  # of a bin that is nearly constant
 
 
-def measure_bins(shards: Shards, settings: Mel) -> tuple[list[float], list[float]]:
+def measure_bins(shards: Shards, settings: MelConfig) -> tuple[list[float], list[float]]:
     """Return mean and standard deviation of each mel bin over the frames of a corpus, of at most MAX_MEASURED sounds.
 
     Of a larger corpus, sounds at even distances are measured.
@@ -53,7 +53,7 @@ def measure_bins(shards: Shards, settings: Mel) -> tuple[list[float], list[float
     return [round(value, 6) for value in means.tolist()], [round(value, 6) for value in deviations.tolist()]
 
 
-def check_rate(shards: Shards, settings: Mel) -> int:
+def check_rate(shards: Shards, settings: MelConfig) -> int:
     """Return the samples per second of the sounds of a corpus.
 
     Raises:
@@ -68,7 +68,7 @@ def check_rate(shards: Shards, settings: Mel) -> int:
     return rate
 
 
-def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugment, keys: dict[int, Bits]) -> None:
+def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugmentConfig, keys: dict[int, Bits]) -> None:
     """Mask bands of frames and of bins in place: they become 0, the mean of normalized values.
 
     Args:
@@ -93,8 +93,8 @@ def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugment, keys: dict[
 class SoundTask:
     """Base of the tasks that read sounds; the length of a row counts the frames of its spectrogram."""
 
-    mel: Mel
-    augmentation: SpecAugment | None = None
+    mel: MelConfig
+    augmentation: SpecAugmentConfig | None = None
     seed: int = 1
     packed = False
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.config.run import RunTokenizer
+from regard.config.run import RunTokenizerConfig
 from regard.data.batches.arrays import StoredSamples
 from regard.text.subword_regularization import SubwordSampler, make_subword_sampler
 from regard.text.tokenizer import Tokenizer
@@ -22,7 +22,7 @@ MAX_ADDED_TOKENS = 2  # special tokens that a task may add to a side
 
 
 def resegmenter(
-    tokenizers: TokenizerPair | None, settings: RunTokenizer, *, seed: int, max_length: int
+    tokenizers: TokenizerPair | None, settings: RunTokenizerConfig, *, seed: int, max_length: int
 ) -> Resegmenter | None:
     """Return a function that segments stored samples again at random; None if the settings have no subword noise."""
     if tokenizers is None:  # images

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import create_folder
-from regard.config.run import AnySource, Conll, Jsonl, Lines, Table
+from regard.config.run import AnySourceConfig, ConllConfig, JsonlConfig, LinesConfig, TableConfig
 from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.findings import changed_error, explain_row, reread
 from regard.data.example import Defects, Example, Location
@@ -37,7 +37,7 @@ class CleanResult:
 
 
 def write_cleaned(
-    diagnosis: Diagnosis, sources: Sequence[AnySource], corpus: Iterable[Example], folder: Path
+    diagnosis: Diagnosis, sources: Sequence[AnySourceConfig], corpus: Iterable[Example], folder: Path
 ) -> CleanResult:
     """Write the cleaned corpus and the quarantine file to a new folder; the folder appears only when complete.
 
@@ -75,7 +75,7 @@ def write_cleaned(
                 elif example.where.file not in copied_files:
                     _write_record(record_file_by_path[example.where.file], _to_record(example))
         sentence_files = {
-            path for source in sources if isinstance(source, Conll) for path in list_files(source.path, Defects())
+            path for source in sources if isinstance(source, ConllConfig) for path in list_files(source.path, Defects())
         }
         for (path, row_file), name in copies:
             file_rows = rows.get(row_file, _FileRows())
@@ -97,22 +97,22 @@ class _FileRows:
         self.is_removed.append(is_removed)
 
 
-def _plan_copies(sources: Sequence[AnySource]) -> list[tuple[tuple[str, str], str]]:
+def _plan_copies(sources: Sequence[AnySourceConfig]) -> list[tuple[tuple[str, str], str]]:
     """The files to copy line by line, each with the file whose rows decide what stays, and its new name."""
     pairs: list[tuple[str, str]] = []  # the file to copy, and the one that examples name as their location
     for source in sources:
-        if isinstance(source, Lines):
+        if isinstance(source, LinesConfig):
             pairs += [(path, path) for path in list_files(source.source, Defects())]
             if source.target is not None:
                 pairs += [(target, path) for path, target in pair_files(source.source, source.target, Defects())]
-        elif isinstance(source, Table | Jsonl | Conll):
+        elif isinstance(source, TableConfig | JsonlConfig | ConllConfig):
             pairs += [(path, path) for path in list_files(source.path, Defects())]
     return [(pair, PurePosixPath(pair[0]).name) for pair in pairs]
 
 
-def _list_record_paths(source: AnySource) -> list[str]:
+def _list_record_paths(source: AnySourceConfig) -> list[str]:
     """The paths of a source whose format cannot be copied line by line."""
-    return [] if isinstance(source, Lines | Table | Jsonl | Conll) else [source.path]
+    return [] if isinstance(source, LinesConfig | TableConfig | JsonlConfig | ConllConfig) else [source.path]
 
 
 def _copy_kept_rows(path: str, target: Path, rows: _FileRows, *, are_sentences: bool) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.formatting import pluralize
-from regard.config.run import AnySource, Documents
+from regard.config.run import AnySourceConfig, DocumentsConfig
 from regard.data.doctor.corpus_findings import (
     CorpusFinding,
     compare_held_out,
@@ -49,15 +49,15 @@ class TrainingVerdict:
 class TrainingCheck:
     """Collects what the doctor needs from the examples that pass by.
 
-    >>> from regard.config.run import Lines
-    >>> check = TrainingCheck([Lines(source="a.en", target="a.de")])
+    >>> from regard.config.run import LinesConfig
+    >>> check = TrainingCheck([LinesConfig(source="a.en", target="a.de")])
     >>> for line in range(1, 101):
     ...     check.add(0, Example(Location("a.en", line), f"This is sentence {line}.", f"This is sentence {line}."))
     >>> check.judge().refusals[0].partition(",")[0]
     'Untranslated copy: 100.0% of the checked lines'
     """
 
-    def __init__(self, sources: Sequence[AnySource], validation: Sequence[AnySource] = ()) -> None:
+    def __init__(self, sources: Sequence[AnySourceConfig], validation: Sequence[AnySourceConfig] = ()) -> None:
         sample_size = max(_MIN_SAMPLE, _SAMPLE // max(len(sources), 1))
         self._sources = [_SourceCheck(source, sample_size, has_validation=bool(validation)) for source in sources]
         self._validation = [_SourceCheck(source, _VALIDATION_SAMPLE, has_validation=True) for source in validation]
@@ -110,9 +110,9 @@ class TrainingCheck:
 class _SourceCheck:
     """Collects numbers of all examples of one source, and a sample of them."""
 
-    def __init__(self, source: AnySource, sample_size: int, *, has_validation: bool) -> None:
+    def __init__(self, source: AnySourceConfig, sample_size: int, *, has_validation: bool) -> None:
         self.source = source
-        self._has_documents = isinstance(source, Documents)
+        self._has_documents = isinstance(source, DocumentsConfig)
         self._has_validation = has_validation
         self._sample = EvenSample(sample_size)
         self._lengths = (array("I"), array("I"))

@@ -5,12 +5,12 @@ format of a path.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
->>> from regard.config.run import Lines
+>>> from regard.config.run import LinesConfig
 >>> with TemporaryDirectory() as folder:
 ...     path = Path(folder, "a.en")
 ...     bytes_written = path.write_bytes(b"one\r\ntwo\n")
 ...     defects = Defects()
-...     [example.source for example in read(Lines(source=str(path)), defects)]
+...     [example.source for example in read(LinesConfig(source=str(path)), defects)]
 ['one', 'two']
 >>> dict(defects.counts)
 {'CRLF line end, CR removed': 1}
@@ -19,7 +19,19 @@ format of a path.
 from collections.abc import Iterator
 from typing import assert_never
 
-from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Sounds, Table, Tmx
+from regard.config.run import (
+    AnySourceConfig,
+    AudioConfig,
+    ConllConfig,
+    DocumentsConfig,
+    GettextConfig,
+    ImagesConfig,
+    JsonlConfig,
+    LinesConfig,
+    ParquetConfig,
+    TableConfig,
+    TmxConfig,
+)
 from regard.data.example import Defects, Example
 from regard.data.readers.conll import read_conll
 from regard.data.readers.documents import read_documents
@@ -35,7 +47,7 @@ from regard.data.readers.tmx import read_tmx
 __all__ = ["read"]
 
 
-def read(source: AnySource, defects: Defects) -> Iterator[Example]:
+def read(source: AnySourceConfig, defects: Defects) -> Iterator[Example]:
     """Stream the examples of a source.
 
     Memory use does not grow with the size of the files.
@@ -48,25 +60,25 @@ def read(source: AnySource, defects: Defects) -> Iterator[Example]:
         CorpusError: A file is missing, damaged or not in the stated format; the error names the file and line.
     """
     match source:
-        case Lines():
+        case LinesConfig():
             return read_lines(source, defects)
-        case Table():
+        case TableConfig():
             return read_table(source, defects)
-        case Jsonl():
+        case JsonlConfig():
             return read_jsonl(source, defects)
-        case Parquet():
+        case ParquetConfig():
             return read_parquet(source, defects)
-        case Tmx():
+        case TmxConfig():
             return read_tmx(source, defects)
-        case Gettext():
+        case GettextConfig():
             return read_gettext(source, defects)
-        case Conll():
+        case ConllConfig():
             return read_conll(source, defects)
-        case Documents():
+        case DocumentsConfig():
             return read_documents(source, defects)
-        case Images():
+        case ImagesConfig():
             return read_images(source, defects)
-        case Sounds():
+        case AudioConfig():
             return read_sounds(source, defects)
         case _:
             assert_never(source)

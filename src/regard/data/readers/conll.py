@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from regard.base.formatting import pluralize
-from regard.config.run import Conll
+from regard.config.run import ConllConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files
 
@@ -18,7 +18,7 @@ _EMPTY_NODE_ID = re.compile(r"[0-9]+\.[0-9]+")
 _SPACES = re.compile("[ \t]+")
 
 
-def read_conll(source: Conll, defects: Defects) -> Iterator[Example]:
+def read_conll(source: ConllConfig, defects: Defects) -> Iterator[Example]:
     """Read the sentences of a file or of every file in a folder; single spaces join the words."""
     for path in list_files(source.path, defects):
         yield from _SentenceReader(path, source, defects).read()
@@ -27,7 +27,7 @@ def read_conll(source: Conll, defects: Defects) -> Iterator[Example]:
 class _SentenceReader:
     """Groups the rows of one file into sentences."""
 
-    def __init__(self, path: str, source: Conll, defects: Defects) -> None:
+    def __init__(self, path: str, source: ConllConfig, defects: Defects) -> None:
         self.path = path
         self.source = source
         self.defects = defects

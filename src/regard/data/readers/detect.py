@@ -11,7 +11,19 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.run import AnySource, Conll, Documents, Gettext, Images, Jsonl, Lines, Parquet, Sounds, Table, Tmx
+from regard.config.run import (
+    AnySourceConfig,
+    AudioConfig,
+    ConllConfig,
+    DocumentsConfig,
+    GettextConfig,
+    ImagesConfig,
+    JsonlConfig,
+    LinesConfig,
+    ParquetConfig,
+    TableConfig,
+    TmxConfig,
+)
 from regard.data.example import CorpusError, Defects
 from regard.data.readers.columns import LANGUAGE_NAMES, choose_columns, judge_column, parse_columns
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
@@ -32,7 +44,7 @@ _TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
-def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySource:
+def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySourceConfig:
     """Detect the most likely source for one path, or for two aligned files.
 
     Args:
@@ -43,14 +55,14 @@ def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySource
         RegardError: The fields of a table, JSONL or Parquet file cannot be identified.
 
     >>> detect_source(["train.en.gz", "train.de.gz"])  # doctest: +ELLIPSIS
-    Lines(..., languages=('en', 'de'), kind='lines', source='train.en.gz', target='train.de.gz')
+    LinesConfig(..., languages=('en', 'de'), kind='lines', source='train.en.gz', target='train.de.gz')
     """
     if columns is not None:
         return _select_columns(paths, parse_columns(columns))
     if len(paths) == 2:
         first_path, second_path = paths
         languages = tuple(filter(None, map(detect_language, paths)))
-        return Lines(source=first_path, target=second_path, languages=languages if len(languages) == 2 else ())
+        return LinesConfig(source=first_path, target=second_path, languages=languages if len(languages) == 2 else ())
     if len(paths) != 1:
         raise RegardError(
             f"A corpus is 1 or 2 paths, got {len(paths)}.", fix="Give one file or folder, or two aligned files."
@@ -61,18 +73,18 @@ def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySource
         case ".tsv" | ".tab" | ".csv" as suffix:
             return _detect_table(path, first_path, _detect_delimiter(first_path, suffix))
         case ".jsonl" | ".ndjson":
-            return Jsonl(path=path, **_detect_fields(_read_first_keys(first_path), first_path))
+            return JsonlConfig(path=path, **_detect_fields(_read_first_keys(first_path), first_path))
         case ".parquet":
             names = _read_parquet_columns(first_path)
             if "image" in names and not _find_name(names, _SOURCE_NAMES):
                 return make_image_source(path)
-            return Parquet(path=path, **_detect_fields(names, first_path))
+            return ParquetConfig(path=path, **_detect_fields(names, first_path))
         case ".tmx":
-            return Tmx(path=path, languages=_read_tmx_languages(first_path))
+            return TmxConfig(path=path, languages=_read_tmx_languages(first_path))
         case ".po" | ".mo" | ".pot":
-            return Gettext(path=path)
+            return GettextConfig(path=path)
         case ".conllu":
-            return Conll(path=path, word=2, tag=4)
+            return ConllConfig(path=path, word=2, tag=4)
         case ".conll" | ".iob" | ".bio":
             return detect_conll(path)
     if is_image_file(first_path) or is_idx(first_path):
@@ -80,11 +92,11 @@ def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySource
     if is_sound_file(first_path):
         return make_sound_source(path)
     if first_path != path:
-        return Documents(path=path)
+        return DocumentsConfig(path=path)
     if is_table(path):
         return _detect_table(path, first_path, "tab")
     language = detect_language(path)
-    return Lines(source=path, languages=(language,) if language else ())
+    return LinesConfig(source=path, languages=(language,) if language else ())
 
 
 def is_table(path: str) -> bool:
@@ -96,31 +108,31 @@ def is_table(path: str) -> bool:
     return len(lines) >= MIN_ROWS and is_split(lines, "tab")
 
 
-def _select_columns(paths: Sequence[str], columns: dict[str, Any]) -> AnySource:
+def _select_columns(paths: Sequence[str], columns: dict[str, Any]) -> AnySourceConfig:
     """Return the source of a table or of records with the columns that the user chose."""
     if len(paths) != 1:
         raise RegardError("--columns needs one table, not two files.", fix="Leave it out: line n of both is a pair.")
     path, first_path = paths[0], list_files(paths[0], Defects())[0]
     suffix, has_names = strip_compression(first_path).suffix.lower(), any(isinstance(c, str) for c in columns.values())
     if suffix in (".jsonl", ".ndjson", ".parquet"):
-        kind = Parquet if suffix == ".parquet" else Jsonl
+        kind = ParquetConfig if suffix == ".parquet" else JsonlConfig
         fields: dict[str, Any] = {role: str(name) for role, name in columns.items()}
         return kind(path=path, **fields)
-    return Table(path=path, delimiter=_detect_delimiter(first_path, suffix), header=has_names, **columns)
+    return TableConfig(path=path, delimiter=_detect_delimiter(first_path, suffix), header=has_names, **columns)
 
 
-def make_image_source(path: str, task: str | None = None) -> Images:
+def make_image_source(path: str, task: str | None = None) -> ImagesConfig:
     """Return the source of a folder of images, of an idx or Parquet file, or of a table of images (see below)."""
     if is_image_table(path):
-        return Images(path=path, **_describe_table(path, None if task is None else task == "caption"))
-    return Images(path=path, labels=find_idx_labels(path) if is_idx(path) else None)
+        return ImagesConfig(path=path, **_describe_table(path, None if task is None else task == "caption"))
+    return ImagesConfig(path=path, labels=find_idx_labels(path) if is_idx(path) else None)
 
 
-def make_sound_source(path: str, task: str | None = None) -> Sounds:
+def make_sound_source(path: str, task: str | None = None) -> AudioConfig:
     """Return the source of a folder of sounds, or of a table of sounds with their labels or texts (see below)."""
     if not is_sound_table(path):
-        return Sounds(path=path)
-    return Sounds(path=path, **_describe_table(path, None if task is None else task == "transcribe"))
+        return AudioConfig(path=path)
+    return AudioConfig(path=path, **_describe_table(path, None if task is None else task == "transcribe"))
 
 
 def _describe_table(path: str, is_text: bool | None) -> dict[str, Any]:
@@ -140,9 +152,9 @@ def _describe_table(path: str, is_text: bool | None) -> dict[str, Any]:
     return {"second": "text" if is_text else "label", "header": header}
 
 
-def detect_conll(path: str) -> Conll:
+def detect_conll(path: str) -> ConllConfig:
     """Return the source of a CoNLL file: the word in the first column, the tag in the last."""
-    return Conll(path=path, word=1, tag=_count_conll_columns(list_files(path, Defects())[0]))
+    return ConllConfig(path=path, word=1, tag=_count_conll_columns(list_files(path, Defects())[0]))
 
 
 def detect_language(path: str) -> str | None:
@@ -152,12 +164,12 @@ def detect_language(path: str) -> str | None:
     return suffix if language_match and language_match["base"] not in _NOT_LANGUAGES else None
 
 
-def _detect_table(path: str, first_path: str, delimiter: Delimiter) -> Table:
+def _detect_table(path: str, first_path: str, delimiter: Delimiter) -> TableConfig:
     rows = [row.fields for row in islice(read_rows(first_path, delimiter, Defects()), _MAX_ROWS)] or [[""]]
     names = rows[0]
     if any(_find_name(names, candidates) for candidates in (_SOURCE_NAMES, _LABEL_NAMES)) or _name_languages(rows):
-        return Table(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
-    return Table(path=path, delimiter=delimiter, **choose_columns(rows, first_path))
+        return TableConfig(path=path, delimiter=delimiter, header=True, **_detect_fields(names, first_path))
+    return TableConfig(path=path, delimiter=delimiter, **choose_columns(rows, first_path))
 
 
 def _detect_delimiter(path: str, suffix: str) -> Delimiter:

@@ -5,12 +5,12 @@ The reader holds one document in memory.
 
 from collections.abc import Iterator
 
-from regard.config.run import Documents
+from regard.config.run import DocumentsConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
 
 
-def read_documents(source: Documents, defects: Defects) -> Iterator[Example]:
+def read_documents(source: DocumentsConfig, defects: Defects) -> Iterator[Example]:
     """Read the documents of a file or folder; line breaks join the lines, without one at the end."""
     for path in list_files(source.path, defects):
         for where, text in _read_file(path, source.separator, defects):

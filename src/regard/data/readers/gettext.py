@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from regard.base.extras import import_optional
-from regard.config.run import Gettext
+from regard.config.run import GettextConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import (
     TruncatedError,
@@ -39,7 +39,7 @@ class _Entry(NamedTuple):
     forms: list[str]
 
 
-def read_gettext(source: Gettext, defects: Defects) -> Iterator[Example]:
+def read_gettext(source: GettextConfig, defects: Defects) -> Iterator[Example]:
     """Read the pairs of a catalog or of every catalog in a folder."""
     for path in list_files(source.path, defects):
         is_binary = strip_compression(path).suffix.lower() == ".mo"

@@ -13,7 +13,7 @@ from typing import Any
 
 from regard.base.extras import import_optional
 from regard.base.limits import PIXELS
-from regard.config.sources import Images
+from regard.config.sources import ImagesConfig
 from regard.data.example import CorpusError, Defects, Example, Image, Location
 from regard.data.readers.jsonl import format_label
 from regard.data.readers.media_files import find_label, iter_table, read_whole
@@ -36,7 +36,7 @@ _IDX_BYTES = 8  # the type code of unsigned bytes, the only one that holds image
 _INTACT = "Replace the file with an intact copy."
 
 
-def read_images(source: Images, defects: Defects) -> Iterator[Example]:
+def read_images(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     """Read the images of a folder, of a table, of an idx file or of Parquet files."""
     path = source.path
     if is_idx(path):
@@ -66,7 +66,7 @@ def is_image_table(path: str) -> bool:
     return list_files(path, Defects()) == [path]
 
 
-def list_image_files(source: Images, defects: Defects) -> list[str]:
+def list_image_files(source: ImagesConfig, defects: Defects) -> list[str]:
     """List every file of a source: the images, and the table that names them or the file of labels."""
     if is_image_table(source.path):
         return [source.path, *dict.fromkeys(file for _, file, _ in iter_table(source, defects))]
@@ -74,7 +74,7 @@ def list_image_files(source: Images, defects: Defects) -> list[str]:
 
 
 def decode_image(
-    content: bytes, source: Images, where: str, defects: Defects | None = None, *, max_pixels: int = PIXELS
+    content: bytes, source: ImagesConfig, where: str, defects: Defects | None = None, *, max_pixels: int = PIXELS
 ) -> Image:
     """Decode an image file and bring it to the size and channels of the source.
 
@@ -116,7 +116,7 @@ def decode_image(
     return _resize(picture, channels, source)
 
 
-def _resize(picture: Any, channels: int, source: Images) -> Image:
+def _resize(picture: Any, channels: int, source: ImagesConfig) -> Image:
     """Scale a picture of Pillow to the size of the source, and crop it at the center."""
     if source.size is not None and (picture.height, picture.width) != source.size:
         operations = import_optional("PIL.ImageOps", "images", "Resizing images")
@@ -138,7 +138,7 @@ def _too_large(where: str, max_pixels: int, size: str = "The image") -> CorpusEr
     return CorpusError(what, where=where, fix="Scale the image down, or remove it.")
 
 
-def _read_files(files: list[str], source: Images, defects: Defects) -> Iterator[Example]:
+def _read_files(files: list[str], source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     images = [file for file in files if is_image_file(file)]
     if not images:
         if any(is_idx(file) for file in files):
@@ -155,7 +155,7 @@ def _read_files(files: list[str], source: Images, defects: Defects) -> Iterator[
         yield Example(Location(file, 1), "", label=find_label(file, source.path), image=image)
 
 
-def _read_table(source: Images, defects: Defects) -> Iterator[Example]:
+def _read_table(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     for where, file, text in iter_table(source, defects):
         try:
             image = decode_image(read_image_file(file, defects), source, file, defects)
@@ -179,7 +179,7 @@ def find_idx_labels(path: str) -> str | None:
     return labels if labels != path and not is_url(path) and Path(labels).is_file() else None
 
 
-def _read_idx(source: Images, defects: Defects) -> Iterator[Example]:
+def _read_idx(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     path, labels_path = source.path, source.labels
     reader = _IdxReader(path, defects)
     if len(reader.shape) not in (3, 4):
@@ -203,7 +203,7 @@ def _read_idx(source: Images, defects: Defects) -> Iterator[Example]:
         file.check_end()
 
 
-def convert_image(image: Image, source: Images) -> Image:
+def convert_image(image: Image, source: ImagesConfig) -> Image:
     """Bring an image to the size and channels of the source."""
     target_shape = (source.channels or image.channels, *(source.size or (image.height, image.width)))
     if target_shape == image.shape:
@@ -247,7 +247,7 @@ class _IdxReader:
             raise CorpusError("The file is longer than its header says.", where=self._path, fix=_INTACT)
 
 
-def _read_parquet(path: str, source: Images, defects: Defects) -> Iterator[Example]:
+def _read_parquet(path: str, source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     row = 1
     with open_parquet(path, lambda: row) as file:
         names = file.schema_arrow.names

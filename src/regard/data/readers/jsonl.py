@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from regard.config.run import Jsonl
+from regard.config.run import JsonlConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import count_text_defects, iter_lines, list_files
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_jsonl(source: Jsonl, defects: Defects) -> Iterator[Example]:
+def read_jsonl(source: JsonlConfig, defects: Defects) -> Iterator[Example]:
     """Read the objects of a file or of every file in a folder."""
     parse = _Parser(tuple(key for key in (source.source, source.target, source.label) if key is not None))
     for path in list_files(source.path, defects):
@@ -29,7 +29,7 @@ def read_jsonl(source: Jsonl, defects: Defects) -> Iterator[Example]:
                     yield example
 
 
-def _make_example(source: Jsonl, record: dict[str, Any], where: Location, defects: Defects) -> Example | None:
+def _make_example(source: JsonlConfig, record: dict[str, Any], where: Location, defects: Defects) -> Example | None:
     text = _get_text(record, source.source, where)
     target = None if source.target is None else _get_text(record, source.target, where)
     label = None if source.label is None else format_label(_get_value(record, source.label, where), source.label, where)

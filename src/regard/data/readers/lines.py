@@ -8,12 +8,12 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from regard.base.formatting import pluralize
-from regard.config.run import Lines
+from regard.config.run import LinesConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import Block, count_odd_characters, iter_lines, list_files, strip_compression
 
 
-def read_lines(source: Lines, defects: Defects) -> Iterator[Example]:
+def read_lines(source: LinesConfig, defects: Defects) -> Iterator[Example]:
     """Read the lines of a file, or the pairs of two aligned files; folders work as well."""
     if source.target is None:
         for path in list_files(source.source, defects):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from regard.base.formatting import pluralize
-from regard.config.sources import Images, Sounds
+from regard.config.sources import AudioConfig, ImagesConfig
 from regard.data.example import CorpusError, Defects, Location
 from regard.data.readers.table import read_rows
 from regard.data.readers.text_files import is_url, read_decompressed
@@ -37,7 +37,7 @@ def find_label(file: str, folder: str) -> str | None:
     return parts[0] if len(parts) > 1 else None
 
 
-def iter_table(source: Images | Sounds, defects: Defects) -> Iterator[tuple[Location, str, str]]:
+def iter_table(source: ImagesConfig | AudioConfig, defects: Defects) -> Iterator[tuple[Location, str, str]]:
     """Yield where each row of a table is, the path of its file, and its label or text."""
     folder = source.path[: len(source.path) - len(PurePosixPath(source.path).name)]
     for number, (where, fields) in enumerate(read_rows(source.path, "tab", defects)):
@@ -45,7 +45,7 @@ def iter_table(source: Images | Sounds, defects: Defects) -> Iterator[tuple[Loca
             continue
         if len(fields) != 2:
             what = f"The row has {pluralize(len(fields), 'column')}, not 2."
-            medium = "a sound" if isinstance(source, Sounds) else "an image"
+            medium = "a sound" if isinstance(source, AudioConfig) else "an image"
             fix = f"Write the path of {medium}, a tab, and its label or text."
             raise CorpusError(what, where=str(where), fix=fix)
         name, text = fields

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from regard.base.extras import import_optional
-from regard.config.run import Parquet
+from regard.config.run import ParquetConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.jsonl import format_label
 from regard.data.readers.text_files import count_text_defects, list_files, open_binary
@@ -14,7 +14,7 @@ BATCH_ROWS = 1024  # rows converted to Python strings at a time
 PARQUET_FIX = "Replace the file with an intact copy; decompress .parquet.gz first (Parquet compresses by itself)."
 
 
-def read_parquet(source: Parquet, defects: Defects) -> Iterator[Example]:
+def read_parquet(source: ParquetConfig, defects: Defects) -> Iterator[Example]:
     """Read the rows of a file or of every file in a folder."""
     for path in list_files(source.path, defects):
         yield from _read_file(path, source, defects)
@@ -34,7 +34,7 @@ def open_parquet(path: str, get_row: Callable[[], int]) -> Iterator[Any]:
             raise CorpusError(what, where=where, fix=PARQUET_FIX) from error
 
 
-def _read_file(path: str, source: Parquet, defects: Defects) -> Iterator[Example]:
+def _read_file(path: str, source: ParquetConfig, defects: Defects) -> Iterator[Example]:
     arrow = import_optional("pyarrow", "formats", "Reading Parquet")
     row = 1
     with open_parquet(path, lambda: row) as file:
@@ -45,7 +45,7 @@ def _read_file(path: str, source: Parquet, defects: Defects) -> Iterator[Example
             row += batch.num_rows
 
 
-def _make_examples(batch: Any, path: str, first_row: int, source: Parquet, defects: Defects) -> Iterator[Example]:
+def _make_examples(batch: Any, path: str, first_row: int, source: ParquetConfig, defects: Defects) -> Iterator[Example]:
     missing = [None] * batch.num_rows
     texts = _to_texts(batch.column(source.source), path, first_row)
     targets = missing if source.target is None else _to_texts(batch.column(source.target), path, first_row)
@@ -75,7 +75,7 @@ def _to_texts(column: Any, path: str, first_row: int) -> list[str | None]:
         raise
 
 
-def _check_columns(arrow: Any, schema: Any, source: Parquet, path: str) -> None:
+def _check_columns(arrow: Any, schema: Any, source: ParquetConfig, path: str) -> None:
     for name in (source.source, source.target, source.label):
         if name is None:
             continue

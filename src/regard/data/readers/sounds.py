@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from regard.base.extras import import_optional
 from regard.base.formatting import pluralize
 from regard.base.limits import SAMPLE_RATE, SAMPLES
-from regard.config.sources import Sounds
+from regard.config.sources import AudioConfig
 from regard.data.example import BYTES_PER_SAMPLE, CorpusError, Defects, Example, Location, Sound
 from regard.data.readers.media_files import check_size, find_label, iter_table, read_whole
 from regard.data.readers.text_files import list_files
@@ -27,7 +27,7 @@ _SHORTEN = "Cut it into shorter sounds."
 _INTACT = "Replace the file with an intact copy, or remove it."
 
 
-def read_sounds(source: Sounds, defects: Defects) -> Iterator[Example]:
+def read_sounds(source: AudioConfig, defects: Defects) -> Iterator[Example]:
     """Read the sounds of a folder or of a table."""
     if is_sound_table(source.path):
         return _read_table(source, defects)
@@ -44,7 +44,7 @@ def is_sound_table(path: str) -> bool:
     return not is_sound_file(path) and list_files(path, Defects()) == [path]
 
 
-def list_sound_files(source: Sounds, defects: Defects) -> list[str]:
+def list_sound_files(source: AudioConfig, defects: Defects) -> list[str]:
     """List every file of a source: the sounds, and the table that names them.
 
     Raises:
@@ -145,7 +145,7 @@ def _too_long(samples: int, where: str, max_samples: int) -> CorpusError:
     return CorpusError(what, where=where, fix=_SHORTEN)
 
 
-def _read_files(files: list[str], source: Sounds, defects: Defects) -> Iterator[Example]:
+def _read_files(files: list[str], source: AudioConfig, defects: Defects) -> Iterator[Example]:
     if not any(map(is_sound_file, files)):
         fix = f"Give a folder with one folder per label, of files that end in {' or '.join(SUFFIXES)}."
         raise CorpusError("There are no sounds.", where=source.path, fix=fix)
@@ -157,7 +157,7 @@ def _read_files(files: list[str], source: Sounds, defects: Defects) -> Iterator[
         yield Example(Location(file, 1), "", label=find_label(file, source.path), sound=sound)
 
 
-def _read_table(source: Sounds, defects: Defects) -> Iterator[Example]:
+def _read_table(source: AudioConfig, defects: Defects) -> Iterator[Example]:
     for where, file, text in iter_table(source, defects):
         try:
             sound = read_sound(file, defects)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from regard.base.formatting import pluralize
-from regard.config.run import Table
+from regard.config.run import TableConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_text_defects, iter_lines, list_files
 
@@ -38,7 +38,7 @@ class _Columns(NamedTuple):
     label: int | None
 
 
-def read_table(source: Table, defects: Defects) -> Iterator[Example]:
+def read_table(source: TableConfig, defects: Defects) -> Iterator[Example]:
     """Read the rows of a file or of every file in a folder."""
     for path in list_files(source.path, defects):
         yield from _make_examples(read_rows(path, source.delimiter, defects), source, defects)
@@ -65,7 +65,7 @@ def is_split(lines: Sequence[str], delimiter: Delimiter) -> bool:
     return len(widths) == 1 and max(widths) > 1
 
 
-def _make_examples(table: Iterator[TableRow], source: Table, defects: Defects) -> Iterator[Example]:
+def _make_examples(table: Iterator[TableRow], source: TableConfig, defects: Defects) -> Iterator[Example]:
     columns: _Columns | None = None
     width = 0
     for where, fields in table:
@@ -156,7 +156,7 @@ def _strip_carriage_return(line: str, where: Location, defects: Defects) -> str:
     return line[:-1]
 
 
-def _find_columns(source: Table, first_row: list[str], where: Location) -> _Columns:
+def _find_columns(source: TableConfig, first_row: list[str], where: Location) -> _Columns:
     find_column = _make_finder(first_row, has_header=source.header, where=where)
     target = None if source.target is None else find_column(source.target)
     return _Columns(find_column(source.source), target, None if source.label is None else find_column(source.label))

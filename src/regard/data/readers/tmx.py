@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from xml.parsers import expat
 
-from regard.config.run import Tmx
+from regard.config.run import TmxConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import (
     MAX_LINE_BYTES,
@@ -36,7 +36,7 @@ class Unit(NamedTuple):
     segments: list[Segment]
 
 
-def read_tmx(source: Tmx, defects: Defects) -> Iterator[Example]:
+def read_tmx(source: TmxConfig, defects: Defects) -> Iterator[Example]:
     """Read the units that have all of `source.languages`, from a file or every file in a folder."""
     for path in list_files(source.path, defects):
         for unit in read_units(path, defects):

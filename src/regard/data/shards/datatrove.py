@@ -19,7 +19,7 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import write_atomic
-from regard.config.run import AnySource
+from regard.config.run import AnySourceConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.readers import read
@@ -39,7 +39,7 @@ Documents = Iterable[Any]  # datatrove's documents
 class ReadSources:
     """Read every `world_size`-th source and yield its examples as documents."""
 
-    sources: tuple[AnySource, ...]
+    sources: tuple[AnySourceConfig, ...]
     name = "Regard: read"
 
     def __call__(self, data: Documents | None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
@@ -57,7 +57,7 @@ class ReadSources:
 class WriteShards:
     """Write the documents of `ReadSources` as shards, and a receipt for every source of this task."""
 
-    sources: tuple[AnySource, ...]
+    sources: tuple[AnySourceConfig, ...]
     tokenizer_folder: str  # a folder with tokenizer.json, or source.json and target.json
     folder: str
     shard_size: int = SHARD_CHARACTERS
@@ -83,7 +83,7 @@ class WriteShards:
 class SealCorpus:
     """Write `corpus.json` with the names of all shards. Run it as one task, after all others."""
 
-    sources: tuple[AnySource, ...]
+    sources: tuple[AnySourceConfig, ...]
     folder: str
     name = "Regard: seal the corpus"
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config import model as config
+from regard.config.model import EncoderDecoderConfig
 from regard.exchange.ctranslate2 import POSITIONS, count_positions, make_spec
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.parity import measure_parity
@@ -78,7 +78,7 @@ def check_translator(stored: StoredModel) -> tuple[str, str]:
     """Return the languages of a model that a package can hold; refuse any other model."""
     settings, tokenizers = stored.settings, stored.tokenizers
     obstacles = []
-    if not isinstance(settings, config.EncoderDecoder) or settings.task != "translate":
+    if not isinstance(settings, EncoderDecoderConfig) or settings.task != "translate":
         obstacles.append("it does not translate")
     if not tokenizers.is_joint:
         obstacles.append("it has two tokenizers, a package has one")

@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.base.progress import track
 from regard.config.codec import MODEL_FILES
-from regard.config.model import DecoderOnly
+from regard.config.model import DecoderOnlyConfig
 from regard.exchange.gguf.dequantize import dequantize
 from regard.exchange.gguf.format import GgufFile, parse_file, require
 from regard.exchange.gguf.tokenizer import read_tokenizer
@@ -58,7 +58,7 @@ def read_gguf(path: Path) -> ImportedModel:
     config = read_config(file, where=where)
     architecture = ARCHITECTURES[ARCHITECTURE]
     settings = MODEL_FILES.parse(architecture.read_config(ConfigReader(config, where), {}), where=where)
-    assert isinstance(settings, DecoderOnly)  # noqa: S101 - it is a Llama
+    assert isinstance(settings, DecoderOnlyConfig)  # noqa: S101 - it is a Llama
     max_positions = config["max_position_embeddings"]
     expected = check_fits_memory(settings, where=where) // BYTES_PER_PARAMETER
     if (elements := sum(math.prod(tensor.shape) for tensor in file.tensors.values())) > expected + config["head_dim"]:

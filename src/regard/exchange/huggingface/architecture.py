@@ -6,13 +6,13 @@ from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
-from regard.config.model import AnyModel
-from regard.config.parts import Dropout, Learned, Position, Sinusoidal
+from regard.config.model import AnyModelConfig
+from regard.config.parts import DropoutConfig, LearnedConfig, PositionConfig, SinusoidalConfig
 from regard.exchange.huggingface.config_reader import Config, ConfigReader
 from regard.exchange.mapping import Sinusoid, WeightMap
 
 SettingsTable = dict[str, Any]
-Settings = TypeVar("Settings", bound=AnyModel)
+Settings = TypeVar("Settings", bound=AnyModelConfig)
 DEFAULT_POSITIONS = 1024  # rows of a stored sinusoid, and the declared maximum of positions without an upper limit
 
 
@@ -37,18 +37,18 @@ class Architecture(Generic[Settings]):
     """Makes the settings `generation` from the generation config, which older folders have in their config."""
 
 
-def stored_sinusoid(position: Position, max_positions: int) -> Sinusoid | None:
+def stored_sinusoid(position: PositionConfig, max_positions: int) -> Sinusoid | None:
     """Return the sinusoid that a table of learned positions must store; None if the positions are learned."""
-    if isinstance(position, Sinusoidal):
+    if isinstance(position, SinusoidalConfig):
         return Sinusoid(max_positions, position.base, position.layout == "interleaved")
     return None
 
 
-def count_positions(position: Position, max_positions: int) -> int:
+def count_positions(position: PositionConfig, max_positions: int) -> int:
     """Return the number of positions: the learned ones, or the number that the user chose."""
-    return position.length if isinstance(position, Learned) else max_positions
+    return position.length if isinstance(position, LearnedConfig) else max_positions
 
 
 def read_dropout(hidden: float, attention: float, feedforward: float = 0.0) -> SettingsTable:
     """Make our dropout table; it matters only for further training."""
-    return Dropout(embedding=hidden, sublayer=hidden, attention=attention, feedforward=feedforward).model_dump()
+    return DropoutConfig(embedding=hidden, sublayer=hidden, attention=attention, feedforward=feedforward).model_dump()

@@ -4,7 +4,7 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config.exportable import exportable_to
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 from regard.exchange.huggingface.architecture import Architecture
 from regard.exchange.huggingface.decoder_only import DECODER_ONLY_MODELS
 from regard.exchange.huggingface.encoder_decoder import ENCODER_DECODERS
@@ -17,7 +17,7 @@ ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 PREFIX = "huggingface:"  # of the targets in `exportable_to`
 
 
-def choose_architecture(settings: AnyModel, name: str | None = None, *, where: str) -> AnyArchitecture:
+def choose_architecture(settings: AnyModelConfig, name: str | None = None, *, where: str) -> AnyArchitecture:
     """Return the first architecture that can represent a model, or the one with this name.
 
     Raises:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from regard.base.version import __version__
-from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.huggingface.architectures import AnyArchitecture
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -31,7 +31,7 @@ print(model(**batch)[0].shape)
 
 
 def make_card(
-    settings: AnyModel,
+    settings: AnyModelConfig,
     architecture: AnyArchitecture,
     tokenizers: TokenizerPair,
     card: str,
@@ -62,7 +62,7 @@ def make_card(
     return "\n".join(lines)
 
 
-def _make_front_matter(settings: AnyModel, architecture: AnyArchitecture, license_name: str | None) -> list[str]:
+def _make_front_matter(settings: AnyModelConfig, architecture: AnyArchitecture, license_name: str | None) -> list[str]:
     codes = [language for language in settings.languages if _LANGUAGE_CODE.fullmatch(language)]
     lines = ["language:", *(f"- {json.dumps(code)}" for code in dict.fromkeys(codes))] if codes else []
     if license_name is not None:
@@ -78,8 +78,8 @@ def _remove_additions(card: str) -> str:
     return card.partition(f"\n{USAGE}\n")[0]
 
 
-def _make_usage(settings: AnyModel, architecture: AnyArchitecture, tokenizers: TokenizerPair) -> str:
-    if isinstance(settings, EncoderDecoder):
+def _make_usage(settings: AnyModelConfig, architecture: AnyArchitecture, tokenizers: TokenizerPair) -> str:
+    if isinstance(settings, EncoderDecoderConfig):
         tag = next((f"<2{language}> " for language in tokenizers.source.specials.languages), "")
         is_joint = tokenizers.is_joint
         target = "" if is_joint else 'target = AutoTokenizer.from_pretrained(folder, subfolder="target")\n'
@@ -89,7 +89,7 @@ def _make_usage(settings: AnyModel, architecture: AnyArchitecture, tokenizers: T
             target=target,
             target_name="tokenizer" if is_joint else "target",
         )
-    if isinstance(settings, DecoderOnly):
+    if isinstance(settings, DecoderOnlyConfig):
         return CONTINUE.format(auto_class=architecture.auto_class)
     arguments = ", add_pooling_layer=False" if architecture.auto_class == "AutoModel" else ""
     return ENCODE.format(auto_class=architecture.auto_class, arguments=arguments)

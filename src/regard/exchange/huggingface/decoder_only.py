@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.config.model import DecoderOnly, LMHead
-from regard.config.parts import Rotary, attention_stack
+from regard.config.model import DecoderOnlyConfig, LMHeadConfig
+from regard.config.parts import RotaryConfig, attention_stack
 from regard.exchange import decoder_only as maps
 from regard.exchange.huggingface.architecture import (
     Architecture,
@@ -23,15 +23,15 @@ QKV_BIAS = {"output": False}
 DEFAULT_THETA = 10000.0
 
 
-def is_tied(settings: DecoderOnly) -> bool:
+def is_tied(settings: DecoderOnlyConfig) -> bool:
     """Whether the output matrix is the embedding."""
-    return isinstance(settings.head, LMHead) and settings.head.tied
+    return isinstance(settings.head, LMHeadConfig) and settings.head.tied
 
 
 # GPT-2.
 
 
-def _write_gpt2(settings: DecoderOnly, max_positions: int) -> Config:
+def _write_gpt2(settings: DecoderOnlyConfig, max_positions: int) -> Config:
     stack = attention_stack(settings.decoder)
     return {
         "vocab_size": settings.tokens.vocabulary,
@@ -77,7 +77,7 @@ def _read_gpt2(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsT
     }
 
 
-def _map_gpt2(settings: DecoderOnly, max_positions: int) -> WeightMap:
+def _map_gpt2(settings: DecoderOnlyConfig, max_positions: int) -> WeightMap:
     sinusoid = stored_sinusoid(attention_stack(settings.decoder).position, max_positions)
     return maps.gpt2(tied=is_tied(settings), sinusoid=sinusoid)
 
@@ -85,10 +85,10 @@ def _map_gpt2(settings: DecoderOnly, max_positions: int) -> WeightMap:
 # The Llama family.
 
 
-def _write_llama_family(settings: DecoderOnly, max_positions: int) -> Config:
+def _write_llama_family(settings: DecoderOnlyConfig, max_positions: int) -> Config:
     stack = attention_stack(settings.decoder)
     attention = stack.attention
-    assert isinstance(stack.position, Rotary)  # noqa: S101 - `exportable_to` refuses other positions
+    assert isinstance(stack.position, RotaryConfig)  # noqa: S101 - `exportable_to` refuses other positions
     theta = stack.position.theta
     return {
         "vocab_size": settings.tokens.vocabulary,
@@ -108,7 +108,7 @@ def _write_llama_family(settings: DecoderOnly, max_positions: int) -> Config:
     }
 
 
-def _write_llama(settings: DecoderOnly, max_positions: int) -> Config:
+def _write_llama(settings: DecoderOnlyConfig, max_positions: int) -> Config:
     return {
         **_write_llama_family(settings, max_positions),
         "attention_bias": attention_stack(settings.decoder).attention.bias.query,
@@ -116,13 +116,13 @@ def _write_llama(settings: DecoderOnly, max_positions: int) -> Config:
     }
 
 
-def _write_qwen2(settings: DecoderOnly, max_positions: int) -> Config:
+def _write_qwen2(settings: DecoderOnlyConfig, max_positions: int) -> Config:
     config = _write_llama_family(settings, max_positions)
     config.pop("head_dim")  # always width / heads
     return {**config, "use_sliding_window": False}
 
 
-def _write_qwen3(settings: DecoderOnly, max_positions: int) -> Config:
+def _write_qwen3(settings: DecoderOnlyConfig, max_positions: int) -> Config:
     return {
         **_write_llama_family(settings, max_positions),
         "attention_bias": attention_stack(settings.decoder).attention.bias.query,
@@ -190,24 +190,24 @@ def _read_qwen3(config: ConfigReader, tensors: Mapping[str, Tensor]) -> Settings
     return _read_llama_family(config, bias, query_key_norm=norm, key_dim=config.integer("head_dim", 128))
 
 
-def _map_llama(settings: DecoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
+def _map_llama(settings: DecoderOnlyConfig, max_positions: int) -> WeightMap:  # noqa: ARG001
     stack = attention_stack(settings.decoder)
     bias, feedforward_bias = stack.attention.bias.query, stack.feedforward.bias
     return maps.llama(tied=is_tied(settings), bias=bias, feedforward_bias=feedforward_bias)
 
 
-def _map_qwen2(settings: DecoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
+def _map_qwen2(settings: DecoderOnlyConfig, max_positions: int) -> WeightMap:  # noqa: ARG001
     return maps.qwen2(tied=is_tied(settings))
 
 
-def _map_qwen3(settings: DecoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
+def _map_qwen3(settings: DecoderOnlyConfig, max_positions: int) -> WeightMap:  # noqa: ARG001
     return maps.qwen3(tied=is_tied(settings), bias=attention_stack(settings.decoder).attention.bias.query)
 
 
 Reader = Callable[[ConfigReader, Mapping[str, Tensor]], SettingsTable]
 
 
-def _make(name: str, model_type: str, write: Any, read: Reader, weight_map: Any) -> Architecture[DecoderOnly]:
+def _make(name: str, model_type: str, write: Any, read: Reader, weight_map: Any) -> Architecture[DecoderOnlyConfig]:
     return Architecture(name, model_type, "AutoModelForCausalLM", "text-generation", write, read, weight_map)
 
 

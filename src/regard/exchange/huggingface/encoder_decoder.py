@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config.model import EncoderDecoder, Shared, Tokens
+from regard.config.model import EncoderDecoderConfig, SharedConfig, TokensConfig
 from regard.config.parts import attention_stack
 from regard.exchange import encoder_decoder as maps
 from regard.exchange.huggingface.architecture import (
@@ -26,9 +26,9 @@ NO_BIAS = {"query": False, "key": False, "value": False, "output": False}
 # The BART family.
 
 
-def _write_bart_family(settings: EncoderDecoder, max_positions: int) -> Config:
+def _write_bart_family(settings: EncoderDecoderConfig, max_positions: int) -> Config:
     source, encoder = settings.source, attention_stack(settings.encoder)
-    assert isinstance(source, Tokens)  # noqa: S101 - `exportable_to` refuses other inputs
+    assert isinstance(source, TokensConfig)  # noqa: S101 - `exportable_to` refuses other inputs
     config: Config = {
         "is_encoder_decoder": True,
         "vocab_size": source.vocabulary,
@@ -50,8 +50,8 @@ def _write_bart_family(settings: EncoderDecoder, max_positions: int) -> Config:
     return config
 
 
-def _write_marian(settings: EncoderDecoder, max_positions: int) -> Config:
-    is_shared = isinstance(settings.target, Shared)
+def _write_marian(settings: EncoderDecoderConfig, max_positions: int) -> Config:
+    is_shared = isinstance(settings.target, SharedConfig)
     return {
         **_write_bart_family(settings, max_positions),
         "share_encoder_decoder_embeddings": is_shared,
@@ -59,7 +59,7 @@ def _write_marian(settings: EncoderDecoder, max_positions: int) -> Config:
     }
 
 
-def _write_pegasus(settings: EncoderDecoder, max_positions: int) -> Config:
+def _write_pegasus(settings: EncoderDecoderConfig, max_positions: int) -> Config:
     return {**_write_bart_family(settings, max_positions), "normalize_before": True, "add_final_layer_norm": True}
 
 
@@ -124,21 +124,21 @@ def _has_bias(tensors: Mapping[str, Tensor]) -> bool:
     return bias is not None and bool(torch.count_nonzero(bias))
 
 
-def _map_marian(settings: EncoderDecoder, max_positions: int) -> WeightMap:
-    is_shared = isinstance(settings.target, Shared)
+def _map_marian(settings: EncoderDecoderConfig, max_positions: int) -> WeightMap:
+    is_shared = isinstance(settings.target, SharedConfig)
     return maps.marian(bias=settings.head.bias, max_positions=max_positions, shared=is_shared)
 
 
-def _map_pegasus(settings: EncoderDecoder, max_positions: int) -> WeightMap:
+def _map_pegasus(settings: EncoderDecoderConfig, max_positions: int) -> WeightMap:
     return maps.pegasus(bias=settings.head.bias, max_positions=max_positions)
 
 
-def _map_bart(settings: EncoderDecoder, max_positions: int) -> WeightMap:
+def _map_bart(settings: EncoderDecoderConfig, max_positions: int) -> WeightMap:
     sinusoid = stored_sinusoid(attention_stack(settings.encoder).position, max_positions)
     return maps.bart(bias=settings.head.bias, sinusoid=sinusoid)
 
 
-def _map_mbart(settings: EncoderDecoder, max_positions: int) -> WeightMap:
+def _map_mbart(settings: EncoderDecoderConfig, max_positions: int) -> WeightMap:
     sinusoid = stored_sinusoid(attention_stack(settings.encoder).position, max_positions)
     return maps.mbart(bias=settings.head.bias, sinusoid=sinusoid)
 
@@ -146,9 +146,9 @@ def _map_mbart(settings: EncoderDecoder, max_positions: int) -> WeightMap:
 # T5.
 
 
-def _write_t5(settings: EncoderDecoder, max_positions: int) -> Config:
+def _write_t5(settings: EncoderDecoderConfig, max_positions: int) -> Config:
     stack, source = attention_stack(settings.encoder), settings.source
-    assert isinstance(source, Tokens)  # noqa: S101 - `exportable_to` refuses other inputs
+    assert isinstance(source, TokensConfig)  # noqa: S101 - `exportable_to` refuses other inputs
     position: Any = stack.position
     return {
         "is_encoder_decoder": True,
@@ -225,11 +225,11 @@ def _is_equal(tensor: Tensor, other: Tensor | None) -> bool:
     return other is not None and tensor.shape == other.shape and torch.equal(tensor, other)
 
 
-def _map_t5(settings: EncoderDecoder, max_positions: int) -> WeightMap:  # noqa: ARG001 - it has no position table
+def _map_t5(settings: EncoderDecoderConfig, max_positions: int) -> WeightMap:  # noqa: ARG001 - it has no position table
     return maps.t5(tied=settings.head.tied, gated=attention_stack(settings.encoder).feedforward.kind == "gated")
 
 
-def _make(name: str, model_type: str, write: Any, read: Any, weight_map: Any) -> Architecture[EncoderDecoder]:
+def _make(name: str, model_type: str, write: Any, read: Any, weight_map: Any) -> Architecture[EncoderDecoderConfig]:
     return Architecture(name, model_type, "AutoModelForSeq2SeqLM", "translation", write, read, weight_map)
 
 

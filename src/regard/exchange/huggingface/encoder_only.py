@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.config.model import Classes, EncoderOnly, Tags, Tokens
-from regard.config.parts import Rotary, attention_stack
+from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, TaggingHeadConfig, TokensConfig
+from regard.config.parts import RotaryConfig, attention_stack
 from regard.exchange import encoder_only as maps
 from regard.exchange.encoder_only import Head
 from regard.exchange.huggingface.architecture import (
@@ -30,9 +30,9 @@ ESM_BASE = 10000.0  # theta of rotary positions
 MAX_LABELS = 100_000
 
 
-def _write_stack(settings: EncoderOnly, max_positions: int) -> Config:
+def _write_stack(settings: EncoderOnlyConfig, max_positions: int) -> Config:
     stack, source = attention_stack(settings.encoder), settings.source
-    assert isinstance(source, Tokens)  # noqa: S101 - `exportable_to` refuses other inputs
+    assert isinstance(source, TokensConfig)  # noqa: S101 - `exportable_to` refuses other inputs
     config: Config = {
         "vocab_size": source.vocabulary,
         "hidden_size": settings.width,
@@ -45,13 +45,13 @@ def _write_stack(settings: EncoderOnly, max_positions: int) -> Config:
         "attention_probs_dropout_prob": stack.dropout.attention,
         "tie_word_embeddings": True,
     }
-    if isinstance(settings.head, Classes | Tags):
+    if isinstance(settings.head, ClassificationHeadConfig | TaggingHeadConfig):
         config["id2label"] = {str(number): label for number, label in enumerate(settings.head.labels)}
         config["label2id"] = {label: number for number, label in enumerate(settings.head.labels)}
     return config
 
 
-def _write_bert(settings: EncoderOnly, max_positions: int) -> Config:
+def _write_bert(settings: EncoderOnlyConfig, max_positions: int) -> Config:
     source: Any = settings.source
     return {
         **_write_stack(settings, max_positions),
@@ -61,9 +61,9 @@ def _write_bert(settings: EncoderOnly, max_positions: int) -> Config:
     }
 
 
-def _write_esm(settings: EncoderOnly, max_positions: int) -> Config:
+def _write_esm(settings: EncoderOnlyConfig, max_positions: int) -> Config:
     position = attention_stack(settings.encoder).position
-    assert isinstance(position, Rotary)  # noqa: S101 - `exportable_to` refuses other positions
+    assert isinstance(position, RotaryConfig)  # noqa: S101 - `exportable_to` refuses other positions
     return {
         **_write_stack(settings, max_positions),
         "position_embedding_type": "rotary",
@@ -156,16 +156,16 @@ def _read_esm(head: Head, config: ConfigReader, tensors: Mapping[str, Tensor]) -
     }
 
 
-def _map_bert(head: Head, settings: EncoderOnly, max_positions: int) -> WeightMap:
+def _map_bert(head: Head, settings: EncoderOnlyConfig, max_positions: int) -> WeightMap:
     source: Any = settings.source
     sinusoid = stored_sinusoid(attention_stack(settings.encoder).position, max_positions)
     return maps.bert(head, has_token_types=source.types > 0, sinusoid=sinusoid)
 
 
-def _map_esm(head: Head, settings: EncoderOnly, max_positions: int) -> WeightMap:  # noqa: ARG001
+def _map_esm(head: Head, settings: EncoderOnlyConfig, max_positions: int) -> WeightMap:  # noqa: ARG001
     stack = attention_stack(settings.encoder)
     position = stack.position
-    assert isinstance(position, Rotary)  # noqa: S101 - `exportable_to` refuses other positions
+    assert isinstance(position, RotaryConfig)  # noqa: S101 - `exportable_to` refuses other positions
     return maps.esm(
         head,
         attentions=stack.layers * stack.attention.heads,
@@ -174,27 +174,27 @@ def _map_esm(head: Head, settings: EncoderOnly, max_positions: int) -> WeightMap
     )
 
 
-def _make_bert(head: Head) -> Architecture[EncoderOnly]:
-    def write(settings: EncoderOnly, max_positions: int) -> Config:
+def _make_bert(head: Head) -> Architecture[EncoderOnlyConfig]:
+    def write(settings: EncoderOnlyConfig, max_positions: int) -> Config:
         return _write_bert(settings, max_positions)
 
     def read(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsTable:
         return _read_bert(head, config, tensors)
 
-    def weight_map(settings: EncoderOnly, max_positions: int) -> WeightMap:
+    def weight_map(settings: EncoderOnlyConfig, max_positions: int) -> WeightMap:
         return _map_bert(head, settings, max_positions)
 
     return Architecture(maps.BERT_ARCHITECTURES[head], "bert", *AUTO_CLASSES[head], write, read, weight_map)
 
 
-def _make_esm(head: Head) -> Architecture[EncoderOnly]:
-    def write(settings: EncoderOnly, max_positions: int) -> Config:
+def _make_esm(head: Head) -> Architecture[EncoderOnlyConfig]:
+    def write(settings: EncoderOnlyConfig, max_positions: int) -> Config:
         return _write_esm(settings, max_positions)
 
     def read(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsTable:
         return _read_esm(head, config, tensors)
 
-    def weight_map(settings: EncoderOnly, max_positions: int) -> WeightMap:
+    def weight_map(settings: EncoderOnlyConfig, max_positions: int) -> WeightMap:
         return _map_esm(head, settings, max_positions)
 
     return Architecture(maps.ESM_ARCHITECTURES[head], "esm", *AUTO_CLASSES[head], write, read, weight_map)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from regard.base.extras import install_command, list_missing
-from regard.config.model import DecoderOnly, EncoderDecoder
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.huggingface.architectures import AnyArchitecture
 from regard.exchange.parity import measure_parity
 from regard.exchange.parity_runners import Tokens
@@ -69,8 +69,8 @@ class HuggingFaceRunner:
         auto_class: Any = getattr(transformers, architecture.auto_class)
         self.model: Any = auto_class.from_pretrained(folder, local_files_only=True, dtype="auto", **arguments).eval()
         self._specials = stored.tokenizers.target.specials
-        self._is_translator = isinstance(stored.settings, EncoderDecoder)
-        self._generates = isinstance(stored.settings, EncoderDecoder | DecoderOnly)
+        self._is_translator = isinstance(stored.settings, EncoderDecoderConfig)
+        self._generates = isinstance(stored.settings, EncoderDecoderConfig | DecoderOnlyConfig)
 
     @torch.inference_mode()
     def score(self, samples: Sequence[Sample]) -> list[list[float]]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.base.progress import track
 from regard.config.codec import MODEL_FILES
-from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, Tokens
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
 from regard.exchange.foreign_folder import ForeignFolder
 from regard.exchange.huggingface.architectures import ARCHITECTURES, AnyArchitecture
 from regard.exchange.huggingface.config_reader import ConfigReader
@@ -94,7 +94,7 @@ def read_settings(
     architecture: AnyArchitecture,
     tensors: Mapping[str, Tensor],
     generation: ConfigReader | None = None,
-) -> AnyModel:
+) -> AnyModelConfig:
     """Return the settings of a model from its configs; the tensors say what the configs do not."""
     table = architecture.read_config(config, tensors) | _read_our_settings(config)
     if architecture.read_generation is not None and generation is not None:
@@ -141,7 +141,7 @@ def read_weights(files: ForeignFolder) -> dict[str, Tensor]:
 
 def convert_tensors(
     architecture: AnyArchitecture,
-    settings: AnyModel,
+    settings: AnyModelConfig,
     tensors: Mapping[str, Tensor],
     max_positions: int,
     *,
@@ -194,22 +194,22 @@ def _read_our_settings(config: ConfigReader) -> Json:
     return {name: ours[name] for name in ("languages", "max_length_ratio") if name in ours}
 
 
-def _read_max_positions(config: ConfigReader, settings: AnyModel) -> int:
+def _read_max_positions(config: ConfigReader, settings: AnyModelConfig) -> int:
     stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
     return stack.max_positions or config.integer("max_position_embeddings", config.integer("n_positions", 1024))
 
 
-def _read_tokenizers(folder: _Folder, settings: AnyModel) -> tuple[AnyModel, TokenizerPair]:
+def _read_tokenizers(folder: _Folder, settings: AnyModelConfig) -> tuple[AnyModelConfig, TokenizerPair]:
     """Read the tokenizers; the template of a language model says whether its texts begin with bos."""
     tokens: Any = getattr(settings, "source", None) or getattr(settings, "tokens", None)
-    if not isinstance(tokens, Tokens):  # of a model that reads sounds
+    if not isinstance(tokens, TokensConfig):  # of a model that reads sounds
         tokens = getattr(settings, "target", None)
     source = _read_tokenizer(folder, "", tokens.vocabulary, settings)
-    if isinstance(settings, DecoderOnly):
+    if isinstance(settings, DecoderOnlyConfig):
         settings = settings.model_copy(update={"starts_with_bos": bool(source.inserted.before)})
     _check_template(source, settings, where=str(folder.files.path / TOKENIZER_FILE))
     prefix = f"{TARGET_FOLDER}/"
-    if not isinstance(settings, EncoderDecoder) or folder.files.find(prefix + TOKENIZER_FILE) is None:
+    if not isinstance(settings, EncoderDecoderConfig) or folder.files.find(prefix + TOKENIZER_FILE) is None:
         return settings, TokenizerPair.joint(source.tokenizer)
     tokenizer_config = _read_optional(folder.files, prefix + TOKENIZER_CONFIG)
     target_folder = replace(folder, tokenizer_config=tokenizer_config, special_tokens={})
@@ -217,7 +217,7 @@ def _read_tokenizers(folder: _Folder, settings: AnyModel) -> tuple[AnyModel, Tok
     return settings, TokenizerPair(source.tokenizer, target.tokenizer)
 
 
-def _read_tokenizer(folder: _Folder, prefix: str, size: int, settings: AnyModel) -> ForeignTokenizer:
+def _read_tokenizer(folder: _Folder, prefix: str, size: int, settings: AnyModelConfig) -> ForeignTokenizer:
     document = folder.files.read_json(prefix + TOKENIZER_FILE)
     if document is None:
         raise RegardError(
@@ -236,7 +236,7 @@ def find_roles(
     special_tokens: Json,
     tokenizer_config: Json,
     document: Any,
-    settings: AnyModel | None,
+    settings: AnyModelConfig | None,
 ) -> dict[str, int]:
     """Find the id of each role: in the template of a file by Regard, by name in tokenizer files, by id in configs."""
     if (roles := _read_role_table(document)) is not None:
@@ -254,7 +254,7 @@ def find_roles(
             text = entry.get("content") if isinstance(entry, dict) else entry
             if isinstance(text, str) and text in ids:
                 roles[role] = ids[text]
-    if isinstance(settings, EncoderDecoder):
+    if isinstance(settings, EncoderDecoderConfig):
         for table in (config, generation):
             if type(number := table.get("decoder_start_token_id")) is int:
                 roles["bos"] = number
@@ -287,17 +287,17 @@ def _list_ids(document: Any) -> dict[str, int]:
     return {text: number for text, number in ids.items() if isinstance(text, str) and type(number) is int}
 
 
-def _check_template(foreign: ForeignTokenizer, settings: AnyModel, *, where: str) -> None:
+def _check_template(foreign: ForeignTokenizer, settings: AnyModelConfig, *, where: str) -> None:
     """Refuse a template that inserts other special tokens than Regard does."""
     specials, inserted = foreign.tokenizer.specials, foreign.inserted
     expected: tuple[tuple[int, ...], tuple[int, ...]] = ((specials.cls,), (specials.sep,))
-    if isinstance(settings, EncoderDecoder) and settings.generation is not None:
+    if isinstance(settings, EncoderDecoderConfig) and settings.generation is not None:
         expected = ((specials.bos, *settings.generation.prompt), (specials.eos,))  # as training gives it a text
         if inserted == Inserted((), ()):
             return
-    elif isinstance(settings, EncoderDecoder):
+    elif isinstance(settings, EncoderDecoderConfig):
         expected = ((), (specials.eos,))
-    elif isinstance(settings, DecoderOnly):
+    elif isinstance(settings, DecoderOnlyConfig):
         expected = ((specials.bos,) if settings.starts_with_bos else (), ())
     if (inserted.before, inserted.after) == expected:
         return

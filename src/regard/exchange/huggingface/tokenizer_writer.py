@@ -13,7 +13,7 @@ import copy
 import json
 from typing import Any
 
-from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, EncoderOnly
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.config.parts import attention_stack
 from regard.text.specials import LANGUAGE_PREFIX, ROLES
 from regard.text.tokenizer import Tokenizer
@@ -22,7 +22,7 @@ TOKENIZER_FILE, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 Document = dict[str, Any]
 
 
-def make_tokenizer_json(tokenizer: Tokenizer, settings: AnyModel) -> bytes:
+def make_tokenizer_json(tokenizer: Tokenizer, settings: AnyModelConfig) -> bytes:
     """Return `tokenizer.json` with the template of the model's family."""
     document = copy.deepcopy(tokenizer.document)
     _fill_template(document["post_processor"], settings)
@@ -38,16 +38,16 @@ def make_tokenizer_json(tokenizer: Tokenizer, settings: AnyModel) -> bytes:
     return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def _fill_template(post_processor: Document, settings: AnyModel) -> None:
+def _fill_template(post_processor: Document, settings: AnyModelConfig) -> None:
     """Fill the parts `single` and `pair`.
 
     They name special tokens by their text. Our table `special_tokens` names them by role, which `tokenizers` also
     accepts, but transformers.js takes the name for the text.
     """
     match settings:
-        case EncoderDecoder():
+        case EncoderDecoderConfig():
             single, pair = "A eos", "A B eos"
-        case DecoderOnly():
+        case DecoderOnlyConfig():
             single, pair = ("bos A", "bos A B") if settings.starts_with_bos else ("A", "A B")
         case _:
             single, pair = "cls A sep", "cls A sep B sep"
@@ -68,23 +68,23 @@ def _fill_template(post_processor: Document, settings: AnyModel) -> None:
 
 
 def make_tokenizer_config(
-    tokenizer: Tokenizer, settings: AnyModel, max_positions: int, *, has_chat_template: bool = False
+    tokenizer: Tokenizer, settings: AnyModelConfig, max_positions: int, *, has_chat_template: bool = False
 ) -> Document:
     """Return `tokenizer_config.json`: the class, the special tokens by role, and the maximum length."""
     names = tokenizer.vocabulary
     is_esm = (
-        isinstance(settings, EncoderOnly) and attention_stack(settings.encoder).position.kind == "rotary"
+        isinstance(settings, EncoderOnlyConfig) and attention_stack(settings.encoder).position.kind == "rotary"
     )  # without token types
-    reads_types = isinstance(settings, EncoderOnly) and settings.has_pair_types and not is_esm
+    reads_types = isinstance(settings, EncoderOnlyConfig) and settings.has_pair_types and not is_esm
     roles = {f"{role}_token": names[getattr(tokenizer.specials, role)] for role in ROLES}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **roles,
         "model_max_length": max_positions,
         "model_input_names": ["input_ids", *(["token_type_ids"] if reads_types else []), "attention_mask"],
-        "padding_side": "left" if isinstance(settings, DecoderOnly) else "right",
+        "padding_side": "left" if isinstance(settings, DecoderOnlyConfig) else "right",
         "clean_up_tokenization_spaces": False,
         "split_special_tokens": not has_chat_template,
         # transformers.js continues a text without the template, unless the file says that it inserts bos.
-        **({"add_bos_token": True} if isinstance(settings, DecoderOnly) and settings.starts_with_bos else {}),
+        **({"add_bos_token": True} if isinstance(settings, DecoderOnlyConfig) and settings.starts_with_bos else {}),
     }

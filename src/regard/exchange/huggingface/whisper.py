@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from regard.config.model import EncoderDecoder
+from regard.config.model import EncoderDecoderConfig
 from regard.exchange import encoder_decoder as maps
 from regard.exchange.huggingface.architecture import Architecture, SettingsTable, read_dropout
 from regard.exchange.huggingface.config_reader import ConfigReader
@@ -108,11 +108,11 @@ def _check_ids(reader: ConfigReader, key: str, value: object) -> list[int]:
     return sorted(set(value)) if key != "forced_decoder_ids" else value
 
 
-def _map_whisper(settings: EncoderDecoder, max_positions: int) -> WeightMap:  # noqa: ARG001 - both tables are learned
+def _map_whisper(settings: EncoderDecoderConfig, max_positions: int) -> WeightMap:  # noqa: ARG001 - both tables are learned
     return maps.whisper()
 
 
-WHISPER: Architecture[EncoderDecoder] = Architecture(
+WHISPER: Architecture[EncoderDecoderConfig] = Architecture(
     "WhisperForConditionalGeneration",
     "whisper",
     "AutoModelForSpeechSeq2Seq",

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config.model import AnyModel, DecoderOnly, EncoderDecoder, Tokens
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architecture import DEFAULT_POSITIONS
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
@@ -84,17 +84,17 @@ def write_settings(
         additions: More keys of config.json.
     """
     _write_json(folder / CONFIG, make_config(stored, architecture, max_positions, dtype) | additions)
-    if isinstance(stored.settings, EncoderDecoder | DecoderOnly):
+    if isinstance(stored.settings, EncoderDecoderConfig | DecoderOnlyConfig):
         _write_json(folder / GENERATION_CONFIG, make_generation_config(stored, architecture, max_positions))
     if (template := find_chat_template(stored.path)) is not None:
         (folder / CHAT_TEMPLATE_FILE).write_text(template, encoding="utf-8")
     _write_tokenizer(folder, stored.tokenizers.source, stored.settings, max_positions)
-    if isinstance(stored.settings, EncoderDecoder) and not stored.tokenizers.is_joint:
+    if isinstance(stored.settings, EncoderDecoderConfig) and not stored.tokenizers.is_joint:
         (folder / TARGET_FOLDER).mkdir()
         _write_tokenizer(folder / TARGET_FOLDER, stored.tokenizers.target, stored.settings, max_positions)
 
 
-def resolve_max_positions(settings: AnyModel, chosen: int | None, origin: Origin | None) -> int:
+def resolve_max_positions(settings: AnyModelConfig, chosen: int | None, origin: Origin | None) -> int:
     """Return the number of positions of an export: the user's, the learned, or the imported number, or the default."""
     stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
     if stack.max_positions is not None:
@@ -135,10 +135,10 @@ def make_config(stored: StoredModel, architecture: AnyArchitecture, max_position
     }
 
 
-def _list_our_settings(settings: AnyModel) -> dict[str, Any]:
+def _list_our_settings(settings: AnyModelConfig) -> dict[str, Any]:
     """Return settings of Regard that no key of theirs holds; `transformers` ignores them."""
     ours: dict[str, Any] = {"languages": list(settings.languages)}
-    if isinstance(settings, EncoderDecoder):
+    if isinstance(settings, EncoderDecoderConfig):
         ours["max_length_ratio"] = settings.max_length_ratio
     return ours
 
@@ -153,7 +153,7 @@ def make_generation_config(stored: StoredModel, architecture: AnyArchitecture, m
         "length_penalty": 1.0,
         "do_sample": False,
     }
-    if isinstance(settings, DecoderOnly):
+    if isinstance(settings, DecoderOnlyConfig):
         search = {
             "do_sample": True,
             "temperature": DEFAULT_FILTERS.temperature,
@@ -169,25 +169,25 @@ def make_generation_config(stored: StoredModel, architecture: AnyArchitecture, m
     }
 
 
-def _breaks_cache(settings: AnyModel, architecture: AnyArchitecture) -> bool:
+def _breaks_cache(settings: AnyModelConfig, architecture: AnyArchitecture) -> bool:
     """Whether the cache of `transformers` is too small: that of T5 has as many layers as the encoder."""
-    is_deeper = isinstance(settings, EncoderDecoder) and settings.decoder.layers > settings.encoder.layers
+    is_deeper = isinstance(settings, EncoderDecoderConfig) and settings.decoder.layers > settings.encoder.layers
     return is_deeper and architecture.model_type == "t5"
 
 
-def _list_special_ids(settings: AnyModel, tokenizer: Tokenizer) -> dict[str, Any]:
+def _list_special_ids(settings: AnyModelConfig, tokenizer: Tokenizer) -> dict[str, Any]:
     specials = tokenizer.specials
     ids: dict[str, Any] = {
         "pad_token_id": specials.pad,
         "bos_token_id": specials.bos,
         "eos_token_id": specials.eos,
     }
-    if isinstance(settings, EncoderDecoder):
+    if isinstance(settings, EncoderDecoderConfig):
         ids |= {"decoder_start_token_id": specials.bos, "forced_eos_token_id": None}
     return ids
 
 
-def _write_tokenizer(folder: Path, tokenizer: Tokenizer, settings: AnyModel, max_positions: int) -> None:
+def _write_tokenizer(folder: Path, tokenizer: Tokenizer, settings: AnyModelConfig, max_positions: int) -> None:
     (folder / TOKENIZER_FILE).write_bytes(make_tokenizer_json(tokenizer, settings))
     has_chat_template = (folder / CHAT_TEMPLATE_FILE).is_file()
     document = make_tokenizer_config(tokenizer, settings, max_positions, has_chat_template=has_chat_template)
@@ -205,15 +205,15 @@ def _list_notes(stored: StoredModel, architecture: AnyArchitecture, max_position
     stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
     if stack.position.kind == "sinusoidal":
         notes.append(f"The table of positions has {max_positions} rows; longer texts are errors (--max-positions).")
-    if isinstance(settings, EncoderDecoder) and specials.languages:
+    if isinstance(settings, EncoderDecoderConfig) and specials.languages:
         tags = ", ".join(f"<2{language}>" for language in specials.languages)
         notes.append(f"A source begins with the tag of the target language: {tags}.")
-    if isinstance(settings, EncoderDecoder) and not stored.tokenizers.is_joint:
+    if isinstance(settings, EncoderDecoderConfig) and not stored.tokenizers.is_joint:
         notes.append(f"The target has its own tokenizer, in the folder {TARGET_FOLDER}/.")
     if architecture.model_type in OWN_TOKENIZERS:
         name = architecture.model_type
         notes.append(f"AutoTokenizer replaces the tokenizer of {name} models: use PreTrainedTokenizerFast (README.md).")
-    if architecture.model_type == "esm" and isinstance(settings.source, Tokens) and settings.source.types:  # type: ignore[union-attr]
+    if architecture.model_type == "esm" and isinstance(settings.source, TokensConfig) and settings.source.types:  # type: ignore[union-attr]
         notes.append(
             "The first token type is part of the token embeddings; that of the second text of a pair is left out."
         )

@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.config import model as settings_of
+from regard.config.model import (
+    AnyModelConfig,
+    ClassificationHeadConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    TaggingHeadConfig,
+)
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.pipeline.translator import EXTRA_TOKENS
@@ -35,7 +42,7 @@ def describe(stored: StoredModel, graphs: list[str], dtype: str) -> dict[str, An
         **_describe_limits(settings),
         "cache": _describe_cache(stored),
         "labels": list(settings.head.labels)
-        if isinstance(settings.head, settings_of.Classes | settings_of.Tags)
+        if isinstance(settings.head, ClassificationHeadConfig | TaggingHeadConfig)
         else [],
         "parameters": sum(parameter.numel() for parameter in stored.model.parameters()),
     }
@@ -47,18 +54,18 @@ def write_description(folder: Path, description: dict[str, Any]) -> None:
     (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
 
 
-def _describe_limits(settings: settings_of.AnyModel) -> dict[str, Any]:
+def _describe_limits(settings: AnyModelConfig) -> dict[str, Any]:
     match settings:
-        case settings_of.EncoderDecoder():
+        case EncoderDecoderConfig():
             return {
                 "max_length_ratio": settings.max_length_ratio,
                 "extra_tokens": EXTRA_TOKENS,
                 "max_source_positions": settings.encoder.max_positions,
                 "max_positions": settings.decoder.max_positions,
             }
-        case settings_of.EncoderOnly():
+        case EncoderOnlyConfig():
             return {"max_source_positions": settings.encoder.max_positions}
-        case settings_of.DecoderOnly():
+        case DecoderOnlyConfig():
             return {"max_positions": settings.decoder.max_positions, "starts_with_bos": settings.starts_with_bos}
     raise RegardError(f"There is no description of the family '{settings.family}'.")
 

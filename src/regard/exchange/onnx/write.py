@@ -7,7 +7,7 @@ Pegasus for our translation models.
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.config.model import EncoderDecoder
+from regard.config.model import EncoderDecoderConfig
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architectures import choose_architecture
 from regard.exchange.huggingface.write import resolve_max_positions, write_settings
@@ -35,7 +35,7 @@ def write_pipeline(stored: StoredModel, folder: Path, dtype: str) -> Parity:
     """Write graphs, tokenizer, `pipeline.json` and `parity.json`, and return the proof."""
     graphs = write_graphs(stored.model, folder, int8=dtype == "int8")
     stored.tokenizers.save(folder)
-    if not isinstance(stored.settings, EncoderDecoder):
+    if not isinstance(stored.settings, EncoderDecoderConfig):
         _write_hub_files(stored, folder, dtype)
     write_description(folder, describe(stored, graphs, dtype))
     parity = measure_parity(stored, OnnxRunner(folder), must_match=dtype == "float32")

@@ -7,8 +7,8 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import AnyModel, EncoderDecoder, Patches
-from regard.config.run import Augmentation, Data, RunTokenizer
+from regard.config.model import AnyModelConfig, EncoderDecoderConfig, PatchesConfig
+from regard.config.run import AugmentationConfig, DataConfig, RunTokenizerConfig
 from regard.train.auto.corpus_plan import CorpusPlan, bytes_per_token
 from regard.train.auto.image_plan import SHIFT_SHARE, ImagePlan
 from regard.train.auto.recipes import Recipe, TaskKind
@@ -45,7 +45,7 @@ class CaptionPlan(ImagePlan):
         recipe = self.default_recipe
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
-        if not isinstance(model, EncoderDecoder) or not isinstance(model.source, Patches):
+        if not isinstance(model, EncoderDecoderConfig) or not isinstance(model.source, PatchesConfig):
             what = f"Preset '{preset}' writes no captions, and these images have captions."
             raise RegardError(
                 what, fix=f"Use {recipe.preset}; for labels, name the second column of the table 'label'."
@@ -68,7 +68,7 @@ class CaptionPlan(ImagePlan):
         """That of texts of this size."""
         return CorpusPlan.vocabulary_size(self, recipe)
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         self._explain_images(reasons)
         return CorpusPlan._choose_tokenizer(self, recipe, reasons)
 
@@ -76,14 +76,14 @@ class CaptionPlan(ImagePlan):
         patch = f"{self.patch} x {self.patch} pixels"
         reasons.append(f"{self._describe_images()}. Patches of {patch}: {self.n_vectors} vectors.")
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:
         self._explain_dropout(recipe, reasons)
         changes: dict[str, Any] = self._source_changes() | {"target.vocabulary": vocabulary_size}
         for stack in ("encoder", "decoder"):
             changes |= {f"{stack}.dropout.{site}": recipe.dropout for site in ("embedding", "sublayer")}
         return codec.preset(recipe.preset, changes)
 
-    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+    def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
         data = CorpusPlan._choose_data(self, recipe, model, reasons)
         shift = max(1, min(self.image_shape[1:]) // SHIFT_SHARE)
         reasons.append(
@@ -95,7 +95,7 @@ class CaptionPlan(ImagePlan):
                 "max_length": max(self.n_vectors, data.max_length),
                 "train": self._convert(self.sources),
                 "validation": self._convert(self.validation),
-                "augmentation": Augmentation(shift=shift, flip=False),
+                "augmentation": AugmentationConfig(shift=shift, flip=False),
             }
         )
 

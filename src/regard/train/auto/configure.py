@@ -14,8 +14,8 @@ from typing import Any
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
 from regard.config.run import (
-    AnySource,
-    Run,
+    AnySourceConfig,
+    RunConfig,
     find_untrainable,
 )
 from regard.config.toml_file import with_changes
@@ -36,9 +36,9 @@ MIN_TRAINING_SHARE = 0.2  # of the minutes, if reading the corpus takes nearly a
 
 
 def configure(
-    source: AnySource | Sequence[AnySource],
+    source: AnySourceConfig | Sequence[AnySourceConfig],
     *,
-    validation: Sequence[AnySource] = (),
+    validation: Sequence[AnySourceConfig] = (),
     preset: str | None = None,
     minutes: float | None = None,
     updates: int | None = None,
@@ -127,7 +127,7 @@ def _choose_image_plan(stats: CorpusStats, preset: str | None, changes: Mapping[
     return ImageGptPlan if is_decoder or changes.get("model.task") == "continue" else ImagePlan
 
 
-def measure_update(run: Run, length: int, *, should_tune: bool = False) -> float:
+def measure_update(run: RunConfig, length: int, *, should_tune: bool = False) -> float:
     """Measure the seconds per update with a few trial steps; a time budget needs no exact figure."""
     from regard.train.autotune import seconds_per_update  # imports torch: only when needed
 

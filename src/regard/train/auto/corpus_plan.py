@@ -10,20 +10,20 @@ from typing import Any
 from regard.base.errors import ConfigError, RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import AnyModel
-from regard.config.parts import Frozen
+from regard.config.model import AnyModelConfig
+from regard.config.parts import SettingsModel
 from regard.config.run import (
-    AnySource,
-    ByteBpe,
-    CharacterLevel,
-    Data,
-    Distillation,
-    Masking,
-    Run,
-    RunTokenizer,
+    AnySourceConfig,
+    ByteBpeConfig,
+    CharacterLevelConfig,
+    DataConfig,
+    DistillationConfig,
+    MaskingConfig,
+    RunConfig,
+    RunTokenizerConfig,
 )
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
-from regard.config.training import Training
+from regard.config.training import TrainingConfig
 from regard.data.doctor.one_pass import TrainingCheck
 from regard.data.example import FileInfo
 from regard.text.tokenizer_pair import TokenizerPair
@@ -68,7 +68,7 @@ SPECIAL_TOKENS = 7  # in every vocabulary
 class AutoRun:
     """A configured run, the reasons for its settings, and the statistics of the corpus."""
 
-    run: Run
+    run: RunConfig
     reasons: tuple[str, ...]
     stats: CorpusStats
     typical_length: int  # tokens per row, used to estimate costs
@@ -79,8 +79,8 @@ class AutoRun:
 class CorpusPlan:
     """Corpus statistics and the user's requests, from which a run is made."""
 
-    sources: tuple[AnySource, ...]
-    validation: tuple[AnySource, ...]
+    sources: tuple[AnySourceConfig, ...]
+    validation: tuple[AnySourceConfig, ...]
     stats: CorpusStats
     changes: Mapping[str, Any]
     preset: str | None
@@ -127,12 +127,12 @@ class CorpusPlan:
         return replace(recipe, dropout=enlarged.dropout, epochs=enlarged.epochs)
 
     @cached_property
-    def distillation(self) -> Distillation | None:
+    def distillation(self) -> DistillationConfig | None:
         """The requested distillation; None without teachers, or if its settings are invalid (the parser reports it)."""
         changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "distillation"}
         with suppress(ConfigError):
             table = with_changes({}, changes)
-            return SettingsFile[Distillation](Distillation).parse(table["distillation"]) if table else None
+            return SettingsFile[DistillationConfig](DistillationConfig).parse(table["distillation"]) if table else None
         return None
 
     def make_run(self, recipe: Recipe, budget: Budget | None = None) -> AutoRun:
@@ -167,12 +167,12 @@ class CorpusPlan:
         file_infos = {**self.stats.file_infos, **validation_infos}
         return AutoRun(run, mark_overridden(reasons, self.changes), self.stats, typical_length, file_infos)
 
-    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
+    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> TrainingConfig:
         table = self.changes.get("train.optimizer")
         optimizer_kind = table.get("kind") if isinstance(table, dict) else self.changes.get("train.optimizer.kind")
         return training_settings(self.task, recipe, budget, self._prefers_bfloat16, reasons, optimizer_kind)
 
-    def _further_tables(self, reasons: list[str]) -> dict[str, Frozen]:  # noqa: ARG002
+    def _further_tables(self, reasons: list[str]) -> dict[str, SettingsModel]:  # noqa: ARG002
         """Return tables of the run that only some plans have, and append their reasons."""
         return {}
 
@@ -190,7 +190,7 @@ class CorpusPlan:
         value = self.changes.get(setting)
         return value if isinstance(value, int) and value > 0 else None
 
-    def _choose_batch_tokens(self, data: Data, budget: Budget) -> int:
+    def _choose_batch_tokens(self, data: DataConfig, budget: Budget) -> int:
         """Choose tokens per batch. An update over sentences has at least two batches, so that it mixes lengths."""
         share = budget.update_tokens if self.is_packed or self.task == "embed" else budget.update_tokens // 2
         return min(data.batch_tokens, max(data.max_length, share))
@@ -279,16 +279,16 @@ class CorpusPlan:
         requested = table.get("name") if isinstance(table, Mapping) else None
         return prefers_bfloat16(str(self.changes.get("device.name", requested or "auto")))
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         """Choose the tokenizer and its vocabulary size."""
         stats, vocabulary_size = self.stats, self.vocabulary_size(recipe)
         if self._prepared_tokenizers is not None:
             reasons.append(f"Tokenizer: that of the prepared corpus, {self._prepared}: {vocabulary_size:,} tokens.")
-            return ByteBpe(vocabulary=vocabulary_size), vocabulary_size  # a run of a prepared corpus learns none
+            return ByteBpeConfig(vocabulary=vocabulary_size), vocabulary_size  # a run of a prepared corpus learns none
         if vocabulary_size == CHARACTER_LEVEL:
             character_count = len(stats.source.alphabet | stats.target.alphabet)
             reasons.append(f"Vocabulary: the {character_count} distinct characters of the text.")
-            return CharacterLevel(), character_count + SPECIAL_TOKENS
+            return CharacterLevelConfig(), character_count + SPECIAL_TOKENS
         sides = ", shared by both sides" if stats.content == "pairs" else ""
         if stats.content == "pairs" and stats.mean_length <= MAX_ENTRY_CHARACTERS:
             reasons.append(
@@ -301,9 +301,9 @@ class CorpusPlan:
                 f"Vocabulary: {vocabulary_size:,} tokens of byte-level BPE (no unknown tokens){sides}; "
                 f"the text has {only}{stats.distinct_count:,} distinct words."
             )
-        return ByteBpe(vocabulary=vocabulary_size), vocabulary_size
+        return ByteBpeConfig(vocabulary=vocabulary_size), vocabulary_size
 
-    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
+    def _explain_preset(self, recipe: Recipe, model: AnyModelConfig) -> str:
         from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
@@ -317,7 +317,7 @@ class CorpusPlan:
             return f"{summary}, because there is no time for {default_recipe.preset}, the default for this corpus."
         return f"{summary}, as you requested; the default for this corpus is {default_recipe.preset}."
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:
         """Adapt the preset to the vocabulary, dropout, labels and languages of this corpus."""
         reasons.append(self.explain_dropout(recipe))
         task, model = model_for(self.task, recipe.preset)
@@ -352,13 +352,15 @@ class CorpusPlan:
             return f"Dropout: {recipe.dropout:g}, the default for a corpus of this size."
         return "Dropout: none, because a model of this size does not overfit so much text."
 
-    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+    def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
         max_length = _choose_max_length(self.task, model)
         batch_tokens = max(max_length, min(BATCH_TOKENS, recipe.update_tokens))
-        data = Data(train=self.sources, validation=self.validation, batch_tokens=batch_tokens, max_length=max_length)
+        data = DataConfig(
+            train=self.sources, validation=self.validation, batch_tokens=batch_tokens, max_length=max_length
+        )
         if self.task == "fill":
-            data = data.model_copy(update={"masking": Masking()})
-            percent = f"{100 * Masking().probability:.0f} %"
+            data = data.model_copy(update={"masking": MaskingConfig()})
+            percent = f"{100 * MaskingConfig().probability:.0f} %"
             reasons.append(f"Masking: {percent} of the tokens, each replaced by the mask token.")
         if self._prepared is not None:  # the run reads no text: other validation files are not used
             count = self._validation_examples
@@ -423,7 +425,7 @@ def _validation_options(stats: CorpusStats) -> str:
     return f"{pairs}--validation"
 
 
-def _explain_distillation(settings: Distillation) -> str:
+def _explain_distillation(settings: DistillationConfig) -> str:
     translators = {"each": "one by each teacher", "ensemble": "by the ensemble of the teachers"}[settings.combine]
     translators = translators if len(settings.teachers) > 1 else "by the teacher"
     count = pluralize(settings.translations_per_source, "translation")
@@ -459,7 +461,7 @@ def _held_out_fraction(target: int, total: int, max_share: float) -> float:
     return round(share, 2 - int(log10(share)))
 
 
-def _choose_max_length(task: TaskKind, model: AnyModel) -> int:
+def _choose_max_length(task: TaskKind, model: AnyModelConfig) -> int:
     """Choose the maximum tokens per row: for running text the context length; at most the learned positions."""
     stack = model.encoder if model.family == "encoder_only" else model.decoder
     context_length = 256 if model.width < 256 else 512 if model.width < 768 else 1024

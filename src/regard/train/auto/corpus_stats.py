@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Literal
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySource, Documents, Images, Sounds
+from regard.config.run import AnySourceConfig, AudioConfig, DocumentsConfig, ImagesConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed
@@ -86,7 +86,9 @@ class CorpusStats:
         self.languages = self.languages or example.languages
 
 
-def collect_stats(sources: Sequence[AnySource], observe: Callable[[int, Example], None] | None = None) -> CorpusStats:
+def collect_stats(
+    sources: Sequence[AnySourceConfig], observe: Callable[[int, Example], None] | None = None
+) -> CorpusStats:
     """Read every example once and collect statistics and checksums.
 
     Args:
@@ -142,7 +144,7 @@ def _detect_content(example: Example) -> Content:
     return "pairs" if example.target is not None else "text"
 
 
-def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
+def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySourceConfig]) -> None:
     sides = {"source": stats.source} | ({"target": stats.target} if stats.content == "pairs" else {})
     for name, side in sides.items() if stats.content not in ("images", "sounds") else ():
         if not side.characters:
@@ -152,9 +154,9 @@ def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySource]) -> None:
             raise RegardError(what, where=where, fix="Give a file with text on every line.")
 
 
-def _check_not_binary(source: AnySource) -> None:
+def _check_not_binary(source: AnySourceConfig) -> None:
     """Reject images, spreadsheets and archives, whose bytes would otherwise be read as sentences."""
-    if isinstance(source, Images | Sounds):
+    if isinstance(source, ImagesConfig | AudioConfig):
         return
     for path in source.paths:
         for file in list_files(path, Defects()):
@@ -164,10 +166,10 @@ def _check_not_binary(source: AnySource) -> None:
                 raise CorpusError("This is not a text file: it contains NUL bytes.", where=file, fix=fix)
 
 
-def _list_paths(sources: Sequence[AnySource]) -> list[str]:
+def _list_paths(sources: Sequence[AnySourceConfig]) -> list[str]:
     return [path for source in sources for path in source.paths]
 
 
-def is_running_text(stats: CorpusStats, sources: Sequence[AnySource]) -> bool:
+def is_running_text(stats: CorpusStats, sources: Sequence[AnySourceConfig]) -> bool:
     """Return whether the corpus consists of documents, not of one short text per line."""
-    return stats.content == "text" and all(isinstance(source, Documents) for source in sources)
+    return stats.content == "text" and all(isinstance(source, DocumentsConfig) for source in sources)

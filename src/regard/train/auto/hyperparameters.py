@@ -12,17 +12,17 @@ from operator import itemgetter
 from regard.base.formatting import pluralize
 from regard.config.run import LABEL_TASKS
 from regard.config.training import (
-    Adam,
-    AdamW,
-    Cosine,
-    InverseSqrt,
-    Linear,
+    AdamConfig,
+    AdamWConfig,
+    CosineConfig,
+    InverseSqrtConfig,
+    LinearConfig,
     Metric,
-    Muon,
-    Optimizer,
-    Schedule,
-    Training,
-    Validation,
+    MuonConfig,
+    OptimizerConfig,
+    ScheduleConfig,
+    TrainingConfig,
+    ValidationConfig,
 )
 from regard.measure.entities import has_entities
 from regard.train.auto.recipes import Recipe, TaskKind
@@ -82,7 +82,7 @@ def training_settings(
     use_bfloat16: bool,
     reasons: list[str],
     optimizer_kind: str | None = None,
-) -> Training:
+) -> TrainingConfig:
     """Choose the [train] settings and append their reasons.
 
     Args:
@@ -94,7 +94,7 @@ def training_settings(
         optimizer_kind: The optimizer that the user requested, so that the learning rate suits it.
     """
     optimizer = _choose_optimizer(task, recipe, budget, optimizer_kind, reasons)
-    schedule = _choose_schedule(task, recipe, budget, isinstance(optimizer, Muon), reasons)
+    schedule = _choose_schedule(task, recipe, budget, isinstance(optimizer, MuonConfig), reasons)
     average = 1 if budget.decays_to_zero else AVERAGED_CHECKPOINTS.get(recipe.preset, 1)
     if average > 1:
         reasons.append(
@@ -107,7 +107,7 @@ def training_settings(
         reasons.append(
             "Precision: matrix products in bfloat16, which is fast on this device; weights and sums stay in float32."
         )
-    return Training(
+    return TrainingConfig(
         updates=budget.updates,
         minutes=budget.minutes,
         max_updates=budget.max_updates,
@@ -123,20 +123,22 @@ def training_settings(
 
 def _choose_optimizer(
     task: TaskKind, recipe: Recipe, budget: Budget, requested_kind: str | None, reasons: list[str]
-) -> Optimizer:
+) -> OptimizerConfig:
     """Choose the optimizer of the published recipe, or Muon for a small translator with little time."""
     is_small = task == "translate" and recipe.preset in MUON_PRESETS and not budget.is_tuning
     if is_small and budget.is_short and requested_kind in (None, "muon"):
         reasons.append("Optimizer: Muon, with which a small translator learns in about half the updates of Adam.")
-        return Muon()
-    optimizers: dict[TaskKind, Optimizer] = {
-        "translate": Adam(betas=(0.9, 0.98)),
-        "continue": AdamW(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
+        return MuonConfig()
+    optimizers: dict[TaskKind, OptimizerConfig] = {
+        "translate": AdamConfig(betas=(0.9, 0.98)),
+        "continue": AdamWConfig(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
     }
-    return optimizers.get(task, AdamW(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01))
+    return optimizers.get(task, AdamWConfig(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01))
 
 
-def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, uses_muon: bool, reasons: list[str]) -> Schedule:
+def _choose_schedule(
+    task: TaskKind, recipe: Recipe, budget: Budget, uses_muon: bool, reasons: list[str]
+) -> ScheduleConfig:
     """Choose a warmup that fits the number of updates, and a decay that fits the task."""
     is_inverse_sqrt = task == "translate" and not budget.decays_to_zero
     warmup = max(1, min(recipe.warmup, budget.updates // (4 if is_inverse_sqrt else 10)))
@@ -146,17 +148,17 @@ def _choose_schedule(task: TaskKind, recipe: Recipe, budget: Budget, uses_muon: 
     warmup_text = f"Learning rate: warmup to {peak:g} over {pluralize(warmup, 'update')}"
     if is_inverse_sqrt:
         reasons.append(f"{warmup_text}, then decay with 1 / sqrt(update), independent of the total number of updates.")
-        return InverseSqrt(peak=peak, warmup=warmup)
+        return InverseSqrtConfig(peak=peak, warmup=warmup)
     if task == "continue" and not budget.is_tuning:
         reasons.append(f"{warmup_text}, then cosine decay to a tenth, as in nanoGPT.")
-        return Cosine(peak=peak, warmup=warmup, end=0.1)
+        return CosineConfig(peak=peak, warmup=warmup, end=0.1)
     reasons.append(f"{warmup_text}, then linear decay to 0, the best schedule for a fixed number of updates.")
-    return Linear(peak=peak, warmup=warmup, end=0.0)
+    return LinearConfig(peak=peak, warmup=warmup, end=0.0)
 
 
 def validation_settings(
     task: TaskKind, budget: Budget, validation_pairs: int, labels: Mapping[str, int], reasons: list[str]
-) -> Validation:
+) -> ValidationConfig:
     """Choose the [validation] settings and append their reason.
 
     Args:
@@ -185,7 +187,7 @@ def validation_settings(
     reasons.append(
         f"Validation: {interval_text}; {metric_text} selects the best model{metric_reason}{patience_text}{sample_text}."
     )
-    return Validation(every=every, metric=metric, patience=patience, sentences=sentences, max_tokens=max_tokens)
+    return ValidationConfig(every=every, metric=metric, patience=patience, sentences=sentences, max_tokens=max_tokens)
 
 
 def choose_label_metric(labels: Mapping[str, int]) -> tuple[Metric, str]:

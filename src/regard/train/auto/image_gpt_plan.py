@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel
-from regard.config.run import Codebook, Data, RunTokenizer
-from regard.config.training import Training
+from regard.config.model import AnyModelConfig
+from regard.config.run import CodebookConfig, DataConfig, RunTokenizerConfig
+from regard.config.training import TrainingConfig
 from regard.train.auto.corpus_plan import BATCH_TOKENS, SPECIAL_TOKENS, CorpusPlan
 from regard.train.auto.hyperparameters import Budget
 from regard.train.auto.image_plan import ImagePlan, check_labeled
@@ -78,15 +78,15 @@ class ImageGptPlan(ImagePlan):
         """The colors, the labels and the special tokens."""
         return self.n_colors + max(1, len(self.stats.labels)) + SPECIAL_TOKENS
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         channels, height, width = self.image_shape
         kind = "grays" if channels == 1 else "colors"
         reasons.append(f"{self._describe_images()}. Each pixel is a token, row after row: {height * width} per image.")
         labels = f"; an image begins with its label, one of {len(self.stats.labels)}" if self.stats.labels else ""
         reasons.append(f"Vocabulary: {self.n_colors} {kind}, the centers of k-means over the training images{labels}.")
-        return Codebook(colors=self.n_colors), self.vocabulary_size(recipe)
+        return CodebookConfig(colors=self.n_colors), self.vocabulary_size(recipe)
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:
         reasons.append("Dropout: none, because a model of this size does not overfit this many pixels.")
         channels, height, width = self.image_shape
         changes: dict[str, Any] = {
@@ -100,7 +100,7 @@ class ImageGptPlan(ImagePlan):
             changes["decoder.position.length"] = self.n_vectors
         return codec.preset(recipe.preset, changes)
 
-    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+    def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
         data = CorpusPlan._choose_data(self, recipe, model, reasons)  # images are not changed at random
         return data.model_copy(
             update={
@@ -111,5 +111,5 @@ class ImageGptPlan(ImagePlan):
             }
         )
 
-    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
+    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> TrainingConfig:
         return CorpusPlan._choose_training(self, recipe, budget, reasons)

@@ -8,9 +8,17 @@ from typing import Any, ClassVar
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import AnyModel, EncoderOnly, Patches
-from regard.config.run import AnySource, Augmentation, Data, Images, Masking, NoTokenizer, RunTokenizer
-from regard.config.training import Training
+from regard.config.model import AnyModelConfig, EncoderOnlyConfig, PatchesConfig
+from regard.config.run import (
+    AnySourceConfig,
+    AugmentationConfig,
+    DataConfig,
+    ImagesConfig,
+    MaskingConfig,
+    NoTokenizerConfig,
+    RunTokenizerConfig,
+)
+from regard.config.training import TrainingConfig
 from regard.train.auto.corpus_plan import CorpusPlan, make_label_head
 from regard.train.auto.corpus_stats import CorpusStats
 from regard.train.auto.hyperparameters import Budget, format_count
@@ -60,7 +68,7 @@ class ImagePlan(CorpusPlan):
         recipe = self.default_recipe
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
-        if not isinstance(model, EncoderOnly) or not isinstance(model.source, Patches):
+        if not isinstance(model, EncoderOnlyConfig) or not isinstance(model.source, PatchesConfig):
             raise RegardError(f"Preset '{preset}' reads no images.", fix=f"Use {recipe.preset}.")
         return replace(recipe, preset=preset)
 
@@ -91,7 +99,7 @@ class ImagePlan(CorpusPlan):
     @property
     def _requested_shape(self) -> tuple[int | None, tuple[int, int]] | None:
         """The channels and size that the sources already have; None if they have no size."""
-        sizes = {(source.channels, source.size) for source in self.sources if isinstance(source, Images)}
+        sizes = {(source.channels, source.size) for source in self.sources if isinstance(source, ImagesConfig)}
         channels, size = next(iter(sizes))
         return (channels, size) if len(sizes) == 1 and size is not None else None
 
@@ -100,7 +108,7 @@ class ImagePlan(CorpusPlan):
         """The side of a patch: that of the preset, larger for large images; it divides a requested size."""
         requested = self._requested("model.source.patch")
         source = getattr(codec.preset(self.recipe.preset), "source", None)
-        assert isinstance(source, Patches)  # noqa: S101 - `recipe` checked it
+        assert isinstance(source, PatchesConfig)  # noqa: S101 - `recipe` checked it
         if requested is not None:
             return requested
         sides = [min(MAX_SIDE, side) for shape in self.stats.image_shapes for side in shape[1:]]
@@ -146,11 +154,11 @@ class ImagePlan(CorpusPlan):
             share = self.validation_stats.examples / max(1, self.stats.examples)
         return float(share) * self.corpus_tokens(recipe) / 3
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:  # noqa: ARG002
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:  # noqa: ARG002
         patch = f"{self.patch} x {self.patch} pixels"
         vectors = f"{self.n_vectors - 1} vectors and the class token"
         reasons.append(f"{self._describe_images()}. Patches of {patch}: {vectors}.")
-        return NoTokenizer(), 0
+        return NoTokenizerConfig(), 0
 
     def _describe_images(self) -> str:
         channels, height, width = self.image_shape
@@ -165,7 +173,7 @@ class ImagePlan(CorpusPlan):
             text += "; they are scaled down and cropped at the center, because many vectors cost much time"
         return text
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:  # noqa: ARG002
         self._explain_dropout(recipe, reasons)
         changes = self._source_changes() | {"task": self.task, "head": self._make_head()}
         changes |= {f"encoder.dropout.{site}": recipe.dropout for site in ("embedding", "sublayer")}
@@ -193,17 +201,17 @@ class ImagePlan(CorpusPlan):
             return {"kind": "pixels", "layers": 1}
         return {**make_label_head("classify", self.stats), "pool": "first", "hidden": False}
 
-    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+    def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
         data = super()._choose_data(recipe, model, reasons)
         _, height, width = self.image_shape
         shift = max(1, min(height, width) // SHIFT_SHARE)
-        augmentation = Augmentation(shift=shift, flip=True)
+        augmentation = AugmentationConfig(shift=shift, flip=True)
         reasons.append(
             f"Augmentation: training images are shifted by up to {pluralize(shift, 'pixel')} and every second one is "
             "mirrored, another way each time; set data.augmentation.flip=false where left and right differ in meaning."
         )
         if self.task == "fill":
-            data = data.model_copy(update={"masking": Masking(probability=MASK_PROBABILITY)})
+            data = data.model_copy(update={"masking": MaskingConfig(probability=MASK_PROBABILITY)})
             reasons[:] = [reason for reason in reasons if not reason.startswith("Masking:")]
             percent = f"{100 * MASK_PROBABILITY:.0f} %"
             reasons.append(f"Masking: {percent} of the patches; the encoder reads the others only, which saves time.")
@@ -216,12 +224,12 @@ class ImagePlan(CorpusPlan):
             }
         )
 
-    def _convert(self, sources: tuple[AnySource, ...]) -> tuple[AnySource, ...]:
+    def _convert(self, sources: tuple[AnySourceConfig, ...]) -> tuple[AnySourceConfig, ...]:
         """Return sources that bring all images to one shape."""
         channels, height, width = self.image_shape
         return tuple(source.model_copy(update={"size": (height, width), "channels": channels}) for source in sources)
 
-    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
+    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> TrainingConfig:
         training = super()._choose_training(recipe, budget, reasons)
         if self.task == "fill":
             return training
@@ -229,7 +237,7 @@ class ImagePlan(CorpusPlan):
         optimizer = training.optimizer.model_copy(update={"weight_decay": WEIGHT_DECAY})
         return training.model_copy(update={"label_smoothing": LABEL_SMOOTHING, "optimizer": optimizer})
 
-    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
+    def _explain_preset(self, recipe: Recipe, model: AnyModelConfig) -> str:
         from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()

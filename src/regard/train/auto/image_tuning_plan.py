@@ -5,8 +5,8 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel, Patches
-from regard.config.run import RunTokenizer
+from regard.config.model import AnyModelConfig, PatchesConfig
+from regard.config.run import RunTokenizerConfig
 from regard.config.toml_file import to_dict
 from regard.train.auto.caption_plan import CaptionPlan
 from regard.train.auto.image_plan import ImagePlan
@@ -26,14 +26,14 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
         return super(TuningPlan, self).task  # that of images
 
     @property
-    def patches(self) -> Patches:
+    def patches(self) -> PatchesConfig:
         """The input of the parent.
 
         Raises:
             RegardError: If the parent reads text.
         """
         source = getattr(self.parent, "source", None)
-        if not isinstance(source, Patches):
+        if not isinstance(source, PatchesConfig):
             raise RegardError("The model reads text, and this corpus holds images.", fix="Tune a model of images.")
         return source
 
@@ -75,10 +75,10 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
         """None: the model reads images."""
         return 0
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         return super(TuningPlan, self)._choose_tokenizer(recipe, reasons)
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:  # noqa: ARG002
         changes: dict[str, Any] = {"task": self.task} if self.parent.task != self.task else {}
         head, own = self._make_head(), to_dict(self.parent.head)
         if any(own.get(name) != head.get(name) for name in ("kind", "labels")):
@@ -96,9 +96,9 @@ class CaptionTuningPlan(ImageTuningPlan, CaptionPlan):
         """That of the parent, with the tokens that the run adds."""
         return TuningPlan.vocabulary_size(self, recipe)
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         self._explain_images(reasons)
         return TuningPlan._choose_tokenizer(self, recipe, reasons)
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:
         return TuningPlan._choose_model(self, recipe, vocabulary_size, reasons)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from regard.config.run import (
     LABEL_TASKS,
-    Run,
+    RunConfig,
 )
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan, describe_minutes
 from regard.train.auto.hyperparameters import (
@@ -25,7 +25,7 @@ FEW_EPOCHS = 20  # with fewer, even a small corpus is not overfitted; labels are
 MIN_VALIDATIONS, MIN_SENTENCES = 3, 20  # per run, and per validation to translate
 MIN_VALIDATION_SHARE, MAX_VALIDATION_SHARE = 0.03, 0.1  # of the minutes for all validations,
 MAX_OTHER_SHARE = 0.25  # and for them and the preparation together: at least 70 % are for updates
-UpdateTimer = Callable[[Run, int], float]  # (run, typical row length) -> seconds per update
+UpdateTimer = Callable[[RunConfig, int], float]  # (run, typical row length) -> seconds per update
 
 
 def configure_for_minutes(
@@ -61,7 +61,7 @@ def configure_for_minutes(
     raise AssertionError("the last recipe is always taken")  # pragma: no cover
 
 
-def _sees_enough(corpus_plan: CorpusPlan, run: Run, budget: Budget) -> bool:
+def _sees_enough(corpus_plan: CorpusPlan, run: RunConfig, budget: Budget) -> bool:
     """Whether a large corpus gives the model enough text in the time, although it sees a part of it only."""
     from regard.store.size_check import count_parameters  # imports torch: only when needed
 
@@ -73,7 +73,7 @@ def _warn_of_few_epochs(corpus_plan: CorpusPlan, auto_run: AutoRun, epochs: floa
     """Say that the run sees only a part of the corpus, and which smaller model would see all of it."""
     from regard.train.autotune import count_flops  # imports torch: only when needed
 
-    def flops_per_token(run: Run) -> float:
+    def flops_per_token(run: RunConfig) -> float:
         return count_flops(run, auto_run.typical_length) / run.data.batch_tokens
 
     flops = flops_per_token(auto_run.run)
@@ -88,7 +88,7 @@ def _warn_of_few_epochs(corpus_plan: CorpusPlan, auto_run: AutoRun, epochs: floa
 
 
 def _fit_budget(
-    run: Run,
+    run: RunConfig,
     minutes: float,
     available_seconds: float,
     seconds_per_update: float,

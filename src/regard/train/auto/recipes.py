@@ -11,7 +11,7 @@ from typing import Literal
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel
+from regard.config.model import AnyModelConfig
 
 TaskKind = Literal["translate", "continue", "classify", "tag", "fill", "embed", "transcribe", "caption"]
 CHARACTER_LEVEL = 0  # as a vocabulary size: every character is a token
@@ -159,7 +159,7 @@ _CORPUS_DESCRIPTIONS = {
 }
 
 
-def model_for(task: TaskKind, preset: str) -> tuple[TaskKind, AnyModel]:
+def model_for(task: TaskKind, preset: str) -> tuple[TaskKind, AnyModelConfig]:
     """Return the model of a preset and the task that it learns on such a corpus.
 
     Raises:

@@ -9,9 +9,9 @@ import numpy as np
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import AnyModel, Mel
-from regard.config.run import CharacterLevel, Data, NoTokenizer, RunTokenizer, SpecAugment
-from regard.config.training import Training
+from regard.config.model import AnyModelConfig, MelConfig
+from regard.config.run import CharacterLevelConfig, DataConfig, NoTokenizerConfig, RunTokenizerConfig, SpecAugmentConfig
+from regard.config.training import TrainingConfig
 from regard.data.mel import count_frames
 from regard.train.auto.corpus_plan import SPECIAL_TOKENS, CorpusPlan, make_label_head
 from regard.train.auto.hyperparameters import Budget, format_count
@@ -69,7 +69,7 @@ class SoundPlan(CorpusPlan):
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
         family = codec.preset(recipe.preset).family
-        if not isinstance(getattr(model, "source", None), Mel) or model.family != family:
+        if not isinstance(getattr(model, "source", None), MelConfig) or model.family != family:
             verb = "transcribes" if self.task == "transcribe" else "labels"
             raise RegardError(f"Preset '{preset}' {verb} no sounds.", fix=f"Use {recipe.preset}.")
         return replace(recipe, preset=preset)
@@ -95,12 +95,12 @@ class SoundPlan(CorpusPlan):
         return [self.recipe]
 
     @property
-    def mel(self) -> Mel:
+    def mel(self) -> MelConfig:
         """How sounds become spectrograms, with their rate."""
         (rate,) = self.stats.sample_rates
         model = codec.preset(self.recipe.preset)
         mel = model.source  # type: ignore[union-attr]
-        assert isinstance(mel, Mel)  # noqa: S101 - `recipe` checked it
+        assert isinstance(mel, MelConfig)  # noqa: S101 - `recipe` checked it
         changes = {name: self.changes.get(f"model.source.{name}") for name in ("hop", "window", "frames", "bins")}
         requested = {name: value for name, value in changes.items() if isinstance(value, int | float) and value > 0}
         return mel.model_copy(update={"rate": rate, **requested})
@@ -130,7 +130,7 @@ class SoundPlan(CorpusPlan):
             share = self.validation_stats.samples / max(1, self.stats.samples)
         return float(share) * self.corpus_tokens(recipe) / 3
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         mel, stats = self.mel, self.stats
         rate = mel.rate or 1
         seconds = f"{stats.samples / rate / stats.examples:.2g} seconds on average"
@@ -139,11 +139,11 @@ class SoundPlan(CorpusPlan):
             f"vector for {pluralize(mel.frames, 'frame')}."
         )
         if self.task == "classify":
-            return NoTokenizer(), 0
+            return NoTokenizerConfig(), 0
         reasons.append(f"Vocabulary: the {len(stats.target.alphabet)} distinct characters of the texts.")
-        return CharacterLevel(), self.vocabulary_size(recipe)
+        return CharacterLevelConfig(), self.vocabulary_size(recipe)
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:
         reasons.append(
             f"Dropout: {recipe.dropout:g}, the default for a corpus of this size."
             if recipe.dropout
@@ -163,10 +163,10 @@ class SoundPlan(CorpusPlan):
     def _make_head(self) -> dict[str, Any]:
         return {**make_label_head("classify", self.stats), "pool": "mean", "hidden": False}
 
-    def _choose_data(self, recipe: Recipe, model: AnyModel, reasons: list[str]) -> Data:
+    def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
         data = super()._choose_data(recipe, model, reasons)
         max_length = max(self.max_frames, min(MAX_FRAMES, self.stats.target.max_bytes + 1))
-        masks = SpecAugment()
+        masks = SpecAugmentConfig()
         reasons.append(
             f"Augmentation: {pluralize(masks.time_masks, 'band')} of frames and {masks.frequency_masks} of bins of "
             "every training sound are masked, others each time (SpecAugment, Park et al. 2019)."
@@ -183,13 +183,13 @@ class SoundPlan(CorpusPlan):
         updates = max(1, ceil(budget.updates * budget.update_tokens / update_tokens))
         return Budget(self._requested("train.updates") or updates, update_tokens)
 
-    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> Training:
+    def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> TrainingConfig:
         training = super()._choose_training(recipe, budget, reasons)
         reasons.append(f"Label smoothing: {LABEL_SMOOTHING:g}, a usual choice for images and sounds.")
         optimizer = training.optimizer.model_copy(update={"weight_decay": WEIGHT_DECAY})
         return training.model_copy(update={"label_smoothing": LABEL_SMOOTHING, "optimizer": optimizer})
 
-    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:
+    def _explain_preset(self, recipe: Recipe, model: AnyModelConfig) -> str:
         from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()

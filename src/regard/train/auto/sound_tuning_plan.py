@@ -5,8 +5,8 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel, Mel
-from regard.config.run import SOUND_TASKS, RunTokenizer
+from regard.config.model import AnyModelConfig, MelConfig
+from regard.config.run import SOUND_TASKS, RunTokenizerConfig
 from regard.config.toml_file import to_dict
 from regard.train.auto.recipes import Recipe, TaskKind
 from regard.train.auto.sound_plan import SoundPlan
@@ -34,14 +34,14 @@ class SoundTuningPlan(TuningPlan, SoundPlan):
         return task
 
     @property
-    def mel(self) -> Mel:
+    def mel(self) -> MelConfig:
         """How the parent reads sounds.
 
         Raises:
             RegardError: If the parent reads text, or sounds of another rate.
         """
         mel = getattr(self.parent, "source", None)
-        if not isinstance(mel, Mel):
+        if not isinstance(mel, MelConfig):
             raise RegardError("The model reads no sounds, and this corpus holds sounds.", fix="Tune a model of sounds.")
         (rate,) = self.stats.sample_rates
         if mel.rate not in (None, rate):
@@ -60,12 +60,12 @@ class SoundTuningPlan(TuningPlan, SoundPlan):
         """That of the parent; none for labels."""
         return super().vocabulary_size(recipe) if self.task == "transcribe" else 0
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         if self.task == "transcribe":
             return super()._choose_tokenizer(recipe, reasons)
         return super(TuningPlan, self)._choose_tokenizer(recipe, reasons)
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:
         if self.task == "transcribe":
             return super()._choose_model(recipe, vocabulary_size, reasons)
         head, own = self._make_head(), to_dict(self.parent.head)

@@ -7,11 +7,11 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModel, Tokens
-from regard.config.parts import Frozen
-from regard.config.run import ParentTokenizer, RunTokenizer
+from regard.config.model import AnyModelConfig, TokensConfig
+from regard.config.parts import SettingsModel
+from regard.config.run import ParentTokenizerConfig, RunTokenizerConfig
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
-from regard.config.tuning import Tuning
+from regard.config.tuning import FinetuneConfig
 from regard.store.model_path import MODEL, find_model
 from regard.text.chat_template import find_chat_template
 from regard.train.auto.corpus_plan import AutoRun, CorpusPlan, make_label_head
@@ -45,7 +45,7 @@ _NEEDED = {
 class TuningPlan(CorpusPlan):
     """Corpus statistics, the user's requests and the model to tune, from which a run is made."""
 
-    parent: AnyModel
+    parent: AnyModelConfig
 
     @property
     def task(self) -> TaskKind:
@@ -73,7 +73,7 @@ class TuningPlan(CorpusPlan):
         )
 
     @cached_property
-    def tuning(self) -> Tuning:
+    def tuning(self) -> FinetuneConfig:
         """The settings of tuning, as requested."""
         changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "tuning"}
         table = with_changes({}, changes)["tuning"]
@@ -82,7 +82,7 @@ class TuningPlan(CorpusPlan):
             defaults["layer_decay"] = LABEL_LAYER_DECAY
         if self.parent.family == "decoder_only":
             defaults["chat_template"] = _find_template(Path(table["parent"]))
-        return SettingsFile[Tuning](Tuning).parse(defaults | table)
+        return SettingsFile[FinetuneConfig](FinetuneConfig).parse(defaults | table)
 
     @property
     def smaller_recipes(self) -> list[Recipe]:
@@ -109,15 +109,15 @@ class TuningPlan(CorpusPlan):
         budget = budget or self._choose_budget(recipe, self.epoch_tokens(recipe))
         return super().make_run(recipe, replace(budget, is_tuning=True))
 
-    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizer, int]:
+    def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         size = self.vocabulary_size(recipe)
         if new := sum(self._vocabulary_sizes.values()) - sum(_list_vocabulary_sizes(self.parent).values()):
             reasons.append(f"Vocabulary: {size:,} tokens, those of the parent and {new:,} new ones.")
         else:
             reasons.append(f"Vocabulary: the {size:,} tokens of the parent, to which its embeddings belong.")
-        return ParentTokenizer(), size
+        return ParentTokenizerConfig(), size
 
-    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModel:  # noqa: ARG002
+    def _choose_model(self, recipe: Recipe, vocabulary_size: int, reasons: list[str]) -> AnyModelConfig:  # noqa: ARG002
         parent = self.parent
         changes: dict[str, Any] = {f"{name}.vocabulary": size for name, size in self._vocabulary_sizes.items()}
         if parent.task != self.task:
@@ -137,13 +137,13 @@ class TuningPlan(CorpusPlan):
             changes["languages"] = list(self.stats.languages)
         return codec.MODEL_FILES.change(parent, changes)
 
-    def _explain_preset(self, recipe: Recipe, model: AnyModel) -> str:  # noqa: ARG002
+    def _explain_preset(self, recipe: Recipe, model: AnyModelConfig) -> str:  # noqa: ARG002
         from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
         return f"Parent: {self.tuning.parent} ({format_count(parameters)} parameters)."
 
-    def _further_tables(self, reasons: list[str]) -> dict[str, Frozen]:
+    def _further_tables(self, reasons: list[str]) -> dict[str, SettingsModel]:
         tuning = self.tuning
         if tuning.lora is not None:
             reasons.append(
@@ -167,17 +167,17 @@ class TuningPlan(CorpusPlan):
         return {"tuning": tuning}
 
 
-def _list_vocabulary_sizes(model: AnyModel) -> dict[str, int]:
+def _list_vocabulary_sizes(model: AnyModelConfig) -> dict[str, int]:
     """Return the sizes of a model's own vocabularies, by the name of the table of settings."""
     tables = {name: getattr(model, name, None) for name in ("source", "tokens", "target")}
-    return {name: table.vocabulary for name, table in tables.items() if isinstance(table, Tokens)}
+    return {name: table.vocabulary for name, table in tables.items() if isinstance(table, TokensConfig)}
 
 
 def _find_template(folder: Path) -> str:
     return find_chat_template(find_model(folder)) or ""
 
 
-def read_parent(folder: Path, extra_layers: int | None = None) -> AnyModel:
+def read_parent(folder: Path, extra_layers: int | None = None) -> AnyModelConfig:
     """Return the settings of the model to tune, with as many extra layers in each stack.
 
     Raises:

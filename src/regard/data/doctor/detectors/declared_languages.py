@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from regard.config.run import AnySource, Lines
+from regard.config.run import AnySourceConfig, LinesConfig
 from regard.data.doctor.corpus_findings import CorpusFinding
 from regard.data.doctor.detectors.lingua import detect_swap
 from regard.data.readers.detect import detect_language
 
 
-def find_swapped_languages(source: AnySource, sides: Sequence[Sequence[str]]) -> Iterator[CorpusFinding]:
+def find_swapped_languages(source: AnySourceConfig, sides: Sequence[Sequence[str]]) -> Iterator[CorpusFinding]:
     """Yield a finding if the languages of a source of pairs are declared the wrong way round.
 
     Args:
@@ -24,7 +24,7 @@ def find_swapped_languages(source: AnySource, sides: Sequence[Sequence[str]]) ->
     if is_swapped:
         what = f"The languages are swapped: the source is {second} and the target {first}, not {first} and {second}."
         yield CorpusFinding(f"{what} ({', '.join(source.paths)})", fix, is_grave=True)
-    elif is_swapped is None and isinstance(source, Lines) and source.target is not None:
+    elif is_swapped is None and isinstance(source, LinesConfig) and source.target is not None:
         suffixes = (detect_language(source.source), detect_language(source.target))
         names = f"{source.source} and {source.target}"
         if [_base(suffix or "") for suffix in suffixes] == [_base(second), _base(first)]:
