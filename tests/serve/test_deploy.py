@@ -1,4 +1,4 @@
-"""The manifests in deploy/ name routes, settings and metrics that the server has."""
+"""The manifests in deploy/ name routes and settings that the server has."""
 
 import json
 import re
@@ -15,7 +15,6 @@ from typing import Any
 import yaml
 
 from regard.config.toml_file import SettingsFile
-from regard.serve.metrics import Metrics
 from regard.serve.settings import ServeConfig, add_key
 from tests.serve.conftest import RunningServer
 
@@ -110,12 +109,12 @@ def test_volumes_and_ports_are_those_of_the_settings() -> None:
         assert any(path.is_relative_to(mount) for mount in mounts)
 
 
-def test_the_autoscaler_reads_a_metric_of_the_server() -> None:
+def test_autoscaler_target_is_below_the_core_that_a_busy_replica_uses() -> None:
     (metric,) = read_manifests()["HorizontalPodAutoscaler"]["spec"]["metrics"]
-    (rule,) = yaml.safe_load((DEPLOY / "prometheus-adapter.yaml").read_text())["rules"]["custom"]
-    assert metric["pods"]["metric"]["name"] == rule["name"]["as"]
-    series = rule["seriesQuery"].split('"')[1]
-    assert f"# TYPE {series} gauge" in Metrics().render().decode()
+    requested_cores = float(read_container()["resources"]["requests"]["cpu"])
+    share = metric["resource"]["target"]["averageUtilization"] / 100 * requested_cores
+    assert metric["resource"]["name"] == "cpu"
+    assert share < (read_serve_settings().threads or 0) <= float(read_container()["resources"]["limits"]["cpu"])
 
 
 def test_the_image_starts_the_command_that_the_manifest_completes() -> None:
