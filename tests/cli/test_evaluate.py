@@ -1,8 +1,6 @@
-"""`regard evaluate` and `regard score` from the command line."""
+"""`regard evaluate` and `regard evaluate --score` from the command line."""
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -190,12 +188,12 @@ def test_tables_show_every_part_and_are_reproducible(folder: Path, monkeypatch: 
 
 
 def test_pairs_are_scored(folder: Path) -> None:
-    done = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
+    done = run_in_folder(folder, "evaluate", "one", "--score", "--source", "source", "--reference", "reference")
     expected = Scorer.load(folder / "one").score(REFERENCES, SOURCES)
     assert done.output == "".join(f"{scored.total_logprob:.4f}\t{len(scored.logprobs)}\n" for scored in expected), (
         done.errors
     )
-    done = run_in_folder(folder, "score", "one", "zwei", "Männer", "--source-text", "two", "--json")
+    done = run_in_folder(folder, "evaluate", "one", "--score", "zwei", "Männer", "--source-text", "two", "--json")
     records = [json.loads(line) for line in done.output.split("\n")[:-1]]
     assert [scored["text"] for scored in records] == ["zwei", "Männer"]
     assert records[0].keys() == {"text", "tokens", "logprobs", "best_logprobs", "correct", "total_logprob"}
@@ -204,10 +202,9 @@ def test_pairs_are_scored(folder: Path) -> None:
     )
 
 
-def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.cli.text_input.CHUNK_LINES", 2)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("\n".join(SOURCES) + "\n").encode())))
-    done = run_in_folder(folder, "score", "generator")
+def test_lines_of_a_file_are_scored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.cli.score.CHUNK_LINES", 2)
+    done = run_in_folder(folder, "evaluate", "generator", "--score", "--text", "source", "--lines")
     expected = Scorer.load(folder / "generator").score(SOURCES)
     assert [float(line.split("\t")[0]) for line in done.output.split("\n")[:-1]] == pytest.approx(
         [scored.total_logprob for scored in expected], abs=1e-3
@@ -215,9 +212,9 @@ def test_texts_are_scored_from_standard_input(folder: Path, monkeypatch: pytest.
 
 
 def test_chunks_of_pairs_stay_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
-    monkeypatch.setattr("regard.cli.text_input.CHUNK_LINES", 3)
-    again = run_in_folder(folder, "score", "one", "--source", "source", "--input", "reference")
+    done = run_in_folder(folder, "evaluate", "one", "--score", "--source", "source", "--reference", "reference")
+    monkeypatch.setattr("regard.cli.score.CHUNK_LINES", 3)
+    again = run_in_folder(folder, "evaluate", "one", "--score", "--source", "source", "--reference", "reference")
     pairs = list(zip(done.output.split(), again.output.split(), strict=True))
     assert len(pairs) >= len(SOURCES)
     assert all(float(first) == pytest.approx(float(second), abs=1e-3) for first, second in pairs)
@@ -266,11 +263,14 @@ def test_errors_name_the_fix(folder: Path) -> None:
         (("evaluate", "generator", *both), "regard generate"),
         (("evaluate", "one", "--source", "nowhere", "--reference", "reference"), "no such file"),
         (("evaluate", "nowhere", *both), "no such folder"),
-        (("score", "one", "zwei"), "it scores translations of given sources"),
-        (("score", "generator", "zwei", "--source-text", "two"), "reads no sources"),
-        (("score", "one", "zwei", "--source-text", "two", "--source", "source"), "both given"),
-        (("score", "one", "--input", "reference", "--source", "short"), "The file has 1 line; there are more texts"),
-        (("score", "one", "--input", "short", "--source", "source"), "more lines than there are texts (1 text)"),
+        (("evaluate", "one", "zwei", "--score"), "it scores translations of given sources"),
+        (("evaluate", "generator", "zwei", "--score", "--source-text", "two"), "reads no sources"),
+        (("evaluate", "one", "zwei", *both, "--score"), "TEXT needs --score and cannot be combined with files"),
+        (("evaluate", "one", "zwei"), "TEXT needs --score"),
+        (("evaluate", "one", *both, "--score", "--source-text", "two"), "cannot be combined with --source"),
+        (("evaluate", "one", "--score", "--reference", "reference", "--source", "short"), "--source has 1 line"),
+        (("evaluate", "one", *both, "--score", "--beam", "2"), "--beam is not for --score"),
+        (("evaluate", "--hypotheses", "source", "--score", "--reference", "source"), "--score needs a model"),
     ):
         done = run_in_folder(folder, *arguments)
         assert done.code == 1, (arguments, done)

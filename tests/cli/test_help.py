@@ -1,6 +1,8 @@
 """The help of every command has examples that can be parsed, readable options, and headings."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,9 @@ from regard.cli.app import app
 from regard.cli.help import OTHER_OPTIONS
 from tests.commands import parse_command_line, run_command
 
+REPOSITORY = Path(__file__).parents[2]
+COMMAND_COUNT = 18
+REMOVED_COMMANDS = ("label", "fill", "caption", "transcribe", "neighbors", "score", "settings")
 MAX_UNGROUPED = 6  # options without a heading in the help of one command
 
 
@@ -22,6 +27,21 @@ def iter_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tu
 
 
 COMMANDS = dict(iter_commands(typer.main.get_command(app)))
+
+
+def test_command_count_stays_small() -> None:
+    names = {path[0] for path in COMMANDS if path}
+    assert len(names) == COMMAND_COUNT
+    assert names.isdisjoint(REMOVED_COMMANDS)
+
+
+def test_removed_command_is_named_nowhere() -> None:
+    pattern = re.compile(rf"\bregard ({'|'.join(REMOVED_COMMANDS)})\b")
+    folders = (REPOSITORY / name for name in ("docs", "src", "examples", "scripts", "deploy", "web"))
+    files = [file for folder in folders for file in folder.rglob("*") if "node_modules" not in file.parts]
+    for file in (REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *files):
+        if file.suffix in (".md", ".py", ".toml", ".sh", ".html", ".js", ".ts", ".svelte", ".tsx"):
+            assert (found := pattern.search(file.read_text(encoding="utf-8"))) is None, (file, found)
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

@@ -41,7 +41,7 @@ def test_the_module_is_the_command() -> None:
 
 def test_help_and_version() -> None:
     assert run_regard("--version").startswith("regard 0.")
-    assert "settings, cost, export targets" in run_regard("--help")
+    assert "List all settings and presets" in run_regard("--help")
 
 
 def test_show_prints_toml_that_can_be_read_back(tmp_path: Path) -> None:

@@ -185,8 +185,8 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
         ),
         (["translate", translator_folder, "text", "--stop-after", "2", "--n-best", "3"], "--stop-after 3 or more"),
         (["translate", translator_folder, "text", "--stop-after", "2", "--require", "a"], "Leave out --stop-after"),
-        (["score", generator_folder, "text", "--into", "de"], "Leave target_language out"),
-        (["score", translator_folder, "text", "--source-text", "a", "--window", "9"], "Leave window out"),
+        (["evaluate", generator_folder, "text", "--score", "--into", "de"], "Leave target_language out"),
+        (["evaluate", translator_folder, "text", "--score", "--source-text", "a", "--window", "9"], "Leave window out"),
     ):
         done = run_command(*arguments)
         assert done.code == 1, arguments

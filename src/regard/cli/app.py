@@ -19,13 +19,14 @@ regard translate my-model "Where is Tom?"
 """
 COMMANDS = {  # by heading in the help; a module has the name of its command, except for the keyword `import`
     "Start": ("demo", "info"),
-    "Data": ("check", "tokenizer", "prepare"),
-    "Train": ("train", "tune", "plan", "settings", "model"),
-    "Use": ("translate", "generate", "predict", "embed", "neighbors"),
+    "Data": ("check",),
+    "Train": ("train", "tune", "model"),
+    "Use": ("translate", "generate", "predict", "embed"),
     "Serve": ("serve",),
     "Inspect": ("look",),
-    "Measure": ("evaluate", "score"),
+    "Measure": ("evaluate",),
     "Exchange": ("export", "import"),
+    "Advanced": ("plan", "prepare", "tokenizer"),
 }
 
 
@@ -93,7 +94,7 @@ def run() -> int:
 
 def _print_error(error: RegardError) -> None:
     if isinstance(error, ConfigError) and error.fix is None:
-        error.fix = "`regard settings` lists all settings, their values and defaults."
+        error.fix = "`regard model settings` lists all settings, their values and defaults."
     Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -1,51 +1,84 @@
-"""`regard embed`: one vector per text, and search by similarity."""
+"""`regard embed`: one vector per text, search by similarity, and words with similar vectors."""
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.base.formatting import escape_control_characters
 from regard.cli.options import (
     OUTPUT_PANEL,
     BatchTokens,
     InputFile,
     ModelArgument,
+    StringList,
     input_file_option,
     option,
     output_file_option,
 )
 from regard.cli.text_input import check_paths, read_lines
 
+NEIGHBORS_PANEL = "Similar words"
 EXAMPLES = """
 regard embed my-encoder "A dog barks." --json
 regard embed my-encoder --search corpus.txt "Where is the dog?"
 regard embed my-encoder --input texts.txt --output vectors.npy
+regard embed my-model Paris Italy --minus France --neighbors
 """
 
 
 def embed(
     folder: ModelArgument,
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="Texts to embed; with --search: queries.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Texts to embed; with --search: queries; with --neighbors: words."),
     ] = None,
     input_file: InputFile = None,
     search: Annotated[
         Path | None,
         input_file_option("Search the lines of this file for those most similar to each text."),
     ] = None,
+    neighbors: Annotated[
+        bool,
+        option(
+            "Find the tokens whose embedding vectors are most similar to the sum of the words (any model).",
+            "--neighbors",
+            panel=NEIGHBORS_PANEL,
+        ),
+    ] = False,
+    minus: Annotated[
+        StringList, option("Subtract this word. Repeatable.", metavar="WORD", panel=NEIGHBORS_PANEL)
+    ] = None,
+    is_target: Annotated[
+        bool, option("Use the target embedding of an encoder-decoder.", "--target", panel=NEIGHBORS_PANEL)
+    ] = False,
     output: Annotated[Path | None, output_file_option("Write the vectors to a .npy file of NumPy.", "--output")] = None,
-    n_best: Annotated[int, option("With --search: number of lines per text.", min=1, panel=OUTPUT_PANEL)] = 5,
-    as_json: Annotated[bool, option("Print one JSON object per text.", "--json", panel=OUTPUT_PANEL)] = False,
+    n_best: Annotated[
+        int | None,
+        option("With --search or --neighbors: number of results.", min=1, show_default="5 or 10", panel=OUTPUT_PANEL),
+    ] = None,
+    as_json: Annotated[
+        bool, option("Print one JSON object per text or neighbor.", "--json", panel=OUTPUT_PANEL)
+    ] = False,
     batch_tokens: BatchTokens = 4096,
 ) -> None:
-    """Embed texts with an encoder, or search a file for similar lines.
+    """Embed texts with an encoder, search a file for similar lines, or find words with similar embedding vectors.
 
     Prints the vector of each text as numbers between spaces; with --search the similarity, line number and text of
-    the most similar lines.
+    the most similar lines; with --neighbors the cosine similarity and text of each token, without the words themselves.
     """
+    if neighbors:
+        for option_name, path in (("--search", search), ("--input", input_file), ("--output", output)):
+            if path is not None:
+                raise RegardError(f"--neighbors reads words, not {option_name}.", fix=f"Leave out {option_name}.")
+        _print_neighbors(folder, texts or [], minus or [], is_target=is_target, n_best=n_best or 10, as_json=as_json)
+        return
+    if minus or is_target:
+        raise RegardError("--minus and --target need --neighbors.", fix="Add --neighbors.")
     for option_name, is_wrong in (("--search", search is not None), ("--json", as_json)):
         if output is not None and is_wrong:
             what = f"--output writes vectors to a file; {option_name} has no effect on it."
@@ -72,7 +105,7 @@ def embed(
                 _write_vector(text, vector.tolist(), as_json)
                 continue
             similarities = [] if corpus_vectors is None else compute_similarities(vector[None], corpus_vectors)[0]
-            best = [int(index) for index in np.argsort(-np.asarray(similarities), kind="stable")[:n_best]]
+            best = [int(index) for index in np.argsort(-np.asarray(similarities), kind="stable")[: n_best or 5]]
             matches = [{"line": i + 1, "similarity": float(similarities[i]), "text": corpus[i]} for i in best]
             _write_matches(text, matches, as_json)
         sys.stdout.flush()
@@ -81,6 +114,23 @@ def embed(
             output.open("wb"),
             np.concatenate(batches) if batches else np.zeros((0, embedder.settings.width), np.float32),
         )
+
+
+def _print_neighbors(
+    folder: Path, words: list[str], minus: list[str], *, is_target: bool, n_best: int, as_json: bool
+) -> None:
+    from regard.pipeline.token_vectors import load_token_vectors  # imports torch: only when needed
+
+    if not words:
+        raise RegardError("--neighbors needs a word.", fix="Give at least one WORD.")
+    vectors = load_token_vectors(folder, is_target=is_target)
+    for word in (*words, *minus):
+        texts = vectors.tokenizer.token_texts(vectors.encode(word))
+        if len(texts) > 1:
+            typer.echo(f"'{word}' is {len(texts)} tokens ({' '.join(texts)}); its vector is their mean.", err=True)
+    for neighbor in vectors.find_neighbors(words, minus, n_best):
+        line = f"{neighbor.similarity:.4f}\t{escape_control_characters(neighbor.text)}"
+        sys.stdout.write(f"{json.dumps(asdict(neighbor), ensure_ascii=False) if as_json else line}\n")
 
 
 def _write_vector(text: str, vector: list[float], as_json: bool) -> None:

@@ -15,6 +15,7 @@ from regard.cli.evaluation_data import EvaluationData, Labels, read_data, split_
 from regard.cli.evaluation_tables import print_evaluation
 from regard.cli.options import takes_options
 from regard.cli.progress import show_progress
+from regard.cli.score import score_texts
 from regard.cli.text_input import load_as
 from regard.store.model_path import find_model
 
@@ -35,6 +36,8 @@ regard evaluate my-tagger --data test.conllu
 regard evaluate my-book --text another-book.txt
 regard evaluate my-vit --images test
 regard evaluate my-sounds --sounds test
+regard evaluate my-model --score "Wo ist Tom?" --source-text "Where is Tom?"
+regard evaluate my-book --score --text chapter.txt --lines --json
 """
 Evaluation = dict[str, Any]  # results by name: the object that --json prints
 
@@ -47,11 +50,14 @@ def evaluate(options: EvaluateOptions) -> None:
     images and sounds: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and
     entity F1. Transcription: character and word error rate. Captions: BLEU, chrF, exact match. Language models:
     perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models that generate images: bits per
-    pixel. With --other or --other-output a paired bootstrap test.
+    pixel. With --other or --other-output a paired bootstrap test. With --score only the log-probability of each text.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)
     data = read_data(options, settings)
+    if options.score and settings is not None:
+        score_texts(options, settings, data)
+        return
     evaluation: Evaluation = {}
     if data.images is not None and settings is not None and settings.family == "decoder_only":
         _evaluate_pixels(options, data, evaluation)

@@ -35,10 +35,11 @@ Kind = Literal[
     "transcripts",
     "captions",
     "models that generate images",
+    "--score",
 ]
 KINDS_BY_OPTION: dict[str, tuple[Kind, ...]] = {  # the evaluations that each option is for
-    "--into": ("translations",),
-    "--window": ("texts",),
+    "--into": ("translations", "--score"),
+    "--window": ("texts", "--score"),
     "--train": ("translations",),
     "--probes": ("translations",),
     "--fit-temperature": ("translations", "texts"),
@@ -57,6 +58,10 @@ class EvaluateOptions:
 
     folder: Annotated[
         Path | None, typer.Argument(metavar="MODEL", help="Model folder or run folder.", callback=check_model)
+    ] = None
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="With --score: texts; for a translation model translations."),
     ] = None
     data: Annotated[
         Path | None,
@@ -95,6 +100,9 @@ class EvaluateOptions:
     lines: Annotated[bool, option("Treat every line of --text as a text of its own.", "--lines", panel=INPUT_PANEL)] = (
         False
     )
+    source_text: Annotated[
+        str | None, option("With --score: source of all texts.", metavar="TEXT", panel=INPUT_PANEL)
+    ] = None
     hypotheses: Annotated[
         Path | None,
         file_option(
@@ -136,7 +144,17 @@ class EvaluateOptions:
         ),
     ] = None
     output: Annotated[Path | None, output_file_option("Write the translations, labels or tags to this file.")] = None
-    as_json: Annotated[bool, option("Print one JSON object with all results.", "--json", panel=OUTPUT_PANEL)] = False
+    score: Annotated[
+        bool,
+        option(
+            "Print log-probability (nats) and number of tokens of each text, eos included, instead of metrics.",
+            "--score",
+            panel=OUTPUT_PANEL,
+        ),
+    ] = False
+    as_json: Annotated[
+        bool, option("Print one JSON object with all results; with --score one per text.", "--json", panel=OUTPUT_PANEL)
+    ] = False
 
     def check(self) -> None:
         """Raise an error for unreadable files and options that exclude each other, before any work."""
@@ -188,8 +206,24 @@ class EvaluateOptions:
             self.data_path is not None,
         )
         has_pairs = self.source is not None or bool(self.reference)
+        has_texts = self.score and bool(self.texts)
         needs_references = has_hypotheses or self._has_other or self.fit_temperature is not None or not self.probes
         return (
+            (
+                bool(self.texts) and (not self.score or has_data or has_text or has_pairs),
+                "TEXT needs --score and cannot be combined with files.",
+                "Add --score, or give the test data with --source and --reference, --text or --data.",
+            ),
+            (
+                self.source_text is not None and (not self.score or self.source is not None),
+                "--source-text needs --score and cannot be combined with --source.",
+                "Add --score, or leave out --source-text.",
+            ),
+            (
+                self.score and self.folder is None,
+                "--score needs a model.",
+                "Give a model folder.",
+            ),
             (
                 self.folder is None and not has_hypotheses,
                 "There is nothing to evaluate.",
@@ -221,7 +255,7 @@ class EvaluateOptions:
                 "Add --reference FILE, or leave them out.",
             ),
             (
-                not has_text and not has_data and not self.reference and needs_references,
+                not has_text and not has_data and not has_texts and not self.reference and needs_references,
                 "There are no references.",
                 "Give --reference FILE for a translation model, --data FILE for a classifier or tagger, --text FILE "
                 "for a language model.",
@@ -229,19 +263,24 @@ class EvaluateOptions:
             (
                 not has_text
                 and not has_data
-                and self.source is None
+                and not has_texts
+                and (self.source or self.source_text) is None
                 and (not has_hypotheses or self.other_model is not None),
                 "There are no source texts.",
                 "Give --source FILE.",
             ),
             (
-                not has_text and not has_data and self.window is not None,
+                not has_text and not has_data and not self.score and self.window is not None,
                 "--window needs --text or --data.",
                 "Leave out --window.",
             ),
             (self.columns is not None and self.data is None, "--columns needs --data.", "Leave out --columns."),
             (self.lines and not has_text, "--lines needs --text.", "Leave out --lines."),
-            (has_text and self.into is not None, "--into is for translation models.", "Leave out --into."),
+            (
+                has_text and not self.score and self.into is not None,
+                "--into is for translation models.",
+                "Leave out --into.",
+            ),
         )
 
     def _other_faults(self) -> tuple[tuple[bool, str, str], ...]:

@@ -11,6 +11,8 @@ from regard.base.errors import RegardError
 from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
 from regard.cli.options import option
+from regard.cli.settings import EXAMPLES as SETTINGS_EXAMPLES
+from regard.cli.settings import settings
 from regard.config import codec
 from regard.config.exportable import exportable_to
 from regard.config.model import AnyModelConfig
@@ -18,18 +20,20 @@ from regard.config.toml_file import parse_settings, suggest
 
 EXAMPLES = """
 regard model presets
+regard model settings train.schedule
 regard model show tiny --set encoder.layers=2
 regard model cost base --batch-size 32
 regard model set-languages my-model en de
 """
 app = typer.Typer(
     cls=HelpGroup,
-    help="Inspect an architecture before training: settings, cost, export targets.",
+    help="List all settings and presets; show the cost and export targets of a model.",
     epilog=EXAMPLES,
     no_args_is_help=True,
 )
 command = partial(app.command, cls=HelpCommand)
 
+command(epilog=SETTINGS_EXAMPLES)(settings)
 PresetArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or path of a model.toml.")]
 SettingsOption = Annotated[
     list[str] | None,

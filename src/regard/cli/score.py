@@ -1,96 +1,48 @@
-"""`regard score`: the log-probability that a model assigns to given texts."""
+"""`regard evaluate --score`: the log-probability that a model assigns to each given text."""
 
 import json
 import sys
-from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer  # noqa: TID251
+from typing import TYPE_CHECKING
 
 from regard.base.errors import RegardError
-from regard.cli.options import (
-    INPUT_PANEL,
-    OUTPUT_PANEL,
-    BatchTokens,
-    InputFile,
-    ModelArgument,
-    TargetLanguage,
-    Window,
-    input_file_option,
-    option,
-)
+from regard.cli.evaluate_options import EvaluateOptions
+from regard.cli.evaluation_data import EvaluationData
 from regard.cli.progress import show_progress
-from regard.cli.text_input import check_paths, read_lines, zip_file
+from regard.cli.text_input import CHUNK_LINES
 
 if TYPE_CHECKING:
-    from regard.pipeline.scorer import ScoredText
-
-EXAMPLES = """
-regard score my-model "Wo ist Tom?" --source-text "Where is Tom?"
-regard score my-model --input test.de --source test.en
-regard score my-book --input chapter.txt --json
-"""
+    from regard.config.model import AnyModelConfig
 
 
-def score(
-    folder: ModelArgument,
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="Texts to score; for a translation model: translations."),
-    ] = None,
-    input_file: InputFile = None,
-    source: Annotated[
-        Path | None, input_file_option("Sources for a translation model: line n belongs to text n.")
-    ] = None,
-    source_text: Annotated[
-        str | None,
-        option("Source for a translation model, the same for all texts.", metavar="TEXT", panel=INPUT_PANEL),
-    ] = None,
-    into: TargetLanguage = None,
-    window: Window = None,
-    batch_tokens: BatchTokens = 4096,
-    as_json: Annotated[
-        bool,
-        option(
-            "Print one JSON object per text: tokens, logprobs, best_logprobs, correct.", "--json", panel=OUTPUT_PANEL
-        ),
-    ] = False,
-) -> None:
-    """Score texts under a model: arguments, lines of a file, or lines of standard input.
+def score_texts(options: EvaluateOptions, settings: "AnyModelConfig", data: EvaluationData) -> None:
+    """Print the log-probability and the number of tokens of each text, or all its tokens as JSON."""
+    from regard.pipeline.scorer import Scorer  # imports torch: only when needed
 
-    Prints one line per text: its log-probability in nats, a tab, and its number of tokens. Both include eos.
-    """
-    check_paths(texts, input_file)
-    if source is not None and source_text is not None:
-        raise RegardError("--source and --source-text were both given.", fix="Give one of them.")
-    from regard.pipeline.encoding import chunks  # imports torch: only when needed
-    from regard.pipeline.scorer import Scorer
-
-    scorer = Scorer.load(folder)
-    if scorer.settings.family == "encoder_decoder" and source is None and source_text is None:
+    options.check_kind("--score")
+    references = None if data.references is None else [references[0] for references in data.references]
+    texts = options.texts or data.texts or references or []
+    sources = data.sources if options.source_text is None else [options.source_text] * len(texts)
+    if settings.family == "encoder_decoder" and sources is None:
         raise RegardError(
             "This is a translation model: it scores translations of given sources.",
-            where=str(folder),
-            fix="Add --source-text TEXT, or --source FILE with one source per line.",
+            where=str(options.folder),
+            fix="Add --source-text TEXT, or give --source FILE and --reference FILE.",
         )
-    with ExitStack() as stack:
-        lines, total, chunk_size = read_lines(texts, input_file)
-        is_waiting = chunk_size > 1 and not sys.stdout.isatty()
-        advance = stack.enter_context(show_progress("scoring", total)) if is_waiting else lambda _: None
-        for chunk, chunk_sources in zip_file(chunks(lines, chunk_size), source, source_text):
+    scorer = Scorer.load(options.folder or "")
+    with show_progress("scoring", len(texts)) as advance:
+        for start in range(0, len(texts), CHUNK_LINES):
+            chunk = slice(start, start + CHUNK_LINES)
             for scored in scorer.score(
-                chunk, chunk_sources, target_language=into, window=window, batch_tokens=batch_tokens
+                texts[chunk],
+                None if sources is None else sources[chunk],
+                target_language=options.into,
+                window=options.window,
             ):
-                _write(scored, as_json)
+                total = scored.total_logprob
+                line = f"{total:.4f}\t{len(scored.logprobs)}"
+                if options.as_json:
+                    line = json.dumps({**asdict(scored), "total_logprob": total}, ensure_ascii=False)
+                sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
-            advance(len(chunk))
-
-
-def _write(scored: "ScoredText", as_json: bool) -> None:
-    if as_json:
-        record = {**asdict(scored), "total_logprob": scored.total_logprob}
-        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write(f"{scored.total_logprob:.4f}\t{len(scored.logprobs)}\n")
+            advance(len(texts[chunk]))

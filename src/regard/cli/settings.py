@@ -1,4 +1,4 @@
-"""`regard settings`: the reference of all settings of run files and `--set`."""
+"""`regard model settings`: the reference of all settings of run files and `--set`."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,7 @@ from regard.config.reference import Setting, SettingsTable, iter_tables
 from regard.config.toml_file import suggest
 
 WIDTH = 100
-EXAMPLES = """
-regard settings
-regard settings train.schedule
-"""
+EXAMPLES = "regard model settings train.schedule"
 
 
 def settings(
@@ -62,9 +59,9 @@ def _format_setting(setting: Setting) -> Iterator[str]:
 def _format_markdown(selected: Sequence[SettingsTable]) -> Iterator[str]:
     yield "# Settings"
     yield ""
-    yield "All settings of a run file. `--set` overrides one on the command line (`--set train.clip=0.5`);"
-    yield '`regard settings train` prints a part. `[model]` may name a preset (`preset = "tiny"`); its other keys then'
-    yield "override that preset. `regard settings --markdown` generates this page, and a test keeps it up to date."
+    yield "All settings of a run file. `--set` overrides one on the command line (`--set train.clip=0.5`), and"
+    yield '`regard model settings train` prints a part. `[model]` may name a preset (`preset = "tiny"`); its other keys'
+    yield "then override that preset. `regard model settings --markdown` generates this page, and a test checks it."
     previous_path = None
     for table in selected:
         if table.path != previous_path:
