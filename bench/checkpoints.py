@@ -25,8 +25,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regard.train.checkpoint import Checkpoint, Checkpoints
-from regard.train.processes import SingleProcess, connect_processes
+from regard.training.checkpoint.folder import Checkpoint, Checkpoints
+from regard.training.distributed.processes import SingleProcess, connect_processes
 
 SIZES = {True: 1, False: 33}  # million weights, by --quick
 Times = dict[str, list[float]]  # seconds of this process: wall and CPU time
@@ -107,8 +107,8 @@ def make_tensors(millions: int, processes: SingleProcess, is_sharded: bool) -> d
     from torch.distributed.device_mesh import init_device_mesh  # noqa: TID251
     from torch.distributed.tensor import Shard, distribute_tensor  # noqa: TID251
 
-    import regard.train.sharded_checkpoint  # noqa: F401 - the first save imports it: not measured
-    from regard.train.parallel import Layout
+    import regard.training.checkpoint.sharded  # noqa: F401 - the first save imports it: not measured
+    from regard.training.distributed.layout import Layout
 
     processes.layout = Layout(shards=processes.world_size)  # type: ignore[attr-defined]
     mesh = init_device_mesh("cpu", (processes.world_size,))

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from tests.data.doctor.planted_defects import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
 
-from regard.data.doctor.examine import examine
+from regard.data.doctor.check import examine
 from regard.data.example import Example, Location
 
 DEFECTS_PER_KIND = 100

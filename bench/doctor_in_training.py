@@ -17,9 +17,9 @@ from pathlib import Path
 from regard.config.run import AnySourceConfig, LinesConfig
 from regard.data.doctor.one_pass import TrainingCheck
 from regard.store.run_folder import RunFolder
-from regard.train.auto.configure import configure
-from regard.train.auto.corpus_stats import collect_stats
-from regard.train.data import prepare_data
+from regard.training.data import prepare_data
+from regard.training.recipes.configure import configure
+from regard.training.recipes.corpus_stats import collect_stats
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

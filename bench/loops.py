@@ -22,11 +22,11 @@ from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead
-from regard.train.engine import Updater, UpdateStats, seed_batch
-from regard.train.events import Event, Updated
-from regard.train.loss import token_loss
-from regard.train.objective import _drop_trivial_masks
-from regard.train.trainer import Trainer
+from regard.training.events import Event, Updated
+from regard.training.loss import token_loss
+from regard.training.objective import _drop_trivial_masks
+from regard.training.step import Updater, UpdateStats, seed_batch
+from regard.training.trainer import Trainer
 
 ADAM = AdamConfig()
 

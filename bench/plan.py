@@ -131,9 +131,9 @@ def train_rank(run_file: Path, out: Path) -> None:
     """Train in this process, which may be one of several ranks, and print what it needed as JSON."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    from regard.train.engine import Updater, UpdateStats
-    from regard.train.options import TrainOptions
-    from regard.train.start import start
+    from regard.training.api import start
+    from regard.training.options import TrainOptions
+    from regard.training.step import Updater, UpdateStats
 
     starts: list[float] = []  # CPU-seconds before each update
     peaks: list[int] = []  # after each update

@@ -18,8 +18,8 @@ from bench.timing import Times, quartiles, race, ratio, restart_with_tuned_mallo
 from regard.config import codec
 from regard.config.run import DataConfig, LinesConfig, RunConfig
 from regard.config.training import ConstantConfig, DeviceConfig, TrainingConfig
-from regard.train.autotune import StepTimer, synthetic_batch
-from regard.train.device import prefers_bfloat16
+from regard.training.autotune import StepTimer, synthetic_batch
+from regard.training.device import prefers_bfloat16
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,12 @@ from regard.config.codec import RUN_FILES
 from regard.models.build import build
 from regard.nn.stack import Stack
 from regard.store.run_folder import RunFolder
-from regard.train.distributed import ProcessGroup, connect
-from regard.train.engine import seed_batch
-from regard.train.events import Event
-from regard.train.processes import SingleProcess
-from regard.train.resolve import resolve_run
-from regard.train.trainer import Trainer
+from regard.training.distributed.context import ProcessGroup, connect
+from regard.training.distributed.processes import SingleProcess
+from regard.training.events import Event
+from regard.training.resolve import resolve_run
+from regard.training.step import seed_batch
+from regard.training.trainer import Trainer
 
 MODES = ("ddp", "fsdp")
 THREADS = "threads2"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
 from regard.pipeline.embedder import compute_similarities
 from regard.pipeline.load import load_embedder, load_generator
 from regard.pipeline.search import Beam

@@ -66,7 +66,7 @@ from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, TokensC
 from regard.config.parts import attention_stack
 from regard.config.run import RunConfig
 from regard.models.build import build
-from regard.train.resolve import resolve_run
+from regard.training.resolve import resolve_run
 
 CONTESTS = ("tiny", "accumulate2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 TOLERANCE = 1e-4

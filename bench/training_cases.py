@@ -9,9 +9,9 @@ from bench.peers import ROOT
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.store.run_folder import RunFolder
-from regard.train.data import RunData, prepare_data
-from regard.train.events import Event
-from regard.train.trainer import Trainer
+from regard.training.data import RunData, prepare_data
+from regard.training.events import Event
+from regard.training.trainer import Trainer
 
 OURS = "regard"
 DATA_FOLDER = ROOT / "../shared/data"

@@ -146,7 +146,7 @@ def time_steps(case: str, threads: int) -> None:
     import torch
 
     from regard.config.codec import RUN_FILES
-    from regard.train.autotune import StepTimer, synthetic_batch
+    from regard.training.autotune import StepTimer, synthetic_batch
 
     preset, vocabulary, rows, length = CASES[case]
     if threads:

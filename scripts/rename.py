@@ -212,7 +212,7 @@ def convert_module_imports(text: str) -> str:
         lines, kept = [], []
         for alias in node.names:
             new = MODULES.get(f"{node.module}.{alias.name}")
-            if new is None:
+            if new is None or alias.name == "examine":  # a function of this name, which the package exports
                 kept.append(alias)
                 continue
             package, name = new.rsplit(".", 1)
@@ -241,11 +241,16 @@ def convert_paths(text: str) -> str:
         text = re.sub(rf"(?<![\w/]){short_old}\.py\b", f"{short_new}.py", text)
         test_old, test_new = test_path(old), test_path(new)
         text = re.sub(rf"\b{re.escape(test_old)}\b", test_new, text)
+        dotted_old, dotted_new = (p.removesuffix(".py").replace("/", ".") for p in (test_old, test_new))
+        text = re.sub(rf"\b{re.escape(dotted_old)}\b", dotted_new, text)
     text = re.sub(r"\bregard\.train\.auto\b", "regard.training.recipes", text)
     text = re.sub(r"\bregard\.train\.(?=[a-z_])", "regard.training.", text)
     text = re.sub(r"\bfrom regard\.train import\b", "from regard.training import", text)
     text = re.sub(r"\bregard/train/auto\b", "regard/training/recipes", text)
     text = re.sub(r"\bregard/train/", "regard/training/", text)
+    text = re.sub(r"(?<![\w/.-])train/auto/", "training/recipes/", text)
+    text = re.sub(r"(?<![\w/.-])train/(?=\w+\.py)", "training/", text)
+    text = text.replace('"train.start"', '"training.api"')
     text = re.sub(r"\btests/train\b(?=[/` ])", "tests/training", text)
     text = re.sub(r"\btests\.train\b", "tests.training", text)
     return text

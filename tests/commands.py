@@ -14,7 +14,7 @@ import typer.main  # noqa: TID251
 
 from regard.cli.app import app, run
 from regard.cli.train import _print_next_steps
-from regard.train.events import Finished
+from regard.training.events import Finished
 
 
 @dataclass(frozen=True)

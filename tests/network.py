@@ -22,7 +22,7 @@ from pathlib import Path
 import regard
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
-from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
+from tests.training.runs import compute_fingerprints, make_small_run, write_corpus
 
 HOSTS = {"regard-a": "10.77.0.1", "regard-b": "10.77.0.2"}
 PORT = 29400

@@ -23,18 +23,18 @@ from PIL import Image
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES, preset
 from regard.config.run import CharacterLevelConfig, CodebookConfig
+from regard.data.codebook import learn_codebook
 from regard.models.build import build
 from regard.serve.settings import SERVE_FILES
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from regard.text.codebook import learn_codebook
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.train.event_lines import LineLogger
-from regard.train.events import Finished, SampleOutput, Saved, Started, Updated, Validated
+from regard.training.event_lines import LineLogger
+from regard.training.events import Finished, SampleOutput, Saved, Started, Updated, Validated
 from tests.cli.mistakes import make_folder
 from tests.commands import parse_command_line, run_command
-from tests.train.runs import write_wav
+from tests.training.runs import write_wav
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -10,7 +10,7 @@ any loss and of any weight, average included, and exits with code 1 if one excee
 
 Key biases count only with rotary positions. Elsewhere a key bias adds the same number to all scores of a query, which
 softmax ignores: its gradient is zero but for rounding, Adam divides this noise by its own size, and the bias takes a
-random walk on any number of ranks, without any effect on the model (proven in tests/train/test_ranks.py).
+random walk on any number of ranks, without any effect on the model (proven in tests/training/test_ranks.py).
 
 Tensor parallelism in bfloat16 may differ from one rank by as much as one rank whose products are split does, times
 `SPLIT_MARGIN`: the parts of a product are rounded to bfloat16 before they are added. The table shows both.
@@ -39,13 +39,13 @@ from regard.nn.attention import Attention
 from regard.nn.feedforward import FeedForward
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, load_tensors, save_tensors
-from regard.train.data import prepare_data
-from regard.train.fit import fit, follow, resume
-from regard.train.processes import SingleProcess, connect_processes
-from regard.train.resolve import resolve_run
-from regard.train.trainer import Trainer
-from tests.train.runs import TASKS, make_small_run, read_metrics, write_corpus
-from tests.train.workers import run_workers
+from regard.training.data import prepare_data
+from regard.training.distributed.processes import SingleProcess, connect_processes
+from regard.training.resolve import resolve_run
+from regard.training.run import fit, follow, resume
+from regard.training.trainer import Trainer
+from tests.training.runs import TASKS, make_small_run, read_metrics, write_corpus
+from tests.training.workers import run_workers
 
 Case = tuple[str, str]  # mode and task
 Samples = list[tuple[int, list[int]]]  # that a rank read, by update

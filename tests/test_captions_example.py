@@ -11,8 +11,8 @@ from examples.captions import corpus, run
 
 import regard
 from regard.config.codec import RUN_FILES
-from regard.train.fit import fit
-from tests.train.runs import SMALL_LANGUAGE_MODEL
+from regard.training.run import fit
+from tests.training.runs import SMALL_LANGUAGE_MODEL
 
 
 def write_idx(folder: Path, count: int, seed: int) -> Path:

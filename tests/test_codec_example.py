@@ -10,8 +10,8 @@ from examples.codec import corpus, evaluate, frames, run
 
 import regard
 from regard.config.codec import RUN_FILES
-from regard.train.fit import fit
-from tests.train.runs import SMALL_LANGUAGE_MODEL, write_wav
+from regard.training.run import fit
+from tests.training.runs import SMALL_LANGUAGE_MODEL, write_wav
 
 SMALL = SMALL_LANGUAGE_MODEL | {"model.tokens.vocabulary": 24}
 

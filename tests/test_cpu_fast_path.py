@@ -17,9 +17,9 @@ from regard.models import cpu_decoder
 from regard.nn import autocast_attention, dropout
 from regard.nn.attention import Attention
 from regard.store.model_folder import read_model
-from regard.train import autotune, loss
-from regard.train.fit import fit, resume
-from tests.train.runs import make_small_run, write_corpus
+from regard.training import autotune, loss
+from regard.training.run import fit, resume
+from tests.training.runs import make_small_run, write_corpus
 
 FAST_PARTS: list[tuple[Any, str]] = [
     (dropout, "dropout_mask"),

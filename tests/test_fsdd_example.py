@@ -8,7 +8,7 @@ import pytest
 from examples.fsdd import baseline, prepare
 
 from regard.data.readers.detect import make_sound_source
-from tests.train.runs import write_wav
+from tests.training.runs import write_wav
 
 
 def test_tables_and_baseline(

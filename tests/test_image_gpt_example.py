@@ -10,8 +10,8 @@ from examples.image_gpt import blur, counts
 
 from regard.config.codec import RUN_FILES
 from regard.config.run import ImagesConfig
-from regard.train.auto.configure import configure
-from regard.train.fit import fit
+from regard.training.recipes.configure import configure
+from regard.training.run import fit
 
 
 def write_idx(path: Path, images: np.ndarray) -> str:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.config.codec import preset
-from regard.config.tuning import LoraConfig
+from regard.config.finetune import LoraConfig
 from regard.lora import AdapterSet, LoraLinear, add_adapters, find_scale, is_adapter, merge_weights
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder

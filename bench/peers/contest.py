@@ -42,9 +42,9 @@ from regard.config.parts import attention_stack
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import Shards
-from regard.train.autotune import autotune
-from regard.train.device import prefers_bfloat16
-from regard.train.resolve import resolve_run
+from regard.training.autotune import autotune
+from regard.training.device import prefers_bfloat16
+from regard.training.resolve import resolve_run
 
 AS_NANOGPT: dict[str, Any] = {  # exactly its architecture: no biases, and GELU by the error function
     **{f"model.decoder.attention.bias.{name}": False for name in ("query", "key", "value", "output")},

@@ -19,11 +19,11 @@ from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
-from regard.train.data import RunData, prepare_data
-from regard.train.events import Event, Updated
-from regard.train.objective import Objective
-from regard.train.resolve import resolve_run
-from regard.train.trainer import Trainer
+from regard.training.data import RunData, prepare_data
+from regard.training.events import Event, Updated
+from regard.training.objective import Objective
+from regard.training.resolve import resolve_run
+from regard.training.trainer import Trainer
 
 Pairs = Sequence[tuple[str, str]]
 MUON: Mapping[str, Any] = {"train.optimizer": {"kind": "muon"}}  # settings: learns in far fewer updates than AdamW

@@ -13,7 +13,7 @@ from examples.before.report import Chart, Report
 from regard.config.codec import RUN_FILES, preset
 from regard.config.toml_file import to_dict
 from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
-from regard.train.fit import fit
+from regard.training.run import fit
 
 MIN_COUNT = 50  # occurrences of every word of an analogy
 UPDATES = {"cbow": 900, "skip_gram": 600}  # at most half an hour each

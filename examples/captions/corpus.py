@@ -3,7 +3,7 @@
     draw: a photo of a coat          -> #000000 #1f1f1f ... (196 grays, row after row)
     caption: #000000 #1f1f1f ...     -> a photo of a coat
 
-Grays are the codebook of ImageGPT (`regard.text.codebook`), learned from the training images. Captions are a template
+Grays are the codebook of ImageGPT (`regard.data.codebook`), learned from the training images. Captions are a template
 over ten labels. The last images of the training file are the validation part.
 """
 
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.run import CodebookConfig
+from regard.data.codebook import Codebook, ColorCounter, learn_codebook
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.detect import make_image_source
-from regard.text.codebook import Codebook, ColorCounter, learn_codebook
 
 NAMES = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle-boot"]
 DRAW, CAPTION = "draw:", "caption:"

@@ -31,10 +31,10 @@ from regard.nn.masks import no_mask
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
-from regard.train.data import RunData, prepare_data
-from regard.train.events import Event, Updated
-from regard.train.resolve import resolve_run
-from regard.train.trainer import Trainer
+from regard.training.data import RunData, prepare_data
+from regard.training.events import Event, Updated
+from regard.training.resolve import resolve_run
+from regard.training.trainer import Trainer
 
 WORDS = {
     "car": ("Auto", "Wagen"), "Saturday": ("Samstag", "Sonnabend"), "carrot": ("Möhre", "Karotte"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.readers.sounds import read_sound
+from regard.data.readers.audio import read_sound
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 

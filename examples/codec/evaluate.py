@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import regard
 from regard.data.mel import FULL_SCALE, log_mel
-from regard.data.readers.sounds import read_sound
+from regard.data.readers.audio import read_sound
 from regard.measure.likelihood import mean_interval
 from regard.pipeline.images import save_image
 

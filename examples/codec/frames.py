@@ -1,7 +1,7 @@
 """A codebook of mel frames: sound -> one code per 10 ms -> sound.
 
 Frames of a log-mel spectrogram become 8-bit levels, and k-means over the frames of training recordings finds the
-centers, as `regard.text.codebook` does with colors. A frame is the number of its nearest center. On the way back,
+centers, as `regard.data.codebook` does with colors. A frame is the number of its nearest center. On the way back,
 centers are mel frames again, and Griffin-Lim (1984) finds phases that fit their magnitudes.
 """
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.model import MelConfig
+from regard.data.k_means import cluster_vectors, find_nearest
 from regard.data.mel import FULL_SCALE, log_mel, mel_filters
-from regard.text.k_means import cluster_vectors, find_nearest
 
 RATE, BINS = 8000, 40
 MEL = MelConfig(bins=BINS, rate=RATE)

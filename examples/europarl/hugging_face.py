@@ -42,7 +42,7 @@ from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights
-from regard.train.data import RunData, prepare_data
+from regard.training.data import RunData, prepare_data
 
 Pair = tuple[list[int], list[int]]
 IGNORED = -100

@@ -24,7 +24,7 @@ from regard.pipeline.load import load
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
-from regard.train.fit import is_finished
+from regard.training.run import is_finished
 
 BEAM = 5
 PRESET = "small"

@@ -24,8 +24,8 @@ from regard.measure.likelihood import mean_interval
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.images import save_image
 from regard.store.run_folder import RunFolder
-from regard.train.batches import make_loader
-from regard.train.data import prepare_data
+from regard.training.batches import make_loader
+from regard.training.data import prepare_data
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 

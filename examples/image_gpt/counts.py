@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config.run import CodebookConfig
+from regard.data.codebook import Codebook, ColorCounter, learn_codebook
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.detect import make_image_source
-from regard.text.codebook import Codebook, ColorCounter, learn_codebook
 
 Codes = NDArray[np.int64]  # (N, height, width), numbers of grays
 SMOOTHING = (0.03, 0.1, 0.3, 1.0, 3.0)

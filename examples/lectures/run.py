@@ -33,7 +33,7 @@ from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask
 from regard.nn.masks import Mask, causal, no_mask, padding
 from regard.nn.positions import Sinusoidal
 from regard.nn.scores import Score
-from regard.train.loss import class_loss
+from regard.training.loss import class_loss
 
 # The lecture's "Attention raw scores". Its row labels are rotated, so that 6 and 9 look alike; these are rows 0 to 11.
 RAW_SCORES = (

@@ -29,7 +29,7 @@ from types import FrameType
 
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.train.fit import is_finished
+from regard.training.run import is_finished
 
 HERE = Path(__file__).parent.resolve()
 LANGUAGES = ("en", "de")

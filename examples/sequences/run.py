@@ -27,7 +27,7 @@ from regard.measure.bleu_chrf import exact_match
 from regard.measure.error_rate import wer
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator
-from regard.train.fit import is_finished
+from regard.training.run import is_finished
 
 Pairs = list[tuple[str, str]]
 

@@ -15,9 +15,9 @@ import torch
 import whisper
 
 import regard
-from regard.data.readers.sounds import read_sound
+from regard.data.readers.audio import read_sound
+from regard.pipeline.audio_input import load_spectrogram
 from regard.pipeline.search import Beam
-from regard.pipeline.sound_input import load_spectrogram
 
 HEADER = ("clip", "equal", "tokens", "spectrogram", "encoder", "Regard", "openai-whisper")
 

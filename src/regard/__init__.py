@@ -16,7 +16,7 @@ if _TYPE_CHECKING:
     from regard.config.codec import preset
     from regard.config.exportable import exportable_to
     from regard.exchange.export import export_model
-    from regard.exchange.imported import import_model
+    from regard.exchange.importer import import_model
     from regard.look.build import look_into
     from regard.models.build import build
     from regard.models.cost import cost
@@ -41,7 +41,7 @@ if _TYPE_CHECKING:
     from regard.pipeline.prompt_classifier import PromptClassifier
     from regard.pipeline.token_vectors import load_token_vectors
     from regard.pipeline.translator import Translator
-    from regard.train.start import resume, train, tune
+    from regard.training.api import resume, train, tune
 
 __all__ = [
     "Classifier",
@@ -103,14 +103,13 @@ _MODULES = {
     "load_token_vectors": "pipeline.token_vectors",
     "look_into": "look.build",
     "preset": "config.codec",
-    "resume": "train.start",
-    "tune": "train.start",
+    "resume": "training.api",
+    "train": "training.api",
+    "tune": "training.api",
 }
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "train":
-        return _import_module("regard.train")  # a package that can be called
     if name not in _MODULES:
         raise AttributeError(f"module 'regard' has no attribute '{name}'")
     return getattr(_import_module(f"regard.{_MODULES[name]}"), name)

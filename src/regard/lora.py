@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.base.errors import RegardError
-from regard.config.tuning import LoraConfig
+from regard.config.finetune import LoraConfig
 from regard.models.heads import LMHead
 
 A, B = "lora_a", "lora_b"

@@ -9,7 +9,7 @@ from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.train.start import train
+from regard.training.api import train
 
 PAIRS = Path(regard.__file__).parent / "assets" / "demo" / "validation.tsv.gz"
 

@@ -10,8 +10,8 @@ from rich.console import Console  # noqa: TID251
 
 from regard.base.formatting import escape_control_characters
 from regard.cli.display import MAX_LOSSES, WIDTH, Display, LossHistory, sparkline
-from regard.train.event_lines import FileLog, LineLogger, Speed
-from regard.train.events import (
+from regard.training.event_lines import FileLog, LineLogger, Speed
+from regard.training.events import (
     Event,
     Finished,
     Message,

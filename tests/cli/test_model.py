@@ -21,7 +21,7 @@ from tests.pipeline.factories import (
     make_tokenizers,
     make_translator_settings,
 )
-from tests.train.runs import make_small_run, write_corpus
+from tests.training.runs import make_small_run, write_corpus
 
 
 def run_regard(*arguments: str, code: int = 0) -> str:

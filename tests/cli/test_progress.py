@@ -16,7 +16,7 @@ from regard.base.progress import Advance, begin, listen
 from regard.cli import evaluate, progress, translate
 from regard.exchange import parity
 from regard.exchange.export import export_model
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.commands import run_command

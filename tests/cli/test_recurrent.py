@@ -11,7 +11,7 @@ from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.commands import run_command
 from tests.pipeline.factories import make_tokenizer, make_tokenizers
-from tests.train.runs import write_corpus
+from tests.training.runs import write_corpus
 
 OPTIONS = [
     *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast", "allocator=plain")),

@@ -21,7 +21,7 @@ from regard.cli.train import EXIT_CODES
 from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
 from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig, RunConfig, TableConfig
-from regard.train.options import UsageError
+from regard.training.options import UsageError
 from tests.commands import CommandResult, run_command
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
@@ -66,7 +66,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("full").mkdir()
     Path("full/something").touch()
     Path("broken.toml").write_text("[model\n", encoding="utf-8")
-    monkeypatch.setattr("regard.train.autotune.seconds_per_update", lambda *_, **__: 0.25)
+    monkeypatch.setattr("regard.training.autotune.seconds_per_update", lambda *_, **__: 0.25)
     return tmp_path
 
 
@@ -483,7 +483,7 @@ def test_own_validation_files_and_other_corpora() -> None:
 
 @pytest.mark.usefixtures("corpus")
 def test_a_stopped_run_reports_how_to_continue() -> None:
-    from regard.train.events import Finished
+    from regard.training.events import Finished
 
     assert EXIT_CODES == {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
     stop = ["--set", "train.spikes.kind=stop"]
@@ -498,7 +498,7 @@ def test_a_stopped_run_reports_how_to_continue() -> None:
             codec.RUN_FILES.save(run, folder / "run.toml")
             return Finished(3, reason, folder)
 
-        with mock.patch("regard.train.fit.fit", fake_fit):
+        with mock.patch("regard.training.run.fit", fake_fit):
             done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *options, code=code)
         assert message in done.output
         shutil.rmtree("new")
@@ -654,8 +654,8 @@ def test_ranks_get_a_total_of_updates_that_a_second_attempt_can_repeat(monkeypat
         launched.append(arguments)
         return 75
 
-    monkeypatch.setattr("regard.train.launch.launch", launch)
-    monkeypatch.setattr("regard.train.rendezvous.count_cores", lambda: 2)
+    monkeypatch.setattr("regard.training.distributed.launcher.launch", launch)
+    monkeypatch.setattr("regard.training.distributed.rendezvous.count_cores", lambda: 2)
     run_train("--resume", "new", "--more", "3", "--ranks", "2", code=75)
     assert launched == [["-m", "regard", "train", "--resume", "new", "--ranks", "2", "--updates", "7"]]
 

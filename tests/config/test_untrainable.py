@@ -7,9 +7,9 @@ import pytest
 
 from regard.base.errors import ConfigError
 from regard.config.run import LinesConfig
-from regard.train.auto.configure import configure
+from regard.training.recipes.configure import configure
 from tests.commands import run_command
-from tests.train.runs import make_small_run, write_corpus
+from tests.training.runs import make_small_run, write_corpus
 
 PATCHES = {"kind": "patches", "patch": 4}
 NOWHERE = LinesConfig(source="nowhere.en", target="nowhere.de")

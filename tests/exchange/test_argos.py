@@ -19,7 +19,7 @@ from regard.store.weights import get_weights
 from regard.text.learn import learn
 from regard.text.sentences import split_sentences
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.train.options import TrainOptions, UsageError
+from regard.training.options import TrainOptions, UsageError
 from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 ctranslate2 = pytest.importorskip("ctranslate2")

@@ -16,7 +16,7 @@ from regard.base import extras
 from regard.base.errors import RegardError
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.foreign_folder import ForeignFolder
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
 from regard.text.chat_template import find_chat_template
 from tests.exchange.folders import write_case
 from tests.exchange.models import POSITIONS

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.base.errors import DamagedError, RegardError
 from regard.exchange.gguf.dequantize import dequantize
 from regard.exchange.gguf.format import BLOCK_TYPES, StoredTensor, parse
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.pipeline.load import load_generator

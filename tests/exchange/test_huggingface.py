@@ -16,7 +16,7 @@ from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.huggingface import write
 from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.huggingface.tokenizer_writer import make_tokenizer_config, make_tokenizer_json
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
 from regard.pipeline.encoding import add_special_tokens
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.load import load

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.exchange.export import ExportOptions, export_model
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
 from regard.pipeline.load import load_classifier
 from tests.exchange.folders import load_theirs
 from tests.exchange.models import randomize_weights

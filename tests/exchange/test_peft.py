@@ -12,9 +12,9 @@ from torch import nn
 
 from regard.base import extras
 from regard.base.errors import RegardError
+from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.config.model import AnyModelConfig
 from regard.config.toml_file import to_dict
-from regard.config.tuning import AdapterConfig, LoraConfig
 from regard.exchange import parity, parity_samples
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.huggingface.architectures import ARCHITECTURES

@@ -5,7 +5,7 @@ import pytest
 from regard.config.codec import preset
 from regard.config.exportable import Exportability, exportable_to
 from regard.config.model import AnyModelConfig
-from regard.train.auto.recipes import RECIPES, TaskKind
+from regard.training.recipes.sizes import RECIPES, TaskKind
 
 RECIPE_PRESETS = [(task, name) for task in RECIPES for name in dict.fromkeys(recipe.preset for recipe in RECIPES[task])]
 POOLING = "its classifier has a hidden layer over the first vector (train with --set model.head.pool=first)"

@@ -11,10 +11,10 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 from regard.base.errors import RegardError
 from regard.exchange.export import export_model
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
+from regard.pipeline.audio_input import load_spectrogram, pad_spectrograms
 from regard.pipeline.load import load_transcriber
 from regard.pipeline.search import Beam
-from regard.pipeline.sound_input import load_spectrogram, pad_spectrograms
 from regard.pipeline.transcriber import Transcriber
 from tests.exchange.models import randomize_weights
 

@@ -42,7 +42,7 @@ PROOFS: dict[str, Proof] = {
     "R6x2": rank_damage.prove,
 }
 TRACING = ("R1", "R5", "R1x2")  # need strace
-ON_RANKS = ("R7", "R6x2")  # tests/train/test_sharded_checkpoint.py is their short version
+ON_RANKS = ("R7", "R6x2")  # tests/training/checkpoint/test_sharded.py is their short version
 MAX_SHOWN = 20  # violations printed per proof
 
 

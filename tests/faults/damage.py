@@ -14,12 +14,12 @@ from safetensors import SafetensorError
 
 from regard.base.errors import RegardError
 from regard.store.run_folder import RunFolder
-from regard.train.checkpoint import Checkpoints
-from regard.train.event_lines import FileLog
-from regard.train.fit import fit, resume
+from regard.training.checkpoint.folder import Checkpoints
+from regard.training.event_lines import FileLog
+from regard.training.run import fit, resume
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.verdict import Verdict
-from tests.train.runs import compute_fingerprints
+from tests.training.runs import compute_fingerprints
 
 Damage = Callable[[bytes, random.Random], bytes]
 

@@ -20,11 +20,11 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config.run import RunConfig
 from regard.store.run_folder import RunFolder
-from regard.train.checkpoint import Checkpoints
-from regard.train.events import Event, Finished, Saved, Updated
-from regard.train.fit import fit, is_finished, resume
+from regard.training.checkpoint.folder import Checkpoints
+from regard.training.events import Event, Finished, Saved, Updated
+from regard.training.run import fit, is_finished, resume
 from tests.faults.syscalls import FILES, Call, Traced, fork_traced
-from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
+from tests.training.runs import compute_fingerprints, make_small_run, write_corpus
 
 DONE, FAILED, CRASHED = 0, 1, 99  # exit codes of a child: past the window, RegardError, any other error
 MESSAGE = 4096  # bytes

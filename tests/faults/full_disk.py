@@ -30,7 +30,7 @@ def prove(quick: bool = False) -> Verdict:
     verdict = Verdict("R5", "full disks lost something, said nothing of use or left something behind")
     _strike(verdict, {SAVE: 4, END: 40} if quick else {SAVE: 1, END: 1})
     naive = Verdict("naive", "")
-    with mock.patch("regard.train.trainer.Checkpoints", NaiveCheckpoints):
+    with mock.patch("regard.training.trainer.Checkpoints", NaiveCheckpoints):
         _strike(naive, {SAVE: 12 if quick else 1})
     lost = [violation for violation in naive.violations if "it cannot be resumed" in violation]
     verdict.require("the naive saver was not detected", bool(lost))

@@ -22,11 +22,11 @@ def prove(quick: bool = False) -> Verdict:
     verdict = Verdict("R1", "kills at a file system call left no whole checkpoint or another end")
     strike_calls(verdict, {SAVE: _sample, END: _sample_end} if quick else {SAVE: _take_all, END: _take_all})
     early = Verdict("early", "")
-    with mock.patch("regard.train.checkpoint.create_folder", rename_before_sealing):
+    with mock.patch("regard.training.checkpoint.folder.create_folder", rename_before_sealing):
         strike_calls(early, {SAVE: partial(filter, _names_manifest if quick else _is_change)})
     verdict.require("renaming before sealing was not detected", bool(early.violations))
     naive = Verdict("naive", "")
-    with mock.patch("regard.train.trainer.Checkpoints", NaiveCheckpoints):
+    with mock.patch("regard.training.trainer.Checkpoints", NaiveCheckpoints):
         strike_calls(naive, {SAVE: partial(filter, _creates_tensors) if quick else _take_all})
     verdict.require("the naive saver was not detected", bool(naive.violations))
     verdict.notes.append(f"a naive saver fails at {len(naive.violations)} of {naive.faults}")

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.config.run import RunConfig
-from regard.train.fit import fit, is_finished, resume
+from regard.training.run import fit, is_finished, resume
 from tests.faults.phases import MARKED, Phases
 from tests.faults.verdict import Verdict
-from tests.train.runs import compute_fingerprints
+from tests.training.runs import compute_fingerprints
 
 MAX_FAULTS_PER_RUN = 10  # faults per run; then it may finish
 DELAYS = {"between": 0.5, "gradients": 0.02, "step": 0.003, "validate": 0.03, "rotate": 0.001}  # seconds; others 0.01

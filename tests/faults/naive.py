@@ -12,7 +12,7 @@ from pathlib import Path
 
 from regard.base.files import FileEntry, seal
 from regard.store.weights import save_tensors
-from regard.train.checkpoint import STATE_FILE, TENSOR_FILES, Checkpoint, Checkpoints
+from regard.training.checkpoint.folder import STATE_FILE, TENSOR_FILES, Checkpoint, Checkpoints
 
 
 class NaiveCheckpoints(Checkpoints):

@@ -17,13 +17,13 @@ import torch
 from regard.cli.train import EXIT_CODES
 from regard.config.codec import RUN_FILES
 from regard.store.model_folder import read_model
-from regard.train.events import Event, Updated
-from regard.train.fit import fit, resume
+from regard.training.events import Event, Updated
+from regard.training.run import fit, resume
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
 from tests.faults.world import Violations, World
-from tests.train.factories import SpikyObjective
-from tests.train.runs import compute_fingerprints, read_metrics
+from tests.training.factories import SpikyObjective
+from tests.training.runs import compute_fingerprints, read_metrics
 
 DAY = 86_400.0
 NAN_IN_EVERY_BATCH = dict.fromkeys(range(1, 1000), math.nan)
@@ -54,7 +54,7 @@ def inject_spikes(faults: Mapping[int, float], gradients: Mapping[int, float] = 
         {},
         dict(gradients),
     )
-    with mock.patch("regard.train.trainer.Objective", SpikyObjective):
+    with mock.patch("regard.training.trainer.Objective", SpikyObjective):
         yield
 
 

@@ -10,10 +10,10 @@ from functools import wraps
 from mmap import mmap
 from typing import Any
 
-from regard.train.checkpoint import Checkpoints
-from regard.train.engine import Updater
-from regard.train.publish import ModelWriter
-from regard.train.validate import Validator
+from regard.training.checkpoint.folder import Checkpoints
+from regard.training.publish import ModelWriter
+from regard.training.step import Updater
+from regard.training.validate import Validator
 
 MARKED: dict[str, tuple[type, str]] = {
     "load": (Checkpoints, "load_newest"),

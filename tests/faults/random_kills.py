@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from regard.config.run import RunConfig
-from regard.train.fit import fit, resume
+from regard.training.run import fit, resume
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.lives import Lives
 from tests.faults.phases import Phases
 from tests.faults.verdict import Verdict
-from tests.train.runs import PATIENCE, read_metrics
+from tests.training.runs import PATIENCE, read_metrics
 
 EARLY_STOPPING = PATIENCE | {"validation.every": 2, "validation.patience": 3}  # stops at update 8 of 12
 

@@ -10,12 +10,12 @@ import torch
 from torch.distributed.device_mesh import init_device_mesh  # noqa: TID251
 from torch.distributed.tensor import Shard, distribute_tensor  # noqa: TID251
 
-from regard.train.checkpoint import Checkpoint, Checkpoints
+from regard.training.checkpoint.folder import Checkpoint, Checkpoints
 from tests.faults.damage import DAMAGES, SHARES, strike_loader
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
-from tests.train.sharded_cases import group_of, make_group
-from tests.train.workers import run_workers
+from tests.training.sharded_cases import group_of, make_group
+from tests.training.workers import run_workers
 
 SECONDS = 900.0  # for all faults on two ranks; idle, they take one
 

@@ -28,13 +28,13 @@ from torch.distributed.tensor import DTensor, Shard  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.store.run_folder import RunFolder
-from regard.train import sharded_checkpoint  # noqa: F401 - likewise
-from regard.train.checkpoint import Checkpoint, Checkpoints
+from regard.training.checkpoint import sharded  # noqa: F401 - likewise
+from regard.training.checkpoint.folder import Checkpoint, Checkpoints
 from tests.faults.frozen import CRASHED, DONE, FAILED, STRAYS, hash_folder, make_scratch_folder
 from tests.faults.naive import rename_before_sealing
 from tests.faults.syscalls import FILES, PR_SET_PTRACER, STRACE, Call, is_traced, parse_calls
 from tests.faults.verdict import Verdict
-from tests.train.sharded_cases import hash_tensors, make_group
+from tests.training.sharded_cases import hash_tensors, make_group
 
 SECONDS = 60.0  # until a rank that lost the other one must have ended; they take a fraction of one if idle
 SIZES = {"a": 7, "b": 12}  # elements of two tensors; the ranks have 4 and 3 of the first
@@ -57,7 +57,7 @@ def main() -> None:
     strike_calls(verdict, _is_milestone if quick else lambda _: True, should_go_on=not quick)
     if not quick:
         early = Verdict("early", "")
-        with mock.patch("regard.train.checkpoint.create_folder", rename_before_sealing):
+        with mock.patch("regard.training.checkpoint.folder.create_folder", rename_before_sealing):
             strike_calls(early, _is_manifest_rename)
         verdict.require("renaming before sealing was not detected", bool(early.violations))
         verdict.notes.append(f"a saver that renames before it seals fails at {len(early.violations)} of {early.faults}")

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.config.codec import RUN_FILES
-from regard.train.launch import MAX_RESTARTS
+from regard.training.distributed.launcher import MAX_RESTARTS
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
-from tests.train.runs import compute_fingerprints, make_small_run, write_corpus
+from tests.training.runs import compute_fingerprints, make_small_run, write_corpus
 
 RANKS = 2
 TIMEOUT = 15.0  # seconds that a rank waits for the others in a collective

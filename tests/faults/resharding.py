@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.config.run import RunConfig
-from regard.train.checkpoint import Checkpoints
-from regard.train.fit import fit, resume
+from regard.training.checkpoint.folder import Checkpoints
+from regard.training.run import fit, resume
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.verdict import Verdict
-from tests.train.runs import compute_fingerprints, read_metrics
-from tests.train.sharded_cases import group_of, hash_tensors, train
-from tests.train.workers import run_workers
+from tests.training.runs import compute_fingerprints, read_metrics
+from tests.training.sharded_cases import group_of, hash_tensors, train
+from tests.training.workers import run_workers
 
 PAUSE = 6  # updates of 12
 TOLERANCE = 1e-5  # of a loss per token

@@ -10,7 +10,7 @@ from pathlib import Path
 from regard.cli import main
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
-from regard.train.fit import is_finished
+from regard.training.run import is_finished
 from tests.faults.frozen import make_scratch_folder, make_smallest_run
 from tests.faults.lives import Lives
 from tests.faults.verdict import Verdict

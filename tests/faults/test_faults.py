@@ -7,7 +7,7 @@ from unittest import mock
 
 import torch
 
-from regard.train.checkpoint import Checkpoint, Checkpoints
+from regard.training.checkpoint.folder import Checkpoint, Checkpoints
 from tests.faults.__main__ import ON_RANKS, PROOFS, TRACING
 from tests.faults.damage import strike_loader
 from tests.faults.syscalls import explain_unavailable
@@ -34,7 +34,7 @@ def test_loader_without_verification_is_detected(tmp_path: Path) -> None:
         checkpoints.save(step, Checkpoint({"w": torch.ones(99)}, {}, {}, {"progress": {"update": step}}))
     good, bad = Verdict("good", ""), Verdict("bad", "")
     strike_loader(good, tmp_path, 20)
-    with mock.patch("regard.train.checkpoint.verify"):
+    with mock.patch("regard.training.checkpoint.folder.verify"):
         strike_loader(bad, tmp_path, 20)
     assert not good.violations
     assert bad.violations

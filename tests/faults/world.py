@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.train.events import Event, Finished, Message, Spiked
-from regard.train.fit import fit, resume
+from regard.training.events import Event, Finished, Message, Spiked
+from regard.training.run import fit, resume
 from tests.faults.frozen import hash_folder, make_smallest_run
-from tests.train.runs import compute_fingerprints
+from tests.training.runs import compute_fingerprints
 
 Violations = list[str]
 

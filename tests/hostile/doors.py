@@ -24,13 +24,13 @@ from regard.data.readers.images import is_idx
 from regard.data.shards.prepare import open_corpus
 from regard.exchange import parity
 from regard.exchange.export import export_model
-from regard.exchange.imported import import_model
+from regard.exchange.importer import import_model
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.train.fit import fit, resume
+from regard.training.run import fit, resume
 from tests.pipeline import factories
-from tests.train.runs import make_small_run, write_corpus
+from tests.training.runs import make_small_run, write_corpus
 
 Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus", "import"]
 PAUSE = 2  # the update at which the run pauses

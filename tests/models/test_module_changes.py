@@ -19,7 +19,7 @@ from regard.config import codec
 from regard.decode.filters import Filters
 from regard.look import attribution
 from regard.look.build import look_into
-from regard.look.reading import ReadOptions, read_text
+from regard.look.model_run import ReadOptions, read_text
 from regard.look.replay import Passage
 from regard.models.build import build
 from regard.nn.feedforward import FeedForward

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from regard.train.fit import fit
-from tests.train.runs import make_small_run, write_corpus
+from regard.training.run import fit
+from tests.training.runs import make_small_run, write_corpus
 
 SHORT_TRAINING: dict[str, Any] = {
     "train.average": 1,

@@ -18,7 +18,7 @@ from regard.pipeline.classifier import Classifier
 from regard.pipeline.encoding import add_special_tokens
 from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.pseudo_likelihood import pseudo_likelihood
-from regard.train.events import Finished
+from regard.training.events import Finished
 from tests.commands import run_command
 
 TABLE = "good dog\tyes\nbad cat\tyes\ngood dog 3\tyes\nbad cat 4\tno\n"

@@ -14,10 +14,10 @@ from regard.pipeline.prompt_classifier import TEMPLATE, PromptClassifier
 from regard.pipeline.scorer import Scorer
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from regard.train.fit import fit
+from regard.training.run import fit
 from tests.commands import run_command
 from tests.pipeline.factories import TEXTS, make_decoder_only, make_generator_settings, make_tokenizers
-from tests.train.runs import make_small_run, write_corpus
+from tests.training.runs import make_small_run, write_corpus
 
 LABELS = ("good", "goodness", "bad", "very bad indeed")
 SHOTS = [("Two dogs.", "good"), ("A wooden house.", "bad")]

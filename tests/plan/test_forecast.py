@@ -15,7 +15,7 @@ from regard.plan.layouts import list_candidates, make_candidate
 from regard.plan.probe import probe
 from regard.plan.simulate import Simulation
 from regard.plan.tracker import Collective
-from regard.train.parallel import Layout
+from regard.training.distributed.layout import Layout
 from tests.plan.runs import make_run
 
 

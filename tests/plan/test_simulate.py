@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 from regard.plan.simulate import SHORT_LAYERS, Simulation, simulate
 from regard.plan.tracker import MemoryTracker
 from regard.store.size_check import count_parameters
-from regard.train.parallel import Layout
+from regard.training.distributed.layout import Layout
 from tests.plan.runs import make_run
 
 ROWS, LENGTH = 8, 64

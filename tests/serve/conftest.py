@@ -13,7 +13,7 @@ import pytest
 import torch
 import uvicorn
 
-from regard.config.tuning import AdapterConfig, LoraConfig
+from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.lora import add_adapters, is_adapter
 from regard.serve.server import make_config
 from regard.serve.settings import ServeConfig

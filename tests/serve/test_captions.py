@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config.tuning import AdapterConfig, LoraConfig
+from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.lora import add_adapters, is_adapter
 from regard.pipeline.load import load, load_image_captioner
 from regard.pipeline.search import Beam

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from regard.base.errors import RegardError
+from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import load_classifier, load_image_classifier, load_sound_classifier, load_transcriber
-from regard.pipeline.sound_classifier import SoundClassifier
 from regard.serve.loaded import load_model
 from regard.serve.settings import ServeConfig
 from regard.store.model_folder import write_model

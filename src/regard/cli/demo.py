@@ -15,10 +15,10 @@ from regard.cli.allocator import tune_allocator
 from regard.cli.options import option
 from regard.cli.text_input import load_as
 from regard.cli.train import EXIT_CODES, show_events
-from regard.train.options import TrainOptions
+from regard.training.options import TrainOptions
 
 if TYPE_CHECKING:
-    from regard.train.events import Event, Listener, SampleOutput
+    from regard.training.events import Event, Listener, SampleOutput
 
 ASSETS = files("regard") / "assets" / "demo"
 SPLITS = ("train", "validation", "test")
@@ -71,7 +71,7 @@ def demo(
         f"  settings  {out / 'run.toml'}\n"
         f"  command   regard train {out / 'run.toml'} --out {model}\n"
     )
-    from regard.train.start import start  # only when needed
+    from regard.training.api import start  # only when needed
 
     options = TrainOptions(
         run=out / "run.toml", out=model, updates=updates, settings=QUICK_SETTINGS if is_short else None
@@ -94,7 +94,7 @@ class SampleListener:
 
     def __call__(self, event: "Event") -> None:
         """Handle an event."""
-        from regard.train.events import Started, Validated
+        from regard.training.events import Started, Validated
 
         if isinstance(event, Started):
             self._listener(event)
@@ -107,7 +107,7 @@ class SampleListener:
             self._listener(event)
 
     def _show(self, title: str, samples: "Sequence[SampleOutput]") -> None:
-        from regard.train.events import Message
+        from regard.training.events import Message
 
         width = max((len(sample.source) for sample in samples), default=0)
         self._listener(Message(f"{title}:"))
@@ -160,7 +160,7 @@ def _translate_untrained(run_folder: Path, folder: Path) -> "list[SampleOutput]"
     from regard.pipeline.translator import Translator
     from regard.store.run_folder import RunFolder
     from regard.text.tokenizer_pair import TokenizerPair
-    from regard.train.events import SampleOutput
+    from regard.training.events import SampleOutput
 
     run = RUN_FILES.load(run_folder / "run.toml")
     assert isinstance(run.model, EncoderDecoderConfig)  # noqa: S101 - the bundled run file

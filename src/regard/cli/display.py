@@ -17,14 +17,14 @@ from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
 from regard.base.formatting import escape_control_characters, format_duration
-from regard.train.event_lines import (
+from regard.training.event_lines import (
     Speed,
     format_brief_scores,
     format_finished,
     format_score,
     format_started,
 )
-from regard.train.events import (
+from regard.training.events import (
     Event,
     Finished,
     Message,

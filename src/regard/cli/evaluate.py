@@ -22,10 +22,10 @@ from regard.store.model_path import find_model
 if TYPE_CHECKING:
     from regard.config.model import AnyModelConfig
     from regard.measure.bootstrap import Comparison
+    from regard.pipeline.audio_classifier import SoundClassifier
     from regard.pipeline.classifier import Classifier
     from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.scorer import Scorer
-    from regard.pipeline.sound_classifier import SoundClassifier
     from regard.pipeline.translator import Translator
 
 EXAMPLES = """
@@ -88,9 +88,9 @@ def _read_settings(folder: Path) -> "AnyModelConfig":
 def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
     """Score the labels or tags of a model or of a file."""
     from regard.measure.label_scores import compare_labels, score_labels
+    from regard.pipeline.audio_classifier import SoundClassifier
     from regard.pipeline.classifier import Classifier  # imports torch: only when needed
     from regard.pipeline.image_classifier import ImageClassifier
-    from regard.pipeline.sound_classifier import SoundClassifier
 
     options.check_kind("labeled data")
     expected = data.labels or []
@@ -161,9 +161,9 @@ def _check_labels(
 def _label(
     classifier: "Classifier | ImageClassifier | SoundClassifier", data: EvaluationData, options: EvaluateOptions
 ) -> list[Labels]:
+    from regard.pipeline.audio_classifier import SoundClassifier
     from regard.pipeline.evaluate import predict_labels
     from regard.pipeline.image_classifier import ImageClassifier
-    from regard.pipeline.sound_classifier import SoundClassifier
 
     if isinstance(classifier, ImageClassifier | SoundClassifier):
         with show_progress("labeling", len(data.labels or ())) as advance:

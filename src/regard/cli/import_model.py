@@ -32,7 +32,7 @@ def import_model(
     if not source.exists():
         fix = "Give a Hugging Face folder or a GGUF file."
         raise RegardError("There is no such file or folder.", where=str(source), fix=fix)
-    from regard.exchange.imported import import_model as read_and_write  # imports torch: only when needed
+    from regard.exchange.importer import import_model as read_and_write  # imports torch: only when needed
 
     with show_stages():
         model = read_and_write(source, out, replace=replace)

@@ -29,7 +29,7 @@ def collect_info() -> dict[str, Any]:
     """Collect the facts that --json prints."""
     import torch  # only when needed
 
-    from regard.train.device import prefers_bfloat16
+    from regard.training.device import prefers_bfloat16
 
     names = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     return {

@@ -113,7 +113,7 @@ def plan(
 
 def _load_run(path: Path, settings: Sequence[str] | None) -> "RunConfig":
     run = codec.RUN_FILES.load(path / "run.toml" if path.is_dir() else path, parse_settings(settings or []))
-    from regard.train.vocabularies import expect_vocabularies  # imports torch: only when needed
+    from regard.training.vocabularies import expect_vocabularies  # imports torch: only when needed
 
     return expect_vocabularies(run)
 

@@ -1,4 +1,4 @@
-"""`regard train`: train a model from text, or resume a run. `regard.train.start` does the work; this file displays it.
+"""`regard train`: train a model from text, or resume a run. `regard.training.api` does the work; this file displays it.
 
 Exit codes: 0 finished, 1 error, 2 options that cannot be combined, 75 stopped on request after saving, 76 stopped by a
 loss spike, 130 after a second Ctrl-C. With --ranks the launcher ends with the code of the ranks.
@@ -19,12 +19,12 @@ from regard.cli.train_export import check_exports, export_run
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 from regard.config import codec
 from regard.plan.outcome import read_outcome_listener
-from regard.train.options import RUN_FILE, FinishedError, UsageError
-from regard.train.start import make_plan, start
-from regard.train.worker import Worker
+from regard.training.api import make_plan, start
+from regard.training.distributed.rank import Worker
+from regard.training.options import RUN_FILE, FinishedError, UsageError
 
 if TYPE_CHECKING:
-    from regard.train.events import Finished, Listener
+    from regard.training.events import Finished, Listener
 
 EXIT_CODES = {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
 EXAMPLES = """
@@ -124,8 +124,8 @@ def _train_rank(options: TrainCommandOptions, worker: Worker, started: float) ->
 def _launch(options: TrainCommandOptions) -> int:
     """Start the ranks and wait for their end; this process trains nothing."""
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # before torch is imported: gloo warns about host names
-    from regard.train.launch import launch  # these import torch.distributed: only when needed
-    from regard.train.rendezvous import Hosts, check_ranks
+    from regard.training.distributed.launcher import launch  # these import torch.distributed: only when needed
+    from regard.training.distributed.rendezvous import Hosts, check_ranks
 
     check_ranks(options.ranks or 1, options.device_name)
     hosts = None
@@ -133,7 +133,7 @@ def _launch(options: TrainCommandOptions) -> int:
         hosts = Hosts.parse(options.hosts, options.rendezvous)
     arguments = sys.argv[1:]
     if options.resume is not None and options.more is not None:  # a total, which the next attempt can repeat
-        from regard.train.fit import add_updates
+        from regard.training.run import add_updates
 
         total = add_updates(options.resume, options.more)
         arguments = [*_remove_option(arguments, options.spell("more")), options.spell("updates"), str(total)]
@@ -185,7 +185,7 @@ def show_events() -> "Iterator[Listener]":
         with Display(console) as display:
             yield display
     else:
-        from regard.train.event_lines import LineLogger
+        from regard.training.event_lines import LineLogger
 
         yield LineLogger(typer.echo)
 

@@ -13,7 +13,7 @@ from regard.config import codec
 from regard.config.exportable import ExportTarget, find_target_obstacles
 from regard.exchange.export import TARGETS, export_model
 from regard.store.export_folder import default_folder
-from regard.train.options import RUN_FILE
+from regard.training.options import RUN_FILE
 
 
 def check_exports(options: TrainCommandOptions) -> None:

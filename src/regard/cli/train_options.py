@@ -7,7 +7,7 @@ from typing import Any, Self
 import typer  # noqa: TID251
 
 from regard.cli.options import COLUMNS_HELP, StringList, check_existence, file_option, option
-from regard.train.options import RUN_FILE, TrainOptions, UsageError
+from regard.training.options import RUN_FILE, TrainOptions, UsageError
 
 
 @dataclass(frozen=True)

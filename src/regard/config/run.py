@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
+from regard.config.finetune import FinetuneConfig
 from regard.config.model import CheckedSettings, MelConfig, ModelConfig, PatchesConfig, RasterConfig
 from regard.config.parts import LearnedConfig, Positive, Rate, SettingsModel, Size
 from regard.config.sources import (
@@ -56,7 +57,6 @@ from regard.config.tokenizers import (
     WordLevelConfig,
 )
 from regard.config.training import ContrastiveConfig, DeviceConfig, ParallelConfig, TrainingConfig, ValidationConfig
-from regard.config.tuning import FinetuneConfig
 
 __all__ = [  # sources and tokenizers belong to the settings of a run
     "AnySourceConfig",

@@ -16,9 +16,9 @@ from regard.base.errors import RegardError
 from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig, LinesConfig
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers import read
+from regard.data.readers.audio import list_sound_files
 from regard.data.readers.detect import detect_source
 from regard.data.readers.images import list_image_files
-from regard.data.readers.sounds import list_sound_files
 from regard.data.readers.text_files import is_url, list_files, open_binary, read_chunk
 
 __all__ = ["Corpus", "FileInfo", "detect_source"]

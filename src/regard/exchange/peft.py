@@ -20,15 +20,15 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.base.extras import install_command, list_missing
 from regard.base.version import __version__
+from regard.config.finetune import LoraConfig
 from regard.config.model import ClassificationHeadConfig, TaggingHeadConfig
-from regard.config.tuning import LoraConfig
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
-from regard.exchange.huggingface.proof import HuggingFaceRunner, hide_notes, write_not_checked
+from regard.exchange.huggingface.verify import HuggingFaceRunner, hide_notes, write_not_checked
 from regard.exchange.huggingface.write import WEIGHTS, convert_weights, resolve_max_positions, write_settings
 from regard.exchange.mapping import Chunk, Transform, Transpose, WeightMap, find_rule
-from regard.exchange.origin import read_origin
 from regard.exchange.parity import measure_parity
+from regard.exchange.provenance import read_origin
 from regard.lora import A, B, is_adapter
 from regard.store.adapter_folder import StoredAdapter, read_adapter
 from regard.store.export_folder import default_folder, hash_of_weights

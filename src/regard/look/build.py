@@ -36,20 +36,20 @@ from regard.look.document import (
 from regard.look.look import Look
 from regard.look.masks import check_leak, make_masks
 from regard.look.media import MediaPipeline, drop_order, read_media
+from regard.look.model_run import Reading, ReadOptions, read_text
 from regard.look.positions import Stack, describe_positions, kind_of
-from regard.look.reading import Reading, ReadOptions, read_text
 from regard.look.record import LookRecord
 from regard.look.search import best_dropped, continue_candidate, make_sampling, make_search, mentioned_tokens
 from regard.look.tokens import describe_vocabulary
 from regard.nn.positions import Sinusoidal2d
 from regard.nn.stack import Stack as StackModule
+from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, load
 from regard.pipeline.search import Beam, Sampling
-from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
 
 MAX_CELLS = 2048 * 2048  # cells of all maps in a document: one map of 2,048 tokens, or 24 heads of 418 tokens

@@ -15,8 +15,8 @@ from regard.look.ablation import Head, count_heads, switch_off
 from regard.look.alignment import make_hypothesis
 from regard.look.attention import GROUPS, attention_name, read_map
 from regard.look.document import Blob, Continuation, Document, TokenInfo, encode_f32, encode_sqrt
+from regard.look.model_run import Reading
 from regard.look.page import make_page
-from regard.look.reading import Reading
 from regard.look.record import LookRecord
 from regard.look.search import continue_candidate
 from regard.look.tokens import describe_vocabulary

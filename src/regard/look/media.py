@@ -12,15 +12,15 @@ from regard.data.batches.images import normalise
 from regard.look.document import Group, Picture, Token
 from regard.look.generation import Generation
 from regard.look.model_input import read_image, read_sound
-from regard.look.reading import Reading, ReadOptions, Sequences, generate_text, rank_labels
+from regard.look.model_run import Reading, ReadOptions, Sequences, generate_text, rank_labels
 from regard.look.replay import Passage
+from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_input import Spectrogram, load_spectrogram, pad_spectrograms
 from regard.pipeline.classifier import Label
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.images import load_patches
 from regard.pipeline.search import Beam
-from regard.pipeline.sound_classifier import SoundClassifier
-from regard.pipeline.sound_input import Spectrogram, load_spectrogram, pad_spectrograms
 from regard.pipeline.transcriber import Transcriber
 
 MediaPipeline = ImageClassifier | ImageCaptioner | SoundClassifier | Transcriber

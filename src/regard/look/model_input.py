@@ -12,10 +12,10 @@ from torch import Tensor
 
 from regard.data.batches.images import normalise
 from regard.nn.record import Record
+from regard.pipeline.audio_input import Spectrogram, pad_spectrograms
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.search import SearchInput
-from regard.pipeline.sound_input import Spectrogram, pad_spectrograms
 from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 

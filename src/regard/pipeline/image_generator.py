@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config.model import DecoderOnlyConfig
+from regard.data.codebook import Codebook
 from regard.decode.filters import Filters
 from regard.decode.sample import sample
 from regard.models.cpu_decoder import LazyCpuDecoder
@@ -20,7 +21,6 @@ from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import make_generator
 from regard.pipeline.teacher_forcing import Row
 from regard.store.model_folder import check_vocabulary_sizes
-from regard.text.codebook import Codebook
 from regard.text.tokenizer_pair import TokenizerPair
 
 DEFAULT_FILTERS = Filters()

@@ -16,6 +16,7 @@ from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.device import check_device
+from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.ctranslate2 import NAME as CTRANSLATE2
 from regard.pipeline.ctranslate2_pipelines import CTranslate2Generator, CTranslate2Translator
@@ -25,7 +26,6 @@ from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
-from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.store.adapter_folder import load_adapters

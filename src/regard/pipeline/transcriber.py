@@ -17,10 +17,10 @@ from regard.decode.protocol import State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.record import Record
+from regard.pipeline.audio_input import AnySound, Spectrogram, as_sounds, load_spectrogram, pad_spectrograms
 from regard.pipeline.encoding import Pipeline, batch_by_length, resolve_max_length
 from regard.pipeline.results import GeneratedText, make_result
 from regard.pipeline.search import Beam, Search, SearchInput, make_generator
-from regard.pipeline.sound_input import AnySound, Spectrogram, as_sounds, load_spectrogram, pad_spectrograms
 from regard.store.model_folder import check_vocabulary_sizes
 from regard.text.tokenizer_pair import TokenizerPair
 

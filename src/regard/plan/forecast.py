@@ -15,8 +15,8 @@ from regard.plan.devices import DeviceSpec
 from regard.plan.simulate import Simulation
 from regard.plan.tracker import Collective
 from regard.store.size_check import BYTES_PER_PARAMETER, count_parameters
-from regard.train.autotune import count_flops
-from regard.train.parallel import Layout
+from regard.training.autotune import count_flops
+from regard.training.distributed.layout import Layout
 
 RECOMPUTATION = 4 / 3  # activation checkpointing repeats the forward pass: a third of forward and backward
 USABLE_MEMORY = 0.9  # of a GPU: the rest is for the CUDA context, NCCL's buffers and fragmentation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
-from regard.train.parallel import Layout, check_batches, choose_layout
+from regard.training.distributed.layout import Layout, check_batches, choose_layout
 
 TENSOR_SIZES = (2, 4, 8)  # tensor-parallel group sizes that are compared
 NO_TENSOR: dict[str, str | int] = {"parallel.mode": "fsdp", "parallel.replicas": 1, "parallel.tensor": 1}

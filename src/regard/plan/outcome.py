@@ -13,7 +13,7 @@ from typing import Any
 
 from regard.base.errors import DamagedError
 from regard.base.files import read_json, write_atomic
-from regard.train.events import Event, Finished, Saved, Updated
+from regard.training.events import Event, Finished, Saved, Updated
 
 PROCESS_BYTES = 390 * 2**20  # of Python, torch and the loader; measured by `python -m bench.plan`
 FIGURES = ("peak_bytes", "checkpoint_bytes")

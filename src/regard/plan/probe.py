@@ -10,9 +10,9 @@ from regard.config.run import RunConfig
 from regard.plan.forecast import count_batches, sent_bytes
 from regard.plan.simulate import Simulation
 from regard.store.size_check import check_fits_memory
-from regard.train.autotune import StepTimer, synthetic_batch
-from regard.train.device import resolve_device
-from regard.train.parallel import Layout
+from regard.training.autotune import StepTimer, synthetic_batch
+from regard.training.device import resolve_device
+from regard.training.distributed.layout import Layout
 
 MAX_BATCH_SECONDS = 8.0  # of a batch that is timed whole; of a slower one, some rows
 # CPU-seconds of a rank for each byte that gloo sends to another on the same host: of the gradients of DDP, and of the

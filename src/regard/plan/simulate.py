@@ -25,14 +25,14 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.models.build import build
 from regard.plan.tracker import Collective, MemoryTracker
-from regard.train.autotune import apply_device_settings, synthetic_batch
-from regard.train.distributed import ProcessGroup, apply_layout, make_mesh
-from regard.train.engine import Updater
-from regard.train.objective import Objective
-from regard.train.optim import make_optimizers
-from regard.train.parallel import Layout
-from regard.train.processes import SingleProcess
-from regard.train.tune import prepare_model
+from regard.training.autotune import apply_device_settings, synthetic_batch
+from regard.training.distributed.context import ProcessGroup, apply_layout, make_mesh
+from regard.training.distributed.layout import Layout
+from regard.training.distributed.processes import SingleProcess
+from regard.training.finetune import prepare_model
+from regard.training.objective import Objective
+from regard.training.optim import make_optimizers
+from regard.training.step import Updater
 
 FULL_LAYERS = 12  # stacks of more layers are simulated with a few and extrapolated
 SHORT_LAYERS = (3, 4, 5)

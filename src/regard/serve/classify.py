@@ -8,10 +8,10 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
+from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.classifier import Classification, Classifier, Label, TaggedText
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.search import Beam
-from regard.pipeline.sound_classifier import SoundClassifier
 from regard.serve.model import Options, ServedModel, TextRequest
 from regard.serve.schemas import ClassifyFiles, ClassifyRequest, describe_form
 from regard.serve.state import ServerState, answer_errors, check

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.base.errors import RegardError
+from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
@@ -17,7 +18,6 @@ from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.image_generator import ImageGenerator
 from regard.pipeline.load import AnyPipeline, Engine, load
-from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.serve.settings import ServeConfig

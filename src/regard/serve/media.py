@@ -9,13 +9,13 @@ from regard.base.limits import SAMPLES
 from regard.config.sources import ImagesConfig
 from regard.data.example import Image, Sound
 from regard.data.mel import count_frames
+from regard.data.readers.audio import decode_sound
 from regard.data.readers.images import decode_image
-from regard.data.readers.sounds import decode_sound
+from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_input import check_rate
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import AnyPipeline
-from regard.pipeline.sound_classifier import SoundClassifier
-from regard.pipeline.sound_input import check_rate
 from regard.pipeline.transcriber import Transcriber
 from regard.serve.settings import LimitsConfig
 

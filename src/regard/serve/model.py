@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from regard.base.errors import RegardError
+from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.classifier import Classifier, Label, TaggedText
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
@@ -19,7 +20,6 @@ from regard.pipeline.load import AnyPipeline
 from regard.pipeline.results import GeneratedText, Translation
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Sampling, Search
-from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.pipeline.word_alignment import with_alignment

@@ -11,11 +11,11 @@ from typing import Any
 from fastapi import HTTPException
 
 from regard.base.errors import RegardError
+from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
-from regard.pipeline.sound_classifier import SoundClassifier
 from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.serve import detect

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import create_folder, verify
+from regard.config.finetune import AdapterConfig
 from regard.config.toml_file import SettingsFile
-from regard.config.tuning import AdapterConfig
 from regard.lora import AdapterSet
 from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import WEIGHTS

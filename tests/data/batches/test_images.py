@@ -20,7 +20,7 @@ from regard.data.held_out import train_validation_split
 from regard.data.shards.prepare import open_corpus, prepare, prepare_in_memory
 from regard.data.shards.shard import Shards
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
-from tests.train.runs import write_images
+from tests.training.runs import write_images
 
 PATCHES = PatchesConfig(patch=4, class_token=True)
 AUGMENTATION = AugmentationConfig(shift=2, flip=True)

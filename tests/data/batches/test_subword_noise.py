@@ -17,7 +17,7 @@ from regard.data.example import Defects
 from regard.data.shards.prepare import prepare_in_memory
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
-from tests.train.runs import make_sentences, translate_sentence
+from tests.training.runs import make_sentences, translate_sentence
 
 SETTINGS = ByteBpeConfig(vocabulary=330, dropout=0.3)
 

@@ -13,7 +13,7 @@ from regard.data.doctor.detectors.direction import find_reversed
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.data.example import Example, Location
 from tests.data.doctor.synthetic_pairs import Pair, make_pairs
-from tests.train.runs import make_sentences, translate_sentence
+from tests.training.runs import make_sentences, translate_sentence
 
 PAIRS = make_pairs(1200)
 SOURCE = LinesConfig(source="a.en", target="a.de", languages=("en", "de"))

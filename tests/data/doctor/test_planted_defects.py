@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from regard.data.doctor.check import examine
 from regard.data.doctor.detectors.leakage import HeldOutFingerprints, count_leaks
-from regard.data.doctor.examine import examine
 from regard.data.example import Example, Location
 from tests.data.doctor.planted_defects import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
 

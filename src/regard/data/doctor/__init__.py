@@ -9,7 +9,7 @@
 ['copy']
 """
 
-from regard.data.doctor.examine import Diagnosis, examine
+from regard.data.doctor.check import Diagnosis, examine
 from regard.data.doctor.rules.rule import RULES, Finding, Rule, select_rules
 
 __all__ = ["RULES", "Diagnosis", "Finding", "Rule", "examine", "select_rules"]

@@ -20,7 +20,7 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import create_folder
 from regard.config.run import AnySourceConfig, ConllConfig, JsonlConfig, LinesConfig, TableConfig
-from regard.data.doctor.examine import Diagnosis
+from regard.data.doctor.check import Diagnosis
 from regard.data.doctor.findings import changed_error, explain_row, reread
 from regard.data.example import Defects, Example, Location
 from regard.data.readers.lines import pair_files

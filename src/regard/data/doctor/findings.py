@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.data.doctor.check import Diagnosis
 from regard.data.doctor.corpus_findings import describe_shift
 from regard.data.doctor.detectors import language
-from regard.data.doctor.examine import Diagnosis
 from regard.data.doctor.rules.rule import RULE_BITS, Finding
 from regard.data.example import CorpusError, Example, Location
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from regard.base.formatting import pluralize
 from regard.config.run import AnySourceConfig, DocumentsConfig
+from regard.data.doctor.check import Diagnosis, examine
 from regard.data.doctor.corpus_findings import (
     CorpusFinding,
     compare_held_out,
@@ -22,7 +23,6 @@ from regard.data.doctor.corpus_findings import (
 )
 from regard.data.doctor.detectors.declared_languages import find_swapped_languages
 from regard.data.doctor.detectors.sentence_alignment import align
-from regard.data.doctor.examine import Diagnosis, examine
 from regard.data.doctor.fingerprints import find_held_out, fold
 from regard.data.doctor.locations import Locations
 from regard.data.doctor.profile import EvenSample, split_sides

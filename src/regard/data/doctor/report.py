@@ -11,7 +11,7 @@ from unicodedata import category
 
 from regard.base.formatting import pluralize
 from regard.data.doctor import charts
-from regard.data.doctor.examine import Diagnosis
+from regard.data.doctor.check import Diagnosis
 from regard.data.doctor.findings import FlaggedExample
 from regard.data.doctor.rules.rule import Rule, Span
 from regard.data.doctor.statistics import Statistics

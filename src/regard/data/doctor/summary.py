@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.data.doctor.examine import Diagnosis
+from regard.data.doctor.check import Diagnosis
 from regard.data.doctor.rules.rule import RULE_BITS, Rule
 
 Grade = Literal["good", "fair", "bad"]

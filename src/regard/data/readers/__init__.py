@@ -33,6 +33,7 @@ from regard.config.run import (
     TmxConfig,
 )
 from regard.data.example import Defects, Example
+from regard.data.readers.audio import read_sounds
 from regard.data.readers.conll import read_conll
 from regard.data.readers.documents import read_documents
 from regard.data.readers.gettext import read_gettext
@@ -40,7 +41,6 @@ from regard.data.readers.images import read_images
 from regard.data.readers.jsonl import read_jsonl
 from regard.data.readers.lines import read_lines
 from regard.data.readers.parquet import read_parquet
-from regard.data.readers.sounds import read_sounds
 from regard.data.readers.table import read_table
 from regard.data.readers.tmx import read_tmx
 

@@ -25,10 +25,10 @@ from regard.config.run import (
     TmxConfig,
 )
 from regard.data.example import CorpusError, Defects
+from regard.data.readers.audio import is_sound_file, is_sound_table
 from regard.data.readers.columns import LANGUAGE_NAMES, choose_columns, judge_column, parse_columns
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
 from regard.data.readers.parquet import PARQUET_FIX
-from regard.data.readers.sounds import is_sound_file, is_sound_table
 from regard.data.readers.table import DELIMITERS, MIN_ROWS, Delimiter, is_split, read_rows
 from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
 from regard.data.readers.tmx import read_units

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.data.codebook import Codebook
 from regard.data.example import CorpusError, Example, Image, Location, Sound
 from regard.data.shards.shard import Shard, Tokens, describe_shape
-from regard.text.codebook import Codebook
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 

@@ -22,8 +22,8 @@ from regard.exchange.gguf.tokenizer import read_tokenizer
 from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.read import convert_tensors
-from regard.exchange.imported import ImportedModel
-from regard.exchange.origin import Origin
+from regard.exchange.importer import ImportedModel
+from regard.exchange.provenance import Origin
 from regard.store.size_check import BYTES_PER_PARAMETER, check_fits_memory
 from regard.text.tokenizer_pair import TokenizerPair
 

@@ -19,9 +19,9 @@ from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, Inserted, rewrite
 from regard.exchange.huggingface.tokenizer_writer import TOKENIZER_CONFIG, TOKENIZER_FILE
 from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER, WEIGHTS
-from regard.exchange.imported import ImportedModel
+from regard.exchange.importer import ImportedModel
 from regard.exchange.mapping import to_ours, to_theirs
-from regard.exchange.origin import Origin
+from regard.exchange.provenance import Origin
 from regard.models.build import build
 from regard.store.size_check import check_fits_memory
 from regard.store.weights import describe_mismatch, get_weights

@@ -21,15 +21,15 @@ from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architecture import DEFAULT_POSITIONS
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
 from regard.exchange.huggingface.card import OWN_TOKENIZERS, make_card
-from regard.exchange.huggingface.proof import prove
 from regard.exchange.huggingface.tokenizer_writer import (
     TOKENIZER_CONFIG,
     TOKENIZER_FILE,
     make_tokenizer_config,
     make_tokenizer_json,
 )
+from regard.exchange.huggingface.verify import prove
 from regard.exchange.mapping import SOURCE_EMBEDDING, to_theirs
-from regard.exchange.origin import Origin, read_origin
+from regard.exchange.provenance import Origin, read_origin
 from regard.pipeline.generator import DEFAULT_FILTERS
 from regard.pipeline.translator import DEFAULT_SEARCH
 from regard.store.model_folder import CARD, StoredModel, read_model

@@ -14,8 +14,8 @@ from regard.exchange.huggingface.write import resolve_max_positions, write_setti
 from regard.exchange.onnx.description import describe, write_description
 from regard.exchange.onnx.graphs import write_graphs
 from regard.exchange.onnx.runner import OnnxRunner
-from regard.exchange.origin import read_origin
 from regard.exchange.parity import Parity, measure_parity
+from regard.exchange.provenance import read_origin
 from regard.store.model_folder import StoredModel, read_model
 
 

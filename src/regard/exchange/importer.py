@@ -1,0 +1,100 @@
+"""A model that was read from files of another program, and how it becomes a model folder of Regard."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.base.errors import DamagedError, RegardError
+from regard.base.files import AnyPath, hide_backup
+from regard.base.progress import begin
+from regard.config.model import AnyModelConfig
+from regard.exchange.provenance import ORIGIN_FILE, Origin
+from regard.pipeline.embedder import EMBEDDING_FILE
+from regard.store.model_folder import write_model
+from regard.text.chat_template import CHAT_TEMPLATE_FILE, check_chat_template
+from regard.text.tokenizer_pair import TokenizerPair
+
+GGUF_SUFFIX = ".gguf"
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """Settings, tokenizers and weights as Regard has them."""
+
+    settings: AnyModelConfig
+    tokenizers: TokenizerPair
+    weights: Mapping[str, Tensor]
+    origin: Origin
+    card: str
+    embedding: Mapping[str, Any] | None = None
+    """How to pool hidden states (`regard.pipeline.embedder`), if the files say so."""
+    chat_template: str | None = None
+
+
+def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> ImportedModel:
+    """Read a Hugging Face folder or a GGUF file and write it as a model folder of Regard.
+
+    Args:
+        source: A folder with config.json, safetensors and tokenizer.json, or a .gguf file with a Llama model.
+        out: The model folder to create.
+        replace: Replace an older folder.
+
+    Returns:
+        The imported model.
+
+    Raises:
+        RegardError: The model is not one that Regard supports, or a file is damaged.
+    """
+    path, folder = Path(source), Path(out)
+    if folder.exists() and not replace:
+        fix = "Choose another name (--out), or add --replace."
+        raise RegardError("The folder exists already.", where=str(folder), fix=fix)
+    begin("reading the weights")
+    model = _read(path)
+    advance = begin("writing the model", len(model.weights))
+
+    def fetch(tensor: Tensor) -> Tensor:
+        advance(1)
+        return tensor
+
+    files = {ORIGIN_FILE: model.origin.to_bytes()}
+    if model.embedding is not None:
+        files[EMBEDDING_FILE] = (json.dumps({"format": 1, **model.embedding}) + "\n").encode()
+    if model.chat_template is not None:
+        check_chat_template(model.chat_template, where=str(path))
+        files[CHAT_TEMPLATE_FILE] = model.chat_template.encode()
+    card = model.card or f"# {path.name}\n\nImported from {model.origin.kind} ({model.origin.architecture}).\n"
+    write_model(
+        folder,
+        model.settings,
+        model.tokenizers,
+        model.weights,
+        card,
+        replace=replace,
+        backup=hide_backup(folder),
+        files=files,
+        fetch=fetch,
+    )
+    return model
+
+
+def _read(path: Path) -> ImportedModel:
+    try:
+        if path.is_dir():
+            from regard.exchange.huggingface.read import read_folder
+
+            return read_folder(path)
+        if path.suffix == GGUF_SUFFIX:
+            from regard.exchange.gguf.read import read_gguf
+
+            return read_gguf(path)
+        what = "There is no such file or folder." if not path.exists() else "This is neither a folder nor a .gguf file."
+    except (OSError, ValueError, RuntimeError, MemoryError) as error:  # whatever an untrusted file causes
+        where = str(getattr(error, "filename", None) or path)
+        what = f"The model cannot be read: {str(error)[:200] or type(error).__name__}."
+        raise DamagedError(what, where=where, fix="Check that its files are readable and intact.") from error
+    raise RegardError(what, where=str(path), fix="Give a Hugging Face folder or a GGUF file.")

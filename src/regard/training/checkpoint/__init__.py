@@ -1,0 +1,1 @@
+"""Checkpoints: what a run saves, and what it averages, publishes and resumes from."""

@@ -1,0 +1,45 @@
+"""The checkpoint of update 0: weights that a run does not draw itself, from a parent or from vectors.
+
+From there on it is an ordinary run: it resumes, changes its number of ranks and survives a kill like any other, without
+the folders that the weights came from.
+"""
+
+import platform
+
+import torch
+
+from regard.base.version import __version__
+from regard.config.codec import RUN_FILES
+from regard.config.run import RunConfig
+from regard.config.toml_file import to_dict
+from regard.models.build import build
+from regard.store.run_folder import RunFolder
+from regard.store.weights import get_weights
+from regard.text.tokenizer_pair import TokenizerPair
+from regard.training.checkpoint.folder import Checkpoint, Checkpoints
+from regard.training.checkpoint.progress import Progress
+from regard.training.events import Listener, Message
+from regard.training.finetune import copy_parent
+from regard.training.initial_vectors import copy_vectors, find_vectors
+
+
+def write_start(run: RunConfig, folder: RunFolder, tokenizers: TokenizerPair | None, emit: Listener) -> None:
+    """Write the checkpoint of update 0, if the run starts from other weights and has no checkpoint yet.
+
+    Raises:
+        RegardError: If the parent's weights or the vectors do not fit the run's model.
+    """
+    checkpoints = Checkpoints(folder.checkpoints, lambda text: emit(Message(text, "warning")))
+    has_vectors = tokenizers is not None and bool(find_vectors(run.model))
+    if (run.tuning is None and not has_vectors) or checkpoints.steps():
+        return
+    model = build(run.model, seed=run.seed)
+    if run.tuning is not None:
+        copy_parent(model, run, emit)
+    elif tokenizers is not None:
+        copy_vectors(model, run.model, tokenizers, emit)
+    RUN_FILES.save(run, folder.run)  # first: a kill in between must not look like changed settings
+    versions = {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
+    state = {"progress": Progress().to_dict(), "run": to_dict(run), "versions": versions}
+    folder.checkpoints.mkdir(exist_ok=True)
+    checkpoints.save(0, Checkpoint(weights=get_weights(model), optimizer={}, ema={}, state=state))

@@ -1,0 +1,308 @@
+"""Prepare the data of a run: tokenizers, token shards, validation examples.
+
+`prepare_data` writes them into the run's folder. Every step can be killed and repeated: files that an earlier start
+finished from the same text are reused, so a resumed run opens its shards and reads no text.
+
+A fresh run reads a corpus at most three times with a joint tokenizer, four times with two: once for the statistics
+and checksums (`regard.training.recipes.corpus_stats`), once per tokenizer, and once for all shards and validation
+examples. A run from a run file has no statistics; it computes the checksums while it learns the vocabulary. A run with
+teachers reads it twice more, to count the sources and to translate them (`regard.training.distill`).
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.base import limits
+from regard.base.errors import DamagedError, RegardError
+from regard.base.files import read_json, write_atomic
+from regard.base.formatting import pluralize
+from regard.config.run import RunConfig
+from regard.data.batches.arrays import select_first_stream
+from regard.data.corpus import Corpus
+from regard.data.example import Defects, FileInfo
+from regard.data.readers.text_files import is_url
+from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare_parts
+from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
+from regard.data.shards.shard import Shards
+from regard.store.examples import ValidationExample, read_examples
+from regard.store.run_folder import RunFolder
+from regard.text.tokenizer_pair import TokenizerPair
+from regard.training.distill import Distilled, distill
+from regard.training.events import Listener, Message, Stage
+from regard.training.splits import PartExamples, TrainingCorpus, original_training_part, render_prompts
+from regard.training.tokenizers import load_parent_tokenizers, make_tokenizers
+
+MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
+MAX_TEXT_CHARACTERS = 10_000  # characters of a validation example of running text that are kept
+MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes take longer to start than they save
+
+
+@dataclass(frozen=True)
+class RunData:
+    """Everything that training reads."""
+
+    tokenizer_pair: TokenizerPair | None  # None: the model labels images or sounds
+    train: Shards
+    validation: Shards | None
+    examples: tuple[ValidationExample, ...]  # raw text of the first validation examples
+    distilled: Distilled | None = None  # the teachers' translations
+
+    @property
+    def tokenizers(self) -> TokenizerPair:
+        """The tokenizers of a model that reads or writes text."""
+        assert self.tokenizer_pair is not None  # noqa: S101 - the caller knows that there are some
+        return self.tokenizer_pair
+
+
+def prepare_data(
+    run: RunConfig, folder: RunFolder, emit: Listener, file_infos: Mapping[str, FileInfo] | None = None
+) -> RunData:
+    """Prepare tokenizers, shards and validation examples in the run's folder, or open those of an earlier start.
+
+    Args:
+        run: The run's settings.
+        folder: The run's folder.
+        emit: Called with an event for every stage, and for defects in the text.
+        file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
+
+    Raises:
+        RegardError: If a part of the corpus is empty, or the shards do not belong to the tokenizers.
+    """
+    if run.data.prepared is not None:
+        return _open_prepared(run, run.data.prepared, folder)
+    corpus = _make_full_corpus(run)
+    if not folder.corpus.is_file():
+        corpus.check_regular_files()
+        _save_file_infos(folder.corpus, corpus, file_infos or {})  # first: any later change of a file is detected
+    distilled = None
+    if (settings := run.distillation) is not None:
+        device, max_length = run.device.name, run.data.max_length
+        distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
+    training = TrainingCorpus(run, distilled)
+    tokenizers = None if not run.has_tokenizer else make_tokenizers(run, training, folder, emit)
+    shards = _make_shards(run, training, tokenizers, folder, emit)
+    examples = read_examples(folder.examples)
+    return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
+
+
+def check_corpus(run: RunConfig, folder: RunFolder) -> None:
+    """Raise CorpusError if a corpus file has changed since the run began."""
+    if run.data.prepared is None and folder.corpus.is_file():
+        _make_full_corpus(run).check_unchanged(_read_file_infos(folder.corpus))
+
+
+def _save_file_infos(path: Path, corpus: Corpus, computed: Mapping[str, FileInfo]) -> None:
+    file_infos = {file: list(info) for file, info in corpus.hash_files(computed).items()}
+    content = (json.dumps(file_infos, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    if len(content) > limits.DOCUMENT:
+        what = f"The corpus has {pluralize(len(file_infos), 'file')}: the list of their names is too large to load."
+        raise RegardError(what, where=str(path), fix="Join them into fewer files.")
+    write_atomic(path, content)
+
+
+def _read_file_infos(path: Path) -> dict[str, Sequence[int | str]]:
+    """Read size and sha256 of each file as they were when the run began."""
+    file_infos = read_json(path)
+    if not isinstance(file_infos, dict) or not all(
+        isinstance(info, list) and len(info) == 2 for info in file_infos.values()
+    ):
+        fix = "Restore the file from a backup, or remove it if you know that the corpus is unchanged."
+        raise DamagedError("The list of corpus files is damaged.", where=str(path), fix=fix)
+    return file_infos
+
+
+def _make_full_corpus(run: RunConfig) -> Corpus:
+    return Corpus((*run.data.train, *run.data.validation))
+
+
+def _make_shards(
+    run: RunConfig, training: TrainingCorpus, tokenizers: TokenizerPair | None, folder: RunFolder, emit: Listener
+) -> dict[str, Shards]:
+    """Open the shards of every part; write those that are missing, in one pass over each corpus."""
+    examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
+    parts = render_prompts(run, tokenizers, training.examples(defects))
+    _write_parts(training.corpus, parts, names, examples, tokenizers, folder, defects, emit)
+    if run.data.validation:
+        corpus, defects = Corpus(run.data.validation), Defects()
+        validation = (("validation", index, example) for index, example in corpus.examples(defects))
+        parts = render_prompts(run, tokenizers, validation)
+        _write_parts(corpus, parts, ["validation"], examples, tokenizers, folder, defects, emit)
+        names = [*names, "validation"]
+    weights = {"validation": training.validation_weights} if "validation" in training.names else {}
+    return {name: _open_part(folder.shards / name, tokenizers, weights.get(name)) for name in names}
+
+
+def _write_parts(
+    corpus: Corpus,
+    parts: PartExamples,
+    names: Sequence[str],
+    examples: "_ExampleFile",
+    tokenizers: TokenizerPair | None,
+    folder: RunFolder,
+    defects: Defects,
+    emit: Listener,
+) -> None:
+    """Write missing shards and validation examples in one pass over the corpus; if none is missing, read nothing."""
+    missing = [name for name in names if not (folder.shards / name / CORPUS_FILE).is_file()]
+    needs_examples = "validation" in names and not examples.path.is_file()
+    if not missing and not needs_examples:
+        return
+    if needs_examples:
+        parts = examples.collect(parts)
+    if missing:
+        samples, tokens = dict.fromkeys(missing, 0), dict.fromkeys(missing, 0)
+        kind = corpus.sources[0].kind
+        unit = "document" if kind == "documents" else "sample"
+
+        def report(done: ShardDone) -> None:
+            name = done.folder.name
+            samples[name] += done.samples
+            tokens[name] += done.tokens
+            if kind in ("images", "sounds"):
+                emit(Stage(f"storing the {kind} of the {name} corpus", pluralize(samples[name], "sample")))
+            else:
+                counts = f"{pluralize(samples[name], unit)}, {pluralize(tokens[name], 'token')}"
+                emit(Stage(f"tokenizing the {name} corpus", counts))
+
+        prepare_parts(
+            ((folder.shards / name, index, example) for name, index, example in parts if name in missing),
+            corpus,
+            tokenizers,
+            [folder.shards / name for name in missing],
+            workers=_count_workers(corpus),
+            report=report,
+        )
+        if empty := [name for name, count in samples.items() if not count]:
+            what = f"The {empty[0]} part of the corpus is empty."
+            raise RegardError(what, fix="Give more text, a larger data.held_out, or a validation corpus.")
+        if defects.counts:
+            emit(Message(f"Defects in the {names[0]} corpus: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
+    else:
+        for _ in parts:
+            if examples.is_full:
+                break
+    if needs_examples:
+        examples.save()
+
+
+class _ExampleFile:
+    """Collects the first validation examples as raw text and writes them as JSON lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: list[str] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether MAX_EXAMPLES are collected."""
+        return len(self._lines) >= MAX_EXAMPLES
+
+    def collect(self, parts: PartExamples) -> PartExamples:
+        """Pass examples through, and keep the first of the validation part."""
+        for name, index, example in parts:
+            if name == "validation" and not self.is_full and isinstance(example.content, str):
+                source = example.source if example.target is not None else example.source[:MAX_TEXT_CHARACTERS]
+                fields = [source, example.target, example.label, example.languages]
+                self._lines.append(json.dumps(fields, ensure_ascii=False) + "\n")
+            yield name, index, example
+
+    def save(self) -> None:
+        """Write the collected examples."""
+        write_atomic(self.path, "".join(self._lines).encode("utf-8", "surrogatepass"))
+
+
+def _open_part(path: Path, tokenizers: TokenizerPair | None, weights: Mapping[str, float] | None = None) -> Shards:
+    try:
+        shards = open_corpus(path, weights, verify=True)
+    except DamagedError as error:
+        fix = f"Remove {path} and resume: Regard writes it again from the text."
+        raise DamagedError(error.what, where=error.where, fix=fix) from error
+    _check_tokenizers(shards, tokenizers, str(path))
+    return shards
+
+
+def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, where: str) -> None:
+    """Raise unless the shards were made with these tokenizers and hold only their tokens."""
+    if (tokenizers is None) != (shards.streams in (("image",), ("sound",))):
+        has = " and ".join(shards.streams)
+        what = f"The model labels images or sounds, but the corpus has {has}."
+        what = what if tokenizers is None else f"The model reads or writes text, and the corpus has {has} only."
+        raise RegardError(what, where=where, fix="Give a corpus that the model can read.")
+    if tokenizers is None:
+        return
+    size = max(tokenizers.source.size, tokenizers.target.size)
+    for shard in shards.shards:
+        tokens = shard.tokens
+        if shard.streams[0] in ("image", "sound") and tokens.size:
+            tokens = tokens[~select_first_stream(shard.lengths)]
+        if tokens.max(initial=0) >= size:
+            what = f"Shard {shard.name} has token ids beyond the vocabulary of {size:,}."
+            raise DamagedError(what, where=where, fix="Prepare it again from the text.")
+    made_from = shards.shards[0].made_from
+    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+        if made_from.get(side, tokenizer.fingerprint) != tokenizer.fingerprint:
+            raise RegardError(
+                f"The shards were made with another {side} tokenizer.",
+                where=where,
+                fix="Restore the tokenizers that they were made with.",
+            )
+
+
+def _count_workers(corpus: Corpus) -> int:
+    paths = [Path(path) for path in corpus.list_files()]
+    size = sum(path.stat().st_size for path in paths if path.is_file())  # the size of a URL is unknown
+    return 1 if size < MIN_PARALLEL_BYTES else _count_cores()
+
+
+def _count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _open_prepared(run: RunConfig, location: str, folder: RunFolder) -> RunData:
+    """Open the output of `regard prepare`, a folder or a URL. It has no text: examples are decoded from tokens."""
+    corpus = Corpus(run.data.train)
+    weights = dict(zip(corpus.names, corpus.weights, strict=True))
+    train: Shards
+    validation: Shards | None = None
+    tokenizers: TokenizerPair | None = None
+    if is_url(location):
+        url = location.rstrip("/")
+        tokenizers = None if not run.has_tokenizer else download_tokenizers(url, folder.tokenizer)
+        train = RemoteShards(f"{url}/train", folder.shards / "train", weights=weights)
+        if RemoteFolder(f"{url}/validation").has(CORPUS_FILE):
+            validation = RemoteShards(f"{url}/validation", folder.shards / "validation")
+    else:
+        prepared = Path(location)
+        tokenizers = None if not run.has_tokenizer else TokenizerPair.load(prepared)
+        train = open_corpus(prepared / "train", weights)
+        if (prepared / "validation").is_dir():
+            validation = open_corpus(prepared / "validation")
+    for shards in (train, *(() if validation is None else (validation,))):
+        _check_tokenizers(shards, tokenizers, location)
+    if tokenizers is None or train.streams[0] != "source":
+        return RunData(tokenizers, train, validation, ())
+    if run.tuning is not None and not folder.checkpoints.is_dir():
+        parent = load_parent_tokenizers(run.tuning)
+        if parent.fingerprint != tokenizers.fingerprint:
+            fix = f"Prepare the corpus with the tokenizers of {run.tuning.parent}."
+            what = "The corpus was prepared with other tokenizers than those of the parent."
+            raise RegardError(what, where=location, fix=fix)
+    has_texts = validation is not None and run.raster is None
+    examples = tuple(_decode_examples(validation, tokenizers)) if has_texts and validation else ()
+    return RunData(tokenizers, train, validation, examples)
+
+
+def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[ValidationExample]:
+    shard = shards.shards[0]
+    offsets, shard_tokens = shard.offsets(), shards.load_tokens(0)
+    for sample in range(min(len(shard), MAX_EXAMPLES)):
+        source_length, *target_lengths = shard.lengths[:, sample].tolist()
+        start = int(offsets[sample])
+        tokens = shard_tokens[start : start + source_length + sum(target_lengths)].tolist()
+        target = tokenizers.target.decode(tokens[source_length:]) if shard.streams[1:] == ("target",) else None
+        languages = shard.languages[shard.column("languages")[sample]]
+        yield ValidationExample(tokenizers.source.decode(tokens[:source_length]), target, languages=languages)

@@ -1,0 +1,361 @@
+"""Several processes that train one model: DDP, FSDP2, HSDP and tensor parallelism, applied from outside.
+
+`connect` joins the group that a launcher's environment variables describe (torchrun, Slurm, Kubernetes, `regard train
+--ranks`), and `ProcessGroup` has the members of `processes.SingleProcess`. The model does not know of any of it.
+
+    RANK, WORLD_SIZE, LOCAL_RANK       as torchrun sets them
+    MASTER_ADDR, MASTER_PORT           the TCP store, or
+    REGARD_STORE                       a file: the store is at <REGARD_STORE>-<TORCHELASTIC_RESTART_COUNT>; or
+                                       tcp://HOST:PORT, a store that the launcher of the first host serves
+    REGARD_TIMEOUT                     seconds that a rank waits for the others in an update (600)
+"""
+
+import ctypes
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import asdict
+from datetime import timedelta
+from typing import cast
+
+import torch
+import torch.distributed as dist  # noqa: TID251
+from torch import Tensor, nn
+from torch._C._distributed_c10d import FileStore, PrefixStore, Store, TCPStore
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh  # noqa: TID251
+from torch.distributed.fsdp import FSDPModule, fully_shard  # noqa: TID251
+from torch.distributed.tensor import DTensor  # noqa: TID251
+from torch.distributed.tensor.parallel import (  # noqa: TID251
+    ColwiseParallel,
+    ParallelStyle,
+    RowwiseParallel,
+    parallelize_module,
+)
+from torch.nn.parallel import DistributedDataParallel
+
+from regard.base.errors import RegardError, RetryError
+from regard.config.model import AnyModelConfig
+from regard.config.run import RunConfig
+from regard.models.build import AnyModel, build
+from regard.models.init import Initializer, init_weights
+from regard.nn.attention import Attention
+from regard.nn.feedforward import FeedForward
+from regard.nn.stack import Stack
+from regard.training.distributed.layout import Layout, check_batches, choose_layout, fits_whole
+from regard.training.distributed.processes import Json, SingleProcess
+from regard.training.objective import Objective
+
+TIMEOUT = 600.0  # seconds; the default of REGARD_TIMEOUT
+PATIENCE = timedelta(days=7)  # waiting for rank 0: data preparation, tuning, validation, checkpoints
+DIMENSIONS = ("replicas", "shards", "tensor")
+LOST_RANK_SIGNS = ("gloo", "connection closed by peer", "connection reset", "timed out waiting", "nccl")
+M_MMAP_THRESHOLD, MAPPED_BYTES = -3, 2**20  # a parameter of glibc's mallopt, and its value
+MESSAGE_BYTES = 2048  # of a broadcast decision; a longer one takes a second broadcast
+
+
+def connect() -> "ProcessGroup":
+    """Join the group of processes that the environment variables describe."""
+    rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    timeout = timedelta(seconds=float(os.environ.get("REGARD_TIMEOUT", TIMEOUT)))
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "cpu:gloo,cuda:nccl"
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)) % torch.cuda.device_count())
+    store = _open_store(world_size, timeout)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world_size, timeout=timeout)
+    return ProcessGroup()
+
+
+def _open_store(world_size: int, timeout: timedelta) -> Store | None:
+    """Open the store of our launcher, with keys of its own for each attempt; None: the one that torchrun names."""
+    place = os.environ.get("REGARD_STORE")
+    if place is None:
+        return None
+    if place.startswith("tcp://"):
+        host, _, port = place.removeprefix("tcp://").rpartition(":")
+        server = TCPStore(host, int(port), is_master=False, timeout=timeout)
+        return PrefixStore(f"ranks-{os.environ['MASTER_PORT']}", server)  # a new number in every attempt, on all hosts
+    store = FileStore(f"{place}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", world_size)
+    store.set_timeout(timeout)
+    return store
+
+
+def make_mesh(layout: Layout, device_type: str) -> DeviceMesh:
+    """Make the device mesh of a layout; its dimensions are `DIMENSIONS`."""
+    return init_device_mesh(device_type, (layout.replicas, layout.shards, layout.tensor), mesh_dim_names=DIMENSIONS)
+
+
+def apply_layout(objective: Objective, layout: Layout, mesh: DeviceMesh) -> None:
+    """Split the matrices of each layer, then shard layer by layer; embedding and head belong to the root."""
+    if layout.tensor > 1:
+        for module in objective.modules():
+            plan: dict[str, ParallelStyle] = {}
+            if isinstance(module, Attention):
+                plan = {name: ColwiseParallel() for name in ("query", "key", "value")} | {"output": RowwiseParallel()}
+            elif isinstance(module, FeedForward):
+                names = ("up",) if module.gate is None else ("up", "gate")
+                plan = {name: ColwiseParallel() for name in names} | {"down": RowwiseParallel()}
+            if plan:
+                parallelize_module(module, mesh["tensor"], plan)
+    if layout.shards > 1:
+        data_mesh = mesh["replicas", "shards"] if layout.replicas > 1 else mesh["shards"]
+        for module in objective.modules():
+            if isinstance(module, Stack):
+                for layer in module.layers:
+                    fully_shard(layer, mesh=data_mesh)
+        fully_shard(objective, mesh=data_mesh)
+
+
+class ProcessGroup(SingleProcess):
+    """The processes of `torch.distributed`; `arrange` chooses how they share the model of a run."""
+
+    def __init__(self) -> None:
+        self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
+        self.ranks_per_host = int(os.environ.get("LOCAL_WORLD_SIZE", self.world_size))
+        self.layout = Layout(replicas=self.world_size)
+        self.mesh: DeviceMesh | None = None
+        backend = "fake" if dist.get_backend() == "fake" else "gloo"  # `regard plan` simulates a group
+        self._patient_group = dist.new_group(backend=backend, timeout=PATIENCE)
+        self._root: nn.Module | None = None
+        self._recipe: tuple[AnyModelConfig, int, str] | None = None  # settings, seed and device of a model on meta
+
+    def check(self, run: RunConfig) -> None:
+        """Choose the layout of a run on this rank; raise an error if these ranks cannot train it."""
+        self.layout = choose_layout(run, self.world_size, self.ranks_per_host)
+        check_batches(run, self.layout)
+
+    def arrange(self, run: RunConfig) -> None:
+        """Use the layout that rank 0 chooses: other machines may have other memory. Make its device mesh."""
+        sizes = asdict(choose_layout(run, self.world_size, self.ranks_per_host)) if self.is_main else None
+        self.layout = Layout(**self.decide(sizes))
+        self.mesh = make_mesh(self.layout, torch.device(run.device.name).type)
+
+    def can_tune(self, run: RunConfig) -> bool:
+        """Whether rank 0 has the memory for a whole copy of the model, on which device settings are timed."""
+        return not self.layout.is_sharded or fits_whole(run, self.ranks_per_host)
+
+    def __str__(self) -> str:
+        return str(self.layout)
+
+    @property
+    def data_rank(self) -> int:  # type: ignore[override]
+        """This rank among those that read different batches."""
+        return self.rank // self.layout.tensor
+
+    @property
+    def data_world_size(self) -> int:  # type: ignore[override]
+        """The number of ranks that read different batches."""
+        return self.layout.data_world_size
+
+    @property
+    def is_sharded(self) -> bool:  # type: ignore[override]
+        """Whether weights, gradients and optimizer state are DTensors."""
+        return self.layout.is_sharded
+
+    @property
+    def loss_factor(self) -> float:  # type: ignore[override]
+        """Gradients are averaged over the data ranks."""
+        return float(self.layout.data_world_size)
+
+    @property
+    def copies_per_host(self) -> float:  # type: ignore[override]
+        """Copies of the weights in the memory of one machine."""
+        return self.ranks_per_host / (self.layout.shards * self.layout.tensor)
+
+    def build(self, settings: AnyModelConfig, *, seed: int, device: str) -> AnyModel:
+        """Build the model; one that will be sharded has no weights before `shard`."""
+        if not self.layout.is_sharded:
+            return super().build(settings, seed=seed, device=device)
+        self._recipe = (settings, seed, device)
+        with torch.device("meta"):
+            return build(settings)
+
+    def shard(self, objective: Objective) -> Objective:
+        """Wrap the objective (DDP), or shard it in place and draw its initial weights; return the module to call."""
+        if not self.layout.is_sharded:
+            device = next(objective.parameters()).device
+            ids = [device] if device.type == "cuda" else None
+            wrapped = DistributedDataParallel(objective, device_ids=ids, gradient_as_bucket_view=True)
+            self._root = wrapped
+            return cast(Objective, wrapped)  # called like the objective; its attributes are those of DDP
+        if self._recipe is None or self.mesh is None:
+            raise AssertionError("`arrange` and `build` come before `shard`")
+        settings, seed, device_name = self._recipe
+        if torch.device(device_name).type == "cpu":
+            _return_freed_memory()
+        apply_layout(objective, self.layout, self.mesh)
+        objective.to_empty(device=device_name)
+        init_weights(objective.model, settings, seed, draw=_draw_shard)
+        self._root = objective
+        return objective
+
+    def accumulate(self, is_last: bool) -> AbstractContextManager[object]:
+        """Synchronize gradients in the last pass of an update only."""
+        root = self._root
+        if isinstance(root, DistributedDataParallel):
+            return nullcontext() if is_last else root.no_sync()
+        if isinstance(root, FSDPModule):
+            root.set_requires_gradient_sync(is_last)
+        return nullcontext()
+
+    def end_evaluation(self) -> None:
+        """Free the root's gathered weights: after a forward pass alone FSDP2 keeps them and would use them again."""
+        if isinstance(self._root, FSDPModule):
+            self._root.reshard()
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """Return the sums over the data ranks, in float64."""
+        total = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(total)
+        return [value / self.layout.tensor for value in total.tolist()]
+
+    def max(self, value: int) -> int:
+        """Return the largest of the values of all ranks."""
+        largest = torch.tensor(value)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return int(largest)
+
+    def clip_gradients(self, parameters: Sequence[nn.Parameter], max_norm: float) -> float:
+        """Scale the gradients down to a maximum norm; return the norm over all shards before.
+
+        Every shard's sum of squares is divided by the number of ranks that hold it, so that one sum over all ranks
+        joins parameters of different meshes.
+        """
+        if not self.layout.is_sharded:
+            return super().clip_gradients(parameters, max_norm)
+        grads: dict[int, list[Tensor]] = {}  # local gradients by the number of ranks that hold them
+        for parameter in parameters:
+            if parameter.grad is not None:
+                grads.setdefault(self._count_copies(parameter), []).append(_to_local(parameter.grad))
+        squares = [
+            torch.stack(torch._foreach_norm(tensors)).double().square().sum().cpu() / copies
+            for copies, tensors in grads.items()
+        ]
+        total = torch.stack(squares).sum()
+        dist.all_reduce(total)
+        norm = math.sqrt(total.item()) if math.isfinite(total.item()) else total.item()
+        if max_norm and norm > max_norm:
+            for tensors in grads.values():
+                torch._foreach_mul_(tensors, max_norm / (norm + 1e-6))
+        return norm
+
+    def decide(self, value: Json) -> Json:
+        """Broadcast the value of rank 0 as JSON."""
+        return self._broadcast(value, None)
+
+    def decide_patiently(self, value: Json, meanwhile: Callable[[], object] | None = None) -> Json:
+        """Broadcast the value of rank 0, for which the others wait as long as `wait` does."""
+        return self._broadcast(value, self._patient_group, meanwhile)
+
+    def _broadcast(
+        self, value: Json, group: dist.ProcessGroup | None, meanwhile: Callable[[], object] | None = None
+    ) -> Json:
+        content = json.dumps(value).encode() if self.is_main else b""
+        message = torch.zeros(MESSAGE_BYTES, dtype=torch.uint8)
+        header = f"{len(content)}:".encode()
+        first = (header + content)[:MESSAGE_BYTES]
+        message[: len(first)] = torch.frombuffer(bytearray(first), dtype=torch.uint8)
+        work = dist.broadcast(message, src=0, group=group, async_op=True)
+        while meanwhile is not None and not self.is_main and not work.is_completed():
+            meanwhile()
+        work.wait()
+        size, _, start = message.numpy().tobytes().partition(b":")
+        length = int(size)
+        if len(start) < length:
+            rest = torch.zeros(length, dtype=torch.uint8)
+            if self.is_main:
+                rest = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+            dist.broadcast(rest, src=0, group=group)
+            start = rest.numpy().tobytes()
+        return json.loads(start[:length])
+
+    def gather(self, value: Json) -> list[Json]:
+        """Return the values of all ranks, sent as JSON."""
+        return self._gather(value, None)
+
+    def gather_patiently(self, value: Json) -> list[Json]:
+        """Return the values of all ranks, for which the others wait as long as `wait` does."""
+        return self._gather(value, self._patient_group)
+
+    def _gather(self, value: Json, group: dist.ProcessGroup | None) -> list[Json]:
+        content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+        sizes = [torch.zeros((), dtype=torch.int64) for _ in range(self.world_size)]
+        dist.all_gather(sizes, torch.tensor(content.numel()), group=group)
+        max_size = max(int(size) for size in sizes)
+        padded = nn.functional.pad(content, (0, max_size - content.numel()))
+        contents = [torch.empty_like(padded) for _ in range(self.world_size)]
+        dist.all_gather(contents, padded, group=group)
+        return [json.loads(tensor[: int(size)].numpy().tobytes()) for size, tensor in zip(sizes, contents, strict=True)]
+
+    def wait(self) -> None:
+        """Wait for all ranks, for days if needed."""
+        dist.all_reduce(torch.zeros(1), group=self._patient_group)
+
+    @contextmanager
+    def only_main(self) -> Iterator[bool]:
+        """Let rank 0 work while the others wait; if it fails, its process ends and so does the wait."""
+        yield self.is_main
+        self.wait()
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        """Gather the shards of a tensor."""
+        return tensor.full_tensor().detach() if isinstance(tensor, DTensor) else tensor
+
+    def explain(self, error: RuntimeError) -> RegardError | None:
+        """Return an error for the user if a collective failed because a rank is gone or silent."""
+        text = str(error)
+        if not isinstance(error, dist.DistError) and not any(sign in text.lower() for sign in LOST_RANK_SIGNS):
+            return None
+        what = f"Rank {self.rank} has lost another rank: it has ended, or has not answered in time."
+        return RetryError(what, fix="See its output; then resume the run.")
+
+    def close(self) -> None:
+        """Leave the group."""
+        dist.destroy_process_group()
+
+    def _count_copies(self, parameter: nn.Parameter) -> int:
+        """Return how many ranks hold the same shard of a parameter."""
+        if not isinstance(parameter, DTensor):
+            return self.world_size
+        sizes = zip(parameter.placements, parameter.device_mesh.shape, strict=True)
+        return self.world_size // math.prod(size for placement, size in sizes if not placement.is_replicate())
+
+
+def _return_freed_memory() -> None:
+    """Let glibc give every large tensor pages of its own, which go back to the system with it.
+
+    By default glibc raises the size from which it does so to 32 MiB as soon as such tensors are freed. FSDP2 gathers
+    and frees the weights of each layer, and the holes that they leave doubled the memory of a rank (473 to 974 MiB).
+    """
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL("libc.so.6").mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
+
+
+def _to_local(tensor: Tensor) -> Tensor:
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def _draw_shard(weight: Tensor, initializer: Initializer) -> None:
+    """Draw a whole tensor on the CPU and keep this rank's shard of it."""
+    whole = torch.empty(weight.shape)
+    initializer(whole)
+    _to_local(weight).copy_(_cut_shard(whole, weight))
+
+
+def _cut_shard(whole: Tensor, like: Tensor) -> Tensor:
+    """Return this rank's part of a whole tensor that is sharded like another; a view."""
+    if not isinstance(like, DTensor):
+        return whole
+    coordinate = like.device_mesh.get_coordinate()
+    assert coordinate is not None  # noqa: S101 - every rank is in the mesh
+    # Tensor parallelism, the last dimension of the mesh, split the tensor first.
+    for index in reversed(range(like.device_mesh.ndim)):
+        placement = like.placements[index]
+        if not placement.is_replicate():
+            dimension = placement.dim  # type: ignore[attr-defined]
+            chunks = whole.chunk(like.device_mesh.size(index), dim=dimension)
+            rank = coordinate[index]
+            whole = chunks[rank] if rank < len(chunks) else whole.narrow(dimension, 0, 0)
+    return whole

@@ -1,0 +1,289 @@
+"""Start a run as several ranks on this host with torchrun's agent, and turn its end into one exit code.
+
+    code = launch(["-m", "regard", "train", "run.toml", "--out", "my-model"], ranks=4, report=print)
+
+Each rank is a process of its own. The agent watches the ranks: when one ends with an error or is killed, it ends the
+others and starts all of them again, and they resume from the last checkpoint.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from torch.distributed.elastic.multiprocessing import LogsDest, LogsSpecs  # noqa: TID251
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError  # noqa: TID251
+from torch.distributed.elastic.rendezvous import RendezvousError  # noqa: TID251
+from torch.distributed.launcher.api import elastic_launch  # noqa: TID251
+
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize
+from regard.training.distributed.rank import (
+    ATTEMPT_VARIABLE,
+    FOLDER_VARIABLE,
+    LAUNCHER_VARIABLE,
+    RELAYED_SIGTERM,
+    STOP_MARK,
+    report_path,
+)
+from regard.training.distributed.rendezvous import Hosts, explain_missing_hosts, prepare_rendezvous
+
+MAX_RESTARTS = 3  # of all ranks, after one of them has failed
+STOPPED_SECONDS = 10.0  # a rank that was stopped for longer is killed
+Report = Callable[[str], None]
+
+
+def launch(arguments: Sequence[str], ranks: int, *, hosts: Hosts | None = None, report: Report) -> int:
+    """Run `python ARGUMENTS` as several ranks, again if one fails, and return the exit code of the run.
+
+    Args:
+        arguments: The arguments of Python for each rank; the program must run inside `Worker.run`.
+        ranks: Number of ranks on this host.
+        hosts: The hosts, if there are several.
+        report: Called with a line whenever the ranks start again.
+
+    Raises:
+        RegardError: A rank ended with this error, ranks failed too often, or the hosts did not meet.
+    """
+    with tempfile.TemporaryDirectory(prefix="regard-ranks-") as name:
+        launcher = _Launcher(Path(name), report)
+        with (
+            launcher.relay_signals(),
+            launcher.read_log(),
+            launcher.watch_ranks(),
+            prepare_rendezvous(Path(name), ranks, hosts, MAX_RESTARTS, launcher) as config,
+        ):
+            try:
+                elastic_launch(config, sys.executable)(*arguments)
+            except _EndedError as end:
+                return end.code
+            except ChildFailedError:
+                return launcher.explain_end()
+            except RendezvousError as error:
+                raise explain_missing_hosts(hosts, error) from None
+        return launcher.read_exit_code() or 0
+
+
+class _EndedError(Exception):
+    """The run has ended with this exit code; the agent shall not start the ranks again."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Why an attempt failed."""
+
+    text: str
+    details: str = ""  # a traceback, or the last lines of output
+    is_final: bool = False  # the next attempt would fail in the same way
+
+
+class _Launcher(LogsSpecs):
+    """Prepares each attempt, and passes signals on to the ranks.
+
+    The agent calls `reify` before it starts the ranks of an attempt: the one place where it asks us. It decides where
+    their output goes, and ends the agent by an exception if another attempt is useless.
+    """
+
+    def __init__(self, folder: Path, report: Report) -> None:
+        super().__init__(str(folder))
+        self.folder, self.report = folder, report
+        self.attempt = -1
+        self.ranks: list[int] = []  # on this host, in the current attempt
+        self.stop_signal: int | None = None
+        self._first_end: tuple[int, int] | None = (
+            None  # place among `ranks` and exit code of the rank that failed first
+        )
+
+    @property
+    def root_log_dir(self) -> str:
+        """The folder of the reports."""
+        return str(self.folder)
+
+    def reify(self, envs: dict[int, dict[str, str]]) -> LogsDest:
+        """Begin an attempt: the terminal is for rank 0, the output of the other ranks goes to files.
+
+        Args:
+            envs: The environment of each rank by its number on this host; variables may be added.
+        """
+        if self.attempt < 0:
+            self.attempt = 0
+        else:
+            self._check_restart()
+        self.ranks, self._first_end = [int(env["RANK"]) for env in envs.values()], None
+        (self.folder / f"attempt-{self.attempt}").mkdir()
+        outputs: dict[str, dict[int, str]] = {"out": {}, "err": {}}
+        for local_rank, env in envs.items():
+            env |= {FOLDER_VARIABLE: str(self.folder), ATTEMPT_VARIABLE: str(self.attempt)}
+            env[LAUNCHER_VARIABLE] = str(os.getpid())
+            env["TORCHELASTIC_ERROR_FILE"] = ""
+            for kind, paths in outputs.items():
+                path = report_path(self.folder, self.attempt, int(env["RANK"]), kind)
+                paths[local_rank] = "" if env["RANK"] == "0" else str(path)  # "": the terminal
+        return LogsDest(outputs["out"], outputs["err"], error_files=dict.fromkeys(envs, os.devnull))
+
+    def _check_restart(self) -> None:
+        """Report the failure of the attempt; end the agent if there shall be no other."""
+        failure = self._find_failure()
+        if self.stop_signal is not None or self.read_exit_code() is not None or failure.is_final:
+            raise _EndedError(self.explain_end())
+        self.attempt += 1
+        left = pluralize(MAX_RESTARTS - self.attempt, "restart")
+        self.report(f"{failure.text} All ranks start again from the last checkpoint; {left} left.")
+
+    def explain_end(self) -> int:
+        """Return the exit code of a run whose last attempt failed.
+
+        Raises:
+            RegardError: Neither a signal nor rank 0 had ended the run.
+        """
+        code = self.read_exit_code()
+        if code is not None:  # rank 0 had done its work; another one failed after that
+            return code
+        if self.stop_signal is not None:
+            return 128 + self.stop_signal
+        failure = self._find_failure()
+        if failure.is_final:
+            raise RegardError(failure.text)
+        what = f"{failure.text} The run ended after {pluralize(self.attempt + 1, 'attempt')}.{failure.details}"
+        raise RegardError(what, fix="Remove the cause, then continue with --resume and the run folder.")
+
+    def read_exit_code(self) -> int | None:
+        """Return the exit code that rank 0, or the first rank of this host, reported; None if it failed."""
+        end = self._read(min(self.ranks), "end")
+        return None if end is None or "error" in end else int(end["code"])
+
+    def _find_failure(self) -> _Failure:
+        """Find out which rank made the current attempt fail: one with a clear error, one that was killed, the first."""
+        ends = {rank: self._read(rank, "end") for rank in self.ranks}
+        errors = {rank: end for rank, end in ends.items() if end is not None and "error" in end}
+        for rank, end in errors.items():
+            if end.get("is_final"):
+                return _Failure(end["error"] if rank == 0 else f"Rank {rank}: {end['error']}", is_final=True)
+        if self._first_end is not None and ends[self.ranks[self._first_end[0]]] is None:  # without a last word
+            rank, code = self.ranks[self._first_end[0]], self._first_end[1]
+            text = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            return _Failure(f"Rank {rank} {text}.", self._last_lines(rank))
+        if not errors:
+            return _Failure("A rank on another host failed.")
+        rank = min(errors, key=lambda rank: float(errors[rank]["time"]))
+        return _Failure(
+            f"Rank {rank} failed: {errors[rank]['error'].removesuffix('.')}.", f"\n{errors[rank]['traceback']}"
+        )
+
+    def _last_lines(self, rank: int) -> str:
+        """What a rank without the terminal wrote last, for example an error of a library."""
+        try:
+            lines = report_path(self.folder, self.attempt, rank, "err").read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            return ""
+        return "".join(f"\n  {line}" for line in lines[-5:])
+
+    def _read(self, rank: int, kind: str) -> Any:
+        try:
+            return json.loads(report_path(self.folder, self.attempt, rank, kind).read_bytes())
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def watch_ranks(self) -> Iterator[None]:
+        """Kill a rank that has been stopped (SIGSTOP) for a while: the others might wait for it for days."""
+        is_over = threading.Event()
+
+        def watch() -> None:
+            stopped_since: dict[int, float] = {}
+            while not is_over.wait(1.0):
+                for process in self._list_processes():
+                    if not _is_stopped(process):
+                        stopped_since.pop(process, None)
+                    elif time.monotonic() - stopped_since.setdefault(process, time.monotonic()) > STOPPED_SECONDS:
+                        _kill(process, signal.SIGKILL)
+
+        thread = threading.Thread(target=watch, name="watch the ranks", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+    def _list_processes(self) -> list[int]:
+        """Return the process ids of the ranks, also of those that have not reported yet, where the system tells it."""
+        mark, processes = f"{FOLDER_VARIABLE}={self.folder}".encode(), []
+        with contextlib.suppress(FileNotFoundError):
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                with contextlib.suppress(OSError):  # it has just ended
+                    if mark in Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
+                        processes.append(int(child))
+        return processes
+
+    @contextmanager
+    def read_log(self) -> Iterator[None]:
+        """Silence the agent's log, and learn from it which rank failed first: the agent tells it nowhere else."""
+
+        def read(record: logging.LogRecord) -> bool:
+            if record.levelno == logging.ERROR and isinstance(record.args, tuple) and "exitcode" in record.msg:
+                code, local_rank, *_ = record.args
+                self._first_end = int(str(local_rank)), int(str(code))
+            return False
+
+        names = [name for name in logging.root.manager.loggerDict if name.startswith("torch.distributed")]
+        for name in names:
+            logging.getLogger(name).addFilter(read)
+        try:
+            yield
+        finally:
+            for name in names:
+                logging.getLogger(name).removeFilter(read)
+
+    @contextmanager
+    def relay_signals(self) -> Iterator[None]:
+        """Pass SIGTERM and Ctrl-C on to the ranks; a second Ctrl-C kills them."""
+        previous_handlers = {signum: signal.signal(signum, self._relay) for signum in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for signum, handler in previous_handlers.items():
+                signal.signal(signum, handler)
+
+    def _relay(self, signum: int, _frame: FrameType | None) -> None:
+        is_second = self.stop_signal is not None
+        if is_second and signum != signal.SIGINT:
+            return
+        self.stop_signal = signum
+        (self.folder / STOP_MARK).touch()  # for a rank that is just starting: it looks there after its first report
+        relayed = signal.SIGKILL if is_second else RELAYED_SIGTERM if signum == signal.SIGTERM else signal.SIGINT
+        for rank in self.ranks:
+            process = self._read(rank, "pid")
+            if process is not None and self._read(rank, "end") is None:
+                _kill(process, relayed)
+        if is_second or self.attempt < 0:
+            raise _EndedError(128 + signum)
+
+
+def _kill(process: int, signum: int) -> None:
+    """Send a signal to a rank and the processes that it started."""
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        os.killpg(process, signum)
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether a process was stopped by a signal, where the system tells it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False

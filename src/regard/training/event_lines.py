@@ -1,0 +1,215 @@
+"""The events of a run as plain lines: on standard output without a terminal, and always in log.txt.
+
+12:01:33  update 1,200/8,000  epoch 19  loss 3.4120  9,812 tokens/s  lr 0.003  grad norm 0.84  1 h 02 min left
+12:01:40  validation at 1,200: loss 3.2010, chrf 31.20, best so far
+12:01:40    source:    A man in a blue shirt.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from regard.base.formatting import escape_control_characters, format_duration, pluralize
+from regard.training.events import (
+    Event,
+    Finished,
+    Message,
+    Planned,
+    Replanned,
+    SampleOutput,
+    Saved,
+    Spiked,
+    Stage,
+    Started,
+    Updated,
+    Validated,
+)
+
+LOG_INTERVAL = 10.0  # seconds between two lines about updates
+SPEED_WINDOW = 30  # updates that the speed is averaged over
+Clock = Callable[[], float]
+
+
+class Speed:
+    """Tokens per second and seconds per update, averaged over the last few updates."""
+
+    def __init__(self) -> None:
+        self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)
+        self.tokens_per_second = 0.0  # source and target tokens, without padding
+        self.seconds_per_update = 0.0
+
+    def add(self, event: Updated) -> None:
+        """Add an update."""
+        self._recent.append((event.input_tokens, event.seconds))
+        tokens, seconds = (sum(column) for column in zip(*self._recent, strict=True))
+        self.tokens_per_second = tokens / max(seconds, 1e-9)
+        self.seconds_per_update = seconds / len(self._recent)
+
+
+class LineLogger:
+    """A listener that writes one line per event, but for updates at most one every few seconds."""
+
+    def __init__(
+        self, write: Callable[[str], object], *, seconds: float = LOG_INTERVAL, clock: Clock = time.time
+    ) -> None:
+        self._write, self._interval, self._clock = write, seconds, clock
+        self._speed, self._total_updates = Speed(), 0
+        self._next_line_time = 0.0
+        self._printed_signatures: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        """Handle an event."""
+        if isinstance(event, Updated):
+            self._speed.add(event)
+            if event.update not in (1, self._total_updates) and self._clock() < self._next_line_time:
+                return
+            self._next_line_time = self._clock() + self._interval
+        if isinstance(event, Started | Replanned):
+            self._total_updates = event.updates
+        if isinstance(event, Planned):
+            for reason in event.reasons:
+                self._write(f"- {reason}")
+            return
+        stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
+        for line in self._format_event(event):
+            self._write(f"{stamp}  {line}")
+
+    def _format_event(self, event: Event) -> Iterator[str]:
+        match event:
+            case Message():
+                yield ("warning: " if event.kind == "warning" else "") + event.text
+            case Stage():
+                yield event.name + (f": {event.progress}" if event.progress else "")
+            case Started():
+                yield from format_started(event)
+            case Updated():
+                yield self._format_update(event)
+            case Validated():
+                best = ", best so far" if event.is_best else ""
+                duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
+                yield f"validation at {event.update:,}: {format_scores(event.scores, event.errors)}{best}{duration}"
+                for sample in event.samples:
+                    yield from format_sample(sample)
+                yield from self._format_signatures(event.signatures)
+            case Saved():
+                yield f"saved {event.path}"
+            case Replanned():
+                yield format_replanned(event)
+            case Spiked():
+                yield f"warning: spike at update {event.update:,}: {event.fault}; {event.action}"
+            case Finished():
+                yield format_finished(event)
+
+    def _format_signatures(self, signatures: Mapping[str, str]) -> Iterator[str]:
+        """Yield the signature of each score once: it never changes in a run."""
+        for name, signature in signatures.items():
+            if name not in self._printed_signatures:
+                self._printed_signatures.add(name)
+                yield f"  {name} signature: {signature}"
+
+    def _format_update(self, event: Updated) -> str:
+        time_left = format_duration((self._total_updates - event.update) * self._speed.seconds_per_update)
+        parts = [
+            f"update {event.update:,}/{self._total_updates:,}",
+            f"epoch {event.epoch + 1}",
+            f"loss {event.loss:.4f}",
+            f"{self._speed.tokens_per_second:,.0f} tokens/s",
+            f"lr {event.learning_rate:.3g}",
+            f"grad norm {event.gradient_norm:.2f}",
+            f"{time_left} left",
+        ]
+        return "  ".join(parts)
+
+
+class FileLog:
+    """A listener that appends the same lines to log.txt. It creates the file at the first event, not before."""
+
+    def __init__(self, path: Path, *, header: Sequence[str] = (), clock: Clock = time.time) -> None:
+        self._path, self._header = path, list(header)
+        self._logger = LineLogger(self._append, clock=clock)
+
+    def __call__(self, event: Event) -> None:
+        """Handle an event. The trainer has created and locked the folder before it sends one."""
+        self._logger(event)
+
+    def _append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(f"{text}\n" for text in (*self._header, line))
+        self._header.clear()
+
+
+def format_started(event: Started) -> Iterator[str]:
+    """Describe a run that starts or resumes."""
+    position = f"resuming after update {event.update:,}" if event.update else "starting"
+    yield (
+        f"{position}: {event.parameters:,} parameters, {pluralize(event.samples, f'training {event.unit}')}, "
+        f"{pluralize(event.validation_samples, f'validation {event.unit}')}, device {event.device}"
+    )
+
+
+def format_replanned(event: Replanned) -> str:
+    """Describe a change of the number of updates."""
+    return (
+        f"new plan: {event.updates:,} updates in all, because an update takes {event.seconds_per_update:.2g} s and "
+        f"{format_duration(event.seconds_left)} are left"
+    )
+
+
+def format_finished(event: Finished) -> str:
+    """Describe how a run ended, in one line."""
+    reasons = {
+        "finished": "finished",
+        "no improvement": "stopped early: validation no longer improves",
+        "stop requested": "stopped on request, checkpoint saved",
+        "spike": "stopped by a spike; the last checkpoint is from before it",
+    }
+    best = f"; best: {format_scores(event.best_scores)}" if event.best_scores else ""
+    shortfall = f". {event.shortfall}" if event.shortfall else ""
+    return f"{reasons[event.reason]}, at update {event.update:,}{best}{shortfall}"
+
+
+def format_scores(values: Mapping[str, float], errors: Mapping[str, float] | None = None) -> str:
+    """Format scores in one line, with the standard errors that are known.
+
+    >>> format_scores({"loss": 3.20111, "chrf": 31.204, "accuracy": 0.51234})
+    'loss 3.2011, chrf 31.20, accuracy 51.2 %'
+    >>> format_scores({"accuracy": 0.51234}, {"accuracy": 0.02})
+    'accuracy 51.2 % ± 2.0 %'
+    """
+    texts = {name: format_score(name, value) for name, value in values.items()}
+    texts |= {name: f"{texts[name]} ± {format_score(name, error)}" for name, error in (errors or {}).items()}
+    return ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items())
+
+
+SHORT_NAMES = {"perplexity": "ppl", "bits_per_byte": "bits/byte", "accuracy": "acc", "retrieval_at_1": "r@1"}
+
+
+def format_brief_scores(values: Mapping[str, float]) -> str:
+    """Format scores with short names, for one line of a terminal.
+
+    >>> format_brief_scores({"loss": 3.20111, "bits_per_byte": 1.41, "accuracy": 0.51234})
+    'loss 3.201  bits/byte 1.410  acc 51.2 %'
+    """
+    return "  ".join(
+        f"{SHORT_NAMES.get(name, name)} {format_score(name, value, is_brief=True)}" for name, value in values.items()
+    )
+
+
+def format_score(name: str, value: float, *, is_brief: bool = False) -> str:
+    """Format a score with the usual number of digits."""
+    if name in ("accuracy", "f1", "retrieval_at_1"):
+        return f"{value:.1%}".replace("%", " %")
+    if name == "perplexity":
+        return f"{value:,.1f}" if is_brief else f"{value:,.2f}"
+    if name in ("bleu", "chrf"):
+        return f"{value:.2f}"
+    return f"{value:.3f}" if is_brief else f"{value:.4f}"
+
+
+def format_sample(sample: SampleOutput) -> Iterator[str]:
+    """Format a sample: source, output and reference."""
+    yield f"  source:    {escape_control_characters(sample.source)}"
+    yield f"  output:    {escape_control_characters(sample.output)}"
+    if sample.reference:
+        yield f"  reference: {escape_control_characters(sample.reference)}"

@@ -1,0 +1,92 @@
+"""Initialize embeddings with the vectors of another model, such as word2vec's: `model.source.vectors`.
+
+The two models may have tokenizers of different kinds. A row is taken from the token with the same text, if both or
+neither begin or end a word; others keep their random initialization.
+"""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from regard.base.errors import RegardError
+from regard.config.codec import MODEL_FILES
+from regard.config.model import AnyModelConfig, TokensConfig
+from regard.models.inputs import TokenInput
+from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
+from regard.store.model_path import MODEL, find_model
+from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_pair import TokenizerPair
+from regard.training.events import Listener, Message
+
+TABLES = ("source", "target", "tokens")
+
+
+def find_vectors(settings: AnyModelConfig) -> dict[str, Path]:
+    """Return the folders of vectors, by the name of the model's table of tokens."""
+    tables = {name: getattr(settings, name, None) for name in TABLES}
+    return {
+        name: Path(table.vectors) for name, table in tables.items() if isinstance(table, TokensConfig) and table.vectors
+    }
+
+
+def clear_vectors(settings: AnyModelConfig) -> AnyModelConfig:
+    """Return the settings of a trained model, which needs the folders no more."""
+    changes = {name: getattr(settings, name).model_copy(update={"vectors": None}) for name in find_vectors(settings)}
+    return settings.model_copy(update=changes)
+
+
+def check_vectors(settings: AnyModelConfig) -> None:
+    """Raise RegardError if a folder holds no model, or one of another width."""
+    for name, folder in find_vectors(settings).items():
+        width = MODEL_FILES.load(find_model(folder) / MODEL).width
+        if width != settings.width:
+            what = f"Its vectors have {width} numbers, those of this model {settings.width}."
+            fix = f"Set model.width = {width}, or train vectors of {settings.width} numbers."
+            raise RegardError(what, where=f"model.{name}.vectors = {folder}", fix=fix)
+
+
+def copy_vectors(model: nn.Module, settings: AnyModelConfig, tokenizers: TokenizerPair, emit: Listener) -> None:
+    """Write the rows that are found into the embeddings of a new model, and report how many.
+
+    Raises:
+        RegardError: The folder holds no model with tokens, or one of another width.
+    """
+    check_vectors(settings)
+    for name, folder in find_vectors(settings).items():
+        vectors = _load(folder, is_target=name == "target")
+        tokenizer = tokenizers.target if name == "target" else tokenizers.source
+        rows, their_rows = _match(tokenizer, vectors.tokenizer)
+        part = getattr(model, name)
+        assert isinstance(part, TokenInput)  # noqa: S101 - a table of tokens
+        with torch.no_grad():
+            part.embedding.weight[rows] = torch.from_numpy(vectors.vectors)[their_rows].to(part.embedding.weight)
+        emit(
+            Message(
+                f"The vectors of {folder} initialize {len(rows):,} of {tokenizer.size:,} tokens (model.{name}); the "
+                "others are random."
+            )
+        )
+
+
+def _load(folder: Path, *, is_target: bool) -> TokenVectors:
+    """Load the vectors of a side; a model with one side only has those."""
+    has_target = MODEL_FILES.load(find_model(folder) / MODEL).family == "encoder_decoder"
+    return load_token_vectors(folder, is_target=is_target and has_target)
+
+
+def _match(tokenizer: Tokenizer, other: Tokenizer) -> tuple[list[int], list[int]]:
+    """Return the tokens that the other tokenizer has too, and their ids there."""
+    ours, theirs = _list_texts(tokenizer), _list_texts(other)
+    texts = [text for text in ours if text in theirs]
+    return [ours[text] for text in texts], [theirs[text] for text in texts]
+
+
+def _list_texts(tokenizer: Tokenizer) -> dict[tuple[bytes, bool], int]:
+    """Return the id of each token by its text without spaces, and whether a word begins or ends with it."""
+    table = tokenizer.token_bytes
+    return {
+        (text.strip(b" ") or text, table.is_start[token] or table.is_end[token]): token
+        for token, text in enumerate(table.bytes)
+        if token not in table.control and token != tokenizer.specials.unk
+    }

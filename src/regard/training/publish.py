@@ -1,0 +1,151 @@
+"""Writes model folders with their model cards during and at the end of a run."""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from regard.base.formatting import pluralize
+from regard.base.version import __version__
+from regard.config.finetune import AdapterConfig, FinetuneConfig
+from regard.config.run import RunConfig
+from regard.config.toml_file import to_dict
+from regard.data.shards.shard import describe_shape
+from regard.lora import is_adapter, merge_weights
+from regard.pipeline.embedder import EMBEDDING_FILE, Pooling
+from regard.store.adapter_folder import write_adapter
+from regard.store.model_card import Card
+from regard.store.model_folder import write_model
+from regard.store.model_path import BEST
+from regard.store.run_folder import RunFolder
+from regard.store.weights import get_weights, sort_names
+from regard.text.chat_template import CHAT_TEMPLATE_FILE
+from regard.training.checkpoint.progress import Progress
+from regard.training.data import RunData
+from regard.training.initial_vectors import clear_vectors, find_vectors
+from regard.training.validate import Scores
+
+_TOKENIZERS = {"parent": "that of the parent"}
+_LABEL_UNITS = {
+    "classify": "labeled texts seen",
+    "tag": "tagged words seen",
+    "fill": "masked tokens",
+    "embed": "pairs seen",
+    "cbow": "tokens seen",
+    "skip_gram": "tokens seen",
+}
+
+
+class ModelWriter:
+    """Writes `best/` and `average/`."""
+
+    def __init__(self, run: RunConfig, folder: RunFolder, run_data: RunData, model: nn.Module) -> None:
+        self._run, self._folder, self._run_data = run, folder, run_data
+        self._parameters = sum(tensor.numel() for name, tensor in get_weights(model).items() if not is_adapter(name))
+        self._trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+        self.run_dict = to_dict(run)
+        self.versions = {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
+
+    def write(
+        self,
+        name: str,
+        weights: Mapping[str, Tensor],
+        progress: Progress,
+        scores: Scores,
+        averaged: Sequence[int] = (),
+        *,
+        fetch: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+    ) -> None:
+        """Write a model folder, or replace it.
+
+        Args:
+            name: "best" or "average".
+            weights: The parameters by name.
+            progress: Where the run is.
+            scores: Scores of these weights.
+            averaged: The checkpoints whose mean the weights are.
+            fetch: Gathers a weight that several ranks share, just before it is written.
+        """
+        run_data, run = self._run_data, self._run
+        data: dict[str, int | str] = {"training samples": len(run_data.train)}
+        if run_data.validation is not None:
+            data["validation samples"] = len(run_data.validation)
+        if run_data.distilled is not None:
+            data |= run_data.distilled.describe()
+        training: dict[str, int | float | str] = {
+            "updates": progress.update,
+            _name_labels(run): progress.tokens,
+            "epochs": 0 if progress.position is None else progress.position.epoch,
+            "tokens per update": run.train.update_tokens,
+            "optimizer": run.train.optimizer.kind,
+            "schedule": run.train.schedule.kind,
+            "seed": run.seed,
+        }
+        if run.tuning is not None:
+            training |= describe_tuning(run.tuning)
+        elif vectors := find_vectors(run.model):
+            training["embeddings initialized from"] = ", ".join(map(str, dict.fromkeys(vectors.values())))
+        note = ""
+        if averaged:
+            note = f"The weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
+        elif run.train.ema:
+            note = f"The weights are an exponential moving average with decay {run.train.ema}."
+        reads = _describe_input(run, run_data)
+        settings = clear_vectors(run.model)
+        card = Card(settings, self._parameters, reads, data, training, scores.values, scores.signatures, note)
+        path = self._folder.path / name
+        files = {}
+        if run.contrastive is not None:
+            files[EMBEDDING_FILE] = Pooling(pool=run.contrastive.pool).to_json()
+        if run.tuning is not None and run.tuning.chat_template:
+            files[CHAT_TEMPLATE_FILE] = run.tuning.chat_template.encode()
+        if run.tuning is not None and (lora := run.tuning.lora) is not None:
+            whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
+            if name == BEST:
+                sha256 = run.tuning.parent_sha256
+                adapter = AdapterConfig(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
+                write_adapter(self._folder.adapter, adapter, {key: whole[key] for key in self._trained}, files)
+            merged = merge_weights(whole, lora.scale)
+            write_model(path, settings, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
+        else:
+            tokenizers = run_data.tokenizer_pair
+            write_model(path, settings, tokenizers, weights, str(card), replace=True, files=files, fetch=fetch)
+
+
+def _name_labels(run: RunConfig) -> str:
+    if run.reads_images and not run.has_tokenizer:
+        return "labeled images seen" if run.model.task == "classify" else "masked patches"
+    if run.reads_sounds and run.model.task == "classify":
+        return "labeled sounds seen"
+    return _LABEL_UNITS.get(run.model.task, "target tokens")
+
+
+def _describe_input(run: RunConfig, run_data: RunData) -> str:
+    """Return the line of a model card about what the model reads."""
+    if run.reads_images:
+        return f"input: images of {describe_shape(run_data.train.image_shape)}"
+    if run.reads_sounds:
+        return f"input: sounds of {run_data.train.sample_rate:,} samples per second"
+    kind, size = run.tokenizer.kind, run_data.tokenizers.source.size
+    if (raster := run.raster) is not None:
+        shape = describe_shape((raster.channels, *raster.size))
+        return f"images of {shape}; vocabulary: {size:,} tokens, a codebook of colors and labels"
+    return f"vocabulary: {_TOKENIZERS.get(kind, kind)}, {size:,} tokens"
+
+
+def describe_tuning(tuning: FinetuneConfig) -> dict[str, str]:
+    """Return the lines of a model card about the parent and the parameters that were trained."""
+    if tuning.lora is not None:
+        trained = f"LoRA of rank {tuning.lora.rank} on {', '.join(tuning.lora.modules)}, merged into the weights"
+    elif tuning.layers is not None:
+        trained = f"the last {tuning.layers} layers of each stack" + ", initialized anew" * tuning.fresh_layers
+    else:
+        trained = "all parameters" + " but the embeddings" * tuning.freeze_embeddings
+    if tuning.extra_layers is not None:
+        trained += f"; {pluralize(tuning.extra_layers, 'new layer')} on top of each stack"
+    facts = {"parent": tuning.parent, "sha256 of the parent's weights": tuning.parent_sha256, "tuned": trained}
+    if tuning.add_tokens:
+        shown = ", ".join(tuning.add_tokens[:10]) + (", ..." if len(tuning.add_tokens) > 10 else "")
+        facts["new tokens"] = f"{len(tuning.add_tokens):,} ({shown}), each from the mean of its subwords"
+    return facts

@@ -1,0 +1,72 @@
+"""Settings that follow from the data of a run: vocabulary sizes, labels, sizes of images, bins of sounds."""
+
+from typing import Any
+
+from regard.config.codec import RUN_FILES
+from regard.config.model import EncoderDecoderConfig, MelConfig, PatchesConfig
+from regard.config.run import RunConfig
+from regard.config.toml_file import to_dict, with_changes
+from regard.data.batches.audio import check_rate, measure_bins
+from regard.data.batches.images import check_shape, measure_channels
+from regard.data.shards.shard import Shards
+from regard.store.model_path import RUN
+from regard.training.data import RunData
+from regard.training.length_ratio import compute_max_length_ratio
+from regard.training.vocabularies import list_vocabulary_sizes
+
+
+def resolve_run(run: RunConfig, run_data: RunData) -> RunConfig:
+    """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
+    table = to_dict(run)
+    changes: dict[str, Any] = {"train.accumulate": run.accumulate}
+    if run.reads_images:
+        changes |= _describe_images(run, run_data.train)
+    if run.reads_sounds:
+        changes |= _describe_sounds(run, run_data.train)
+    if run_data.tokenizer_pair is not None:
+        tokenizers = run_data.tokenizers
+        sizes = list_vocabulary_sizes(run.model, tokenizers.source.size, tokenizers.target.size)
+        changes |= {f"model.{name}": size for name, size in sizes.items()}
+    if run.model.head.kind in ("classes", "tags"):
+        # A rare label may occur only in the validation part.
+        validation_labels = () if run_data.validation is None else run_data.validation.labels
+        changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
+    if isinstance(run.model, EncoderDecoderConfig) and run.model.task in ("translate", "transcribe", "caption"):
+        rate, media = {"rate": run_data.train.sample_rate}, run.model.source
+        media = media.model_copy(update=rate) if isinstance(media, MelConfig) else media
+        ratio = compute_max_length_ratio(
+            run_data.train, media if isinstance(media, MelConfig | PatchesConfig) else None
+        )
+        changes["model.max_length_ratio"] = max(run.model.max_length_ratio, ratio)
+    if not run.model.languages and len(run_data.train.languages) == 1:
+        changes["model.languages"] = list(run_data.train.languages[0])
+    return RUN_FILES.parse(with_changes(table, changes), where=RUN)
+
+
+def _describe_images(run: RunConfig, shards: Shards) -> dict[str, Any]:
+    """Return the size of the images, and mean and deviation of the channels of the training part unless they are set.
+
+    A tuned model keeps those of its parent: its weights belong to them.
+    """
+    patches = run.model.source  # type: ignore[union-attr]
+    assert isinstance(patches, PatchesConfig)  # noqa: S101 - the caller knows
+    changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
+    if not patches.mean and not patches.deviation:
+        mean, deviation = measure_channels(shards)
+        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+    return changes
+
+
+def _describe_sounds(run: RunConfig, shards: Shards) -> dict[str, Any]:
+    """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set.
+
+    A tuned model keeps those of its parent, also if it has none (Whisper).
+    """
+    mel = run.model.source  # type: ignore[union-attr]
+    assert isinstance(mel, MelConfig)  # noqa: S101 - the caller knows
+    rate = check_rate(shards, mel)
+    changes: dict[str, Any] = {"model.source.rate": rate}
+    if run.tuning is None and not mel.mean and not mel.deviation:
+        mean, deviation = measure_bins(shards, mel.model_copy(update={"rate": rate}))
+        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+    return changes

@@ -1,0 +1,165 @@
+"""The launcher: exit codes, restarts, errors and signals of several ranks, on one host and on two."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.base.errors import RegardError
+from regard.training.distributed.launcher import launch
+from regard.training.distributed.rendezvous import Hosts, check_ranks, count_cores, find_interface
+
+ROOT = Path(__file__).parents[3]
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="these tests read /proc"),
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),  # the agent leaves files open
+]
+
+
+def _launch(action: str, report: list[str] | None = None) -> int:
+    lines: list[str] = [] if report is None else report
+    return launch(["-m", "tests.training.launched", action], 2, report=lines.append)
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(regard.__file__).parents[1]), str(ROOT))))
+    monkeypatch.chdir(ROOT)
+    yield
+    gc.collect()  # closes the files of the agent while the warning is ignored
+
+
+def test_the_exit_code_of_the_ranks_is_that_of_the_launcher() -> None:
+    assert _launch("75") == 75
+
+
+@pytest.mark.parametrize("threads", ["7", None])
+def test_only_rank_0_reaches_the_terminal_and_ranks_share_the_cores(
+    threads: str | None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if threads is None:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    assert _launch("environment") == 0
+    environment = f"OMP_NUM_THREADS={threads or max(1, count_cores() // 2)} GLOO_SOCKET_IFNAME=lo"
+    assert capfd.readouterr() == (f"rank 0 of 2\n{environment}\n", "")
+
+
+def test_after_a_kill_all_ranks_start_again() -> None:
+    report: list[str] = []
+    began = time.monotonic()
+    assert _launch("kill", report) == 0
+    assert report == ["Rank 1 was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."]
+    assert time.monotonic() - began < 100, "rank 0 slept on"
+
+
+@pytest.mark.parametrize(("action", "rank"), [("stop", 1), ("stop-early", 0)])
+def test_a_rank_that_was_stopped_is_killed(action: str, rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.training.distributed.launcher.STOPPED_SECONDS", 1.0)
+    report: list[str] = []
+    assert _launch(action, report) == 0
+    assert report == [
+        f"Rank {rank} was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."
+    ]
+
+
+def test_a_rank_that_has_lost_another_is_started_again() -> None:
+    report: list[str] = []
+    assert _launch("lost", report) == 0
+    assert report[0].startswith("Rank 0 failed: Rank 0 has lost another rank.")
+
+
+def test_an_error_that_would_come_again_ends_the_run_and_names_its_rank() -> None:
+    report: list[str] = []
+    with pytest.raises(
+        RegardError, match=r"Rank 1: There are too few sentences.\n  where: train.en\n  fix:   Add some."
+    ):
+        _launch("refuse", report)
+    assert report == []
+
+
+def test_a_defect_is_tried_again_and_then_shown() -> None:
+    report: list[str] = []
+    with pytest.raises(RegardError, match=r"(?s)Rank 1 failed: ValueError: a defect. .* 4 attempts.*Traceback"):
+        _launch("crash", report)
+    assert [line.split(";")[1] for line in report] == [" 2 restarts left.", " 1 restart left.", " 0 restarts left."]
+
+
+def test_a_rank_that_fails_after_rank_0_has_finished_changes_nothing() -> None:
+    report: list[str] = []
+    assert _launch("late", report) == 0
+    assert report == []
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_the_ranks_hear_of_a_signal_and_their_code_counts(name: str) -> None:
+    handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    assert _launch(name) == 75
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
+
+
+def test_a_second_ctrl_c_kills_ranks_that_do_not_answer() -> None:
+    began = time.monotonic()
+    assert _launch("impatient") == 128 + signal.SIGINT
+    assert time.monotonic() - began < 100
+
+
+def test_a_signal_while_the_ranks_start_ends_them() -> None:
+    report: list[str] = []
+    assert _launch("early", report) == 128 + signal.SIGTERM
+    assert report == []
+
+
+def test_ranks_end_with_their_launcher() -> None:
+    program = "; ".join(
+        [
+            "from regard.training.distributed.launcher import launch",
+            "launch(['-m', 'tests.training.launched', 'wait'], 2, report=print)",
+        ]
+    )
+    launcher = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == "rank 0 of 2\n"
+    ranks = _children(launcher.pid)
+    assert len(ranks) == 2
+    launcher.kill()
+    launcher.wait()
+    launcher.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{rank}").exists() for rank in ranks) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
+
+
+def _children(parent: int) -> list[int]:
+    stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
+    ids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat")]
+    return [process for process, fields in zip(ids, stats, strict=True) if fields[1] == str(parent)]
+
+
+def test_more_ranks_than_the_host_has_cores_are_refused() -> None:
+    check_ranks(count_cores(), "cpu")
+    with pytest.raises(RegardError, match=f"Start at most {count_cores()} here; several hosts: `regard train --hosts`"):
+        check_ranks(count_cores() + 1, "cpu")
+    with pytest.raises(RegardError, match=r"need 99 GPUs; this host has \d"):
+        check_ranks(99, "cuda")
+
+
+def test_the_address_of_the_first_host_needs_a_port() -> None:
+    assert Hosts.parse(2, "10.0.0.1:29400") == Hosts(2, "10.0.0.1", 29400)
+    for text in ("10.0.0.1", ":29400", "10.0.0.1:", "10.0.0.1:99999", "10.0.0.1:port"):
+        with pytest.raises(RegardError, match="HOST:PORT"):
+            Hosts.parse(2, text)
+
+
+def test_the_interface_of_an_address_is_found() -> None:
+    assert find_interface("127.0.0.1") == "lo"
+    assert find_interface("203.0.113.1") is None

@@ -1,0 +1,124 @@
+"""Everything that CI does on several ranks, in one set of processes: to start them takes longer than the cases.
+
+`python -m tests.ranks` and `python -m tests.faults R7` are the long forms.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from regard.config.run import RunConfig
+from regard.training.distributed.context import ProcessGroup
+from regard.training.distributed.processes import SingleProcess
+from regard.training.run import fit
+from tests.ranks import Case, continue_run, train_cases
+from tests.training.factories import SpikyObjective
+from tests.training.runs import make_small_run
+from tests.training.sharded_cases import group_of, save_and_load, train
+
+RANKS = 4
+CASES: list[Case] = [
+    ("ddp2", "translate"),
+    ("fsdp2", "translate"),
+    ("tensor2", "continue"),
+    ("ddp2", "images"),
+    ("ddp2", "sounds"),
+    ("ddp2", "pixels"),
+]
+GRID_CASE: Case = ("fsdp2+tensor2", "continue")  # shards times tensor parallelism, on all four ranks
+CASE_UPDATES = 4
+CHANGING_UPDATES = 6  # two on one rank, two on two, two on one
+SPIKY_BATCH = 26  # of update 14
+
+
+def run_all(folder: str) -> dict[str, Any]:
+    """Run all cases on this rank; ranks beyond the number that a case needs wait, or train alone for comparison."""
+    place, rank = Path(folder), int(os.environ["RANK"])
+    training, changing = str(place / "training"), place / "changing"
+    results: dict[str, Any] = {"checkpoints": save_and_load(str(place / "checkpoints")), "changing": [], "one": []}
+    with group_of(RANKS, place / "grid"):
+        results["grid"] = train_cases(training, [GRID_CASE], CASE_UPDATES, ProcessGroup())
+    if rank == 0:
+        results["changing"] += continue_run(str(changing / "changing"), 2, SingleProcess())
+    with group_of(2, place / "group") as is_member:
+        if is_member:
+            results["training"] = train_cases(training, CASES, CASE_UPDATES, ProcessGroup())
+            results["changing"] += continue_run(str(changing / "changing"), 4, ProcessGroup())
+            with make_spike():
+                train(make_rewinding_run(place), place / "rewound")
+            train(make_tuned_run(place), place / "tuned", pause_at=2)
+            train(None, place / "tuned")
+            with terminate_while_waiting(rank):
+                results["stopped"] = train(make_tuned_run(place), place / "stopped").reason
+            results["resumed"] = train(None, place / "stopped").reason
+        elif rank == 2:
+            tasks = sorted({task for _, task in CASES})
+            results["training"] = train_cases(
+                training, [("one", task) for task in tasks], CASE_UPDATES, SingleProcess()
+            )
+            results["one"] += continue_run(str(changing / "one"), CHANGING_UPDATES, SingleProcess())
+            with make_spike():
+                fit(make_rewinding_run(place), place / "rewound-one", processes=SingleProcess())
+    if rank == 0:
+        results["changing"] += continue_run(str(changing / "changing"), CHANGING_UPDATES, SingleProcess())
+        fit(make_tuned_run(place), place / "tuned-one", processes=SingleProcess())
+    return results
+
+
+def make_rewinding_run(place: Path) -> RunConfig:
+    """Return a run that goes back when its loss spikes."""
+    changes = {
+        "train.spikes": {"kind": "rewind", "back": 5, "window": 8},
+        "train.updates": 16,
+        "train.save_every": 4,
+        "train.average": 1,
+        "validation.every": 16,
+        "validation.sentences": 0,
+        "validation.samples": 0,
+        "parallel.mode": "fsdp",
+    }
+    return make_small_run("translate", find_corpus(place), changes)
+
+
+def make_tuned_run(place: Path) -> RunConfig:
+    """Return a run that trains adapters of the model of the rewinding run."""
+    changes: dict[str, Any] = {
+        "tuning": {"parent": str(place / "rewound"), "lora": {"rank": 2, "dropout": 0.1}},
+        "tokenizer": {"kind": "parent"},
+        "train.updates": 4,
+        "train.save_every": 4,
+        "train.average": 1,
+        "validation.every": 4,
+        "validation.sentences": 2,
+        "parallel.mode": "fsdp",
+    }
+    return make_small_run("translate", find_corpus(place), changes)
+
+
+def find_corpus(place: Path) -> dict[str, str]:
+    """Return the files of a corpus with more than 26 batches, which `conftest.py` has written."""
+    return {name: str(place / "corpus" / name) for name in ("all.en", "all.de", "book.txt")}
+
+
+@contextmanager
+def terminate_while_waiting(rank: int) -> Iterator[None]:
+    """Send SIGTERM to rank 1 alone, while it waits for the settings of rank 0."""
+    wait = ProcessGroup.decide_patiently
+
+    def end(group: ProcessGroup, value: Any, meanwhile: Any = None) -> Any:
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return wait(group, value, meanwhile)
+
+    with mock.patch.object(ProcessGroup, "decide_patiently", end):
+        yield
+
+
+def make_spike() -> Any:
+    """Return a context in which one batch, on whichever rank, has a loss that is a thousand times too high."""
+    SpikyObjective.batch_factors = {SPIKY_BATCH: 1e3}
+    return mock.patch("regard.training.trainer.Objective", SpikyObjective)

@@ -1,0 +1,120 @@
+"""Stop a run at random updates, again and again, by every means; it must end like an uninterrupted run.
+
+    python -m tests.training.stops --stops 30        # each kind of run: "30 of 30 stops as meant; 0 files differ"
+    python -m tests.training.stops early             # a run that stops early (validation.patience)
+
+Children are forked from a process that has imported torch already, so that each stop costs only a resume. Three
+means in turn: SIGTERM (the run saves and leaves), a pause at an update (a step limit), SIGKILL (at any event of an
+update: before it, after it, between saving and validating).
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from regard.training.events import Event, Listener, Saved, Updated, Validated
+from regard.training.run import fit, resume
+from tests.training.runs import (
+    EARLY_STOP,
+    PATIENCE,
+    RECURRENT,
+    TASKS,
+    compute_fingerprints,
+    make_small_run,
+    write_corpus,
+)
+
+EARLY = "early"  # a run that stops before its last update
+METHODS = ("terminate", "pause", "kill")
+Start = Callable[[list[Listener], int | None], object]
+
+
+def run_until_stopped(start: Start, update: int, method: str) -> int:
+    """Run in a child process that is stopped at (or soon after) an update; return how the child ended."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            pause = update if method == "pause" else None
+            start([] if method == "pause" else [_make_stopper(update, method)], pause)
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _make_stopper(update: int, method: str) -> Listener:
+    number = signal.SIGTERM if method == "terminate" else signal.SIGKILL
+
+    def listener(event: Event) -> None:
+        # Killed at whichever comes first from there on: an update, a checkpoint, a validation.
+        if isinstance(event, Updated | Saved | Validated) and event.update >= update:
+            os.kill(os.getpid(), number)
+
+    return listener
+
+
+def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str]]:
+    """Stop a run `stops` times; return how often a child ended as expected, and the files that differ at the end."""
+    files = write_corpus(folder / "corpus")
+    run = make_small_run("translate", files, PATIENCE) if task == EARLY else make_small_run(task, files)
+    undisturbed, disturbed = folder / "undisturbed", folder / "disturbed"
+    end = fit(run, undisturbed)  # in this process, so that the children inherit its imports
+    if (end.reason, end.update) != (
+        ("no improvement", EARLY_STOP) if task == EARLY else ("finished", run.train.updates)
+    ):
+        raise AssertionError(f"The undisturbed run ended otherwise: {end}")
+    expected = compute_fingerprints(undisturbed)
+    rng = random.Random(seed)
+    differing, expected_exits, remaining = [], 0, stops
+    while remaining > 0:  # each iteration trains one run to its end
+        updates = sorted(rng.sample(range(1, end.update), min(remaining, 10)))
+        remaining -= len(updates)
+        run_folder = disturbed / str(remaining)
+        for number, update in enumerate(updates):
+            method = METHODS[rng.randrange(len(METHODS))]
+
+            def start(
+                listeners: list[Listener], pause: int | None, is_first: bool = number == 0, run_path: Path = run_folder
+            ) -> None:
+                if is_first:
+                    fit(run, run_path, listeners=listeners, pause_at=pause)
+                else:
+                    resume(run_path, listeners=listeners, pause_at=pause)
+
+            code = run_until_stopped(start, update, method)
+            expected_exits += code == (-signal.SIGKILL if method == "kill" else 0)
+        resume(run_folder)
+        actual = compute_fingerprints(run_folder)
+        differing += [
+            f"{name} after stops at {updates}"
+            for name in expected.keys() | actual.keys()
+            if expected.get(name) != actual.get(name)
+        ]
+    return expected_exits, differing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("runs", nargs="*", default=(*TASKS, EARLY, RECURRENT))
+    parser.add_argument("--stops", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    failed = False
+    for task in options.runs:
+        with tempfile.TemporaryDirectory() as folder:
+            expected_exits, differing = prove(task, Path(folder), options.stops, options.seed)
+        sys.stdout.write(f"{task}: {expected_exits} of {options.stops} stops as meant; {len(differing)} files differ\n")
+        sys.stdout.write("".join(f"  {line}\n" for line in differing))
+        failed = failed or bool(differing) or expected_exits != options.stops
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""Captions of images from end to end: a table of files, train, resume to the byte, caption, evaluate."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy, pad
+
+import regard
+from regard.base.errors import ConfigError, RegardError
+from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.run import ImagesConfig, LinesConfig
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.batches.images import CaptionImages
+from regard.data.example import CorpusError
+from regard.look.page import read_document
+from regard.models.build import build
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.pipeline.search import Beam
+from regard.store.export_folder import hash_of_weights
+from regard.store.model_folder import WEIGHTS, read_model
+from regard.store.model_path import find_model
+from regard.store.run_folder import RunFolder
+from regard.store.weights import get_weights
+from regard.training.autotune import seconds_per_update, synthetic_batch
+from regard.training.batches import make_loader, make_task
+from regard.training.data import prepare_data
+from regard.training.objective import Objective
+from regard.training.recipes.configure import configure
+from regard.training.run import fit, resume
+from tests.commands import run_command, show_next_steps
+from tests.pipeline.media_models import write_image_model, write_transcription_model
+from tests.training.runs import compute_fingerprints, make_small_run, write_captions, write_corpus
+
+LONGER: dict[str, Any] = {"train.updates": 60, "train.update_tokens": 128, "validation.every": 20, "train.average": 1}
+LONGER |= {"train.schedule.peak": 0.03}
+
+
+def test_images_become_captions(tmp_path: Path) -> None:
+    """A run resumes to the byte; the commands write and score captions."""
+    run = make_small_run("caption", write_corpus(tmp_path / "corpus", 60), LONGER)
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert finished.best_scores["accuracy"] > 0.9
+    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
+    assert model.source.size == (8, 8)  # type: ignore[union-attr]
+    assert 0.5 < model.max_length_ratio < 4, "a few tokens for 4 patches"  # type: ignore[union-attr]
+    card = (tmp_path / "whole" / "best" / "README.md").read_text()
+    assert "input: images of 8 x 8" in card
+    table, out = tmp_path / "corpus" / "captions.tsv", str(tmp_path / "whole")
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    files = [str(table.parent / file) for file, _ in rows]
+    result = run_command("predict", out, *files[:8])
+    assert result.code == 0, result.errors
+    texts = result.output.splitlines()
+    assert texts == [text for _, text in rows[:8]]
+    captioner = regard.load_image_captioner(out)
+    assert [result.text for result in captioner.caption(files[:8], Beam(1))] == texts
+    one = captioner.caption(files[0], n_best=2)
+    assert (one.text, len(one.alternatives)) == (texts[0], 1)
+    assert captioner.caption(files[0], max_length=1).ended is False
+    with pytest.raises(RegardError, match="max_length cannot be 0"):
+        captioner.caption(files[0], max_length=0)
+    assert "images of 8 x 8 x 1" in repr(captioner)
+    predictions = tmp_path / "texts"
+    evaluated = run_command("evaluate", out, "--images", str(table), "--json", "--output", str(predictions))
+    scores = json.loads(evaluated.output)
+    right = sum(text == caption for text, (_, caption) in zip(predictions.read_text().splitlines(), rows, strict=True))
+    assert scores["images"] == 60
+    assert scores["scores"]["exact_match"]["value"] == pytest.approx(100 * right / 60)
+    assert right > 54
+    record = json.loads(run_command("predict", out, files[0], "--json").output)
+    assert (record["source"], record["text"]) == (files[0], texts[0])
+    assert f"{files[0]}\t" in run_command("predict", out, files[0], "--n-best", "2").output
+    errors = run_command("translate", out, "text").errors
+    assert "This is a captioning model" in errors
+    assert "regard predict" in errors
+    page = tmp_path / "look.html"
+    assert run_command("look", out, files[0], "--save", str(page)).code == 0
+    document = read_document(page.read_text(encoding="utf-8"))
+    assert (document["output"], document["picture"]["grid"]) == (texts[0], [2, 2])
+
+
+def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:
+    write_captions(tmp_path, 60)
+    table, out = tmp_path / "captions.tsv", tmp_path / "run"
+    table.write_text("image\tcaption\n" + table.read_text())
+    sizes = {"width": 16, "decoder.cross.heads": 2}
+    for stack in ("encoder", "decoder"):
+        sizes |= {f"{stack}.layers": 1, f"{stack}.attention.heads": 2, f"{stack}.feedforward.hidden": 16}
+    small = [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
+    result = run_command("train", "--images", str(table), "--out", str(out), "--updates", "3", *small)
+    assert result.code == 0, result.errors
+    output = " ".join(result.output.split())
+    assert "60 images with captions of 13 characters: preset image-to-text" in output
+    assert "not mirrored: a caption may say left or right" in output
+    assert f'regard predict {out} "IMAGE.png"' in show_next_steps(out)
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A captioner in the folder `parent`, beside its corpus."""
+    folder = tmp_path_factory.mktemp("captioner")
+    changes = {"model.encoder.layers": 2, "model.decoder.layers": 2}
+    fit(make_small_run("caption", write_corpus(folder / "corpus", 60), LONGER | changes), folder / "parent")
+    return folder / "parent"
+
+
+def write_new_captions(parent: Path, table: Path) -> list[tuple[str, str]]:
+    """Write a table with the images of the parent and other captions; return files and captions."""
+    old = parent.parent / "corpus" / "captions.tsv"
+    rows = [line.split("\t") for line in old.read_text().splitlines()]
+    new = {"a bright sky": "a bright light", "dark over light": "dark over dark"}
+    captions = [(str(old.parent / file), new[text]) for file, text in rows]
+    table.write_text("file\tcaption\n" + "".join(f"{file}\t{text}\n" for file, text in captions))
+    return captions
+
+
+@pytest.mark.parametrize(
+    ("way", "updates"), [((), 60), (("--layers", "1"), 12), (("--lora", "4"), 12)], ids=["full", "layers", "lora"]
+)
+def test_a_captioner_is_tuned(parent: Path, tmp_path: Path, way: tuple[str, ...], updates: int) -> None:
+    """A tuned model keeps the parent's tokens and writes other captions; its run resumes to the byte."""
+    table, whole, parts = tmp_path / "new.tsv", tmp_path / "whole", tmp_path / "parts"
+    captions = write_new_captions(parent, table)
+    settings: dict[str, Any] = {"train.update_tokens": 128, "data.batch_tokens": 128, "data.max_length": 32}
+    settings |= {"train.schedule.peak": 0.02, "train.ema": 0, "train.average": 1}
+    changes = [argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")]
+    arguments = ("tune", str(parent), "--images", str(table), "--updates", str(updates), *way, *changes)
+    result = run_command(*arguments, "--out", str(whole))
+    assert result.code == 0, result.errors
+    output = " ".join(result.output.split())
+    stored, before = read_model(whole), read_model(parent)
+    assert f"Vocabulary: the {before.tokenizers.target.size} tokens of the parent" in output
+    assert "Images: 8 x 8 pixels, gray. Patches of 4 x 4 pixels: 4 vectors." in output
+    assert "not mirrored: a caption may say left or right" in output
+    run_command(*arguments, "--out", str(parts), "--pause-at", "7")
+    resume(parts)
+    assert compute_fingerprints(parts) == compute_fingerprints(whole)
+    tokenizers = [(find_model(folder) / "tokenizer.json").read_bytes() for folder in (whole, parent)]
+    assert tokenizers[0] == tokenizers[1]
+    assert stored.settings.source == before.settings.source, "mean and deviation of the parent"  # type: ignore[union-attr]
+    changed = {
+        name
+        for name, tensor in get_weights(before.model).items()
+        if not torch.equal(tensor, get_weights(stored.model)[name])
+    }
+    if way == ("--layers", "1"):
+        assert all(".layers.1." in name or "final_norm" in name for name in changed)
+        assert {name.split(".")[0] for name in changed} == {"encoder", "decoder"}
+    elif way:
+        assert all(name.endswith("weight") and (".attention." in name or ".cross." in name) for name in changed)
+    else:
+        assert changed == get_weights(before.model).keys()
+    card, sha256 = (find_model(whole) / "README.md").read_text(), hash_of_weights(find_model(parent), WEIGHTS)
+    assert f"parent: {parent}" in card
+    assert f"sha256 of the parent's weights: {sha256}" in card
+    files = [file for file, _ in captions]
+    texts = [text.text for text in regard.load_image_captioner(whole).caption(files)]
+    if not way:
+        assert sum(text == caption for text, (_, caption) in zip(texts, captions, strict=True)) > 54
+    if "--lora" in way:
+        beside = regard.load(parent, task="caption", adapters={"new": whole})
+        with beside.adapters.active("new"):
+            assert [text.text for text in beside.caption(files)] == texts
+        assert [text.text for text in beside.caption(files)] != texts
+
+
+def test_a_captioner_is_tuned_on_captions_only(parent: Path, tmp_path: Path) -> None:
+    corpus = parent.parent / "corpus"
+    labels = tmp_path / "labels.tsv"
+    rows = [line.split("\t") for line in (corpus / "captions.tsv").read_text().splitlines()]
+    labels.write_text("".join(f"{corpus / file}\t{text[0]}\n" for file, text in rows))
+    with pytest.raises(RegardError, match="The model's task is 'caption', and these images have labels"):
+        configure(ImagesConfig(path=str(labels)), parent=parent)
+    with pytest.raises(RegardError, match="The model reads images, and this corpus holds text"):
+        configure(LinesConfig(source=str(corpus / "all.en")), parent=parent)
+    with pytest.raises(RegardError, match="The model reads images, and this corpus holds pairs"):
+        configure(LinesConfig(source=str(corpus / "all.en"), target=str(corpus / "all.de")), parent=parent)
+    captions = ImagesConfig(path=str(corpus / "captions.tsv"), second="text")
+    shapes = write_image_model(tmp_path / "shapes")
+    with pytest.raises(RegardError, match="The model's task is 'classify', and these images have captions"):
+        configure(captions, parent=shapes)
+    speech = write_transcription_model(tmp_path / "speech")
+    with pytest.raises(RegardError, match="The model reads sounds, and this corpus holds images"):
+        configure(captions, parent=speech)
+
+
+def test_a_tuned_captioner_learns_new_tokens(parent: Path, tmp_path: Path) -> None:
+    table, tokens = tmp_path / "new.tsv", tmp_path / "tokens.txt"
+    write_new_captions(parent, table)
+    tokens.write_text("bright light\n")
+    regard.tune(parent, images=table, out=tmp_path / "run", add_tokens=tokens, updates=2)
+    stored, before = read_model(tmp_path / "run"), read_model(parent)
+    assert stored.tokenizers.target.size == before.tokenizers.target.size + 1
+    assert stored.settings.target.vocabulary == stored.tokenizers.target.size  # type: ignore[union-attr]
+
+
+def test_settings_are_chosen_from_captions(tmp_path: Path) -> None:
+    write_captions(tmp_path, 60)
+    source = ImagesConfig(path=str(tmp_path / "captions.tsv"), second="text")
+    run = configure(source).run
+    assert (run.model.task, run.tokenizer.kind) == ("caption", "byte_bpe")
+    assert run.data.augmentation is not None
+    assert not run.data.augmentation.flip
+    assert seconds_per_update(run, 4, should_tune=False) > 0
+    assert synthetic_batch(run, 3, 4).source.shape == (3, 1, 8, 8)  # type: ignore[union-attr]
+    with pytest.raises(RegardError, match="Preset 'vit' writes no captions"):
+        configure(source, preset="vit")
+
+
+def test_padding_and_the_other_captions_of_a_batch_do_not_matter(tmp_path: Path) -> None:
+    run = make_small_run("caption", write_corpus(tmp_path, 60))
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    batch: Any = next(make_loader(run, data.train, data.tokenizers).iter_epoch(0))
+    labels, target = pad(batch.labels, (0, 2), value=IGNORE_INDEX), pad(batch.target, (0, 2))
+    batch = replace(batch, labels=labels, target=target)
+    model = build(run.model, seed=1).eval()
+    assert isinstance(model, EncoderDecoder)
+    loss = Objective(model, label_smoothing=0.0, logit_rows=0).eval()(batch).total.item()
+    alone = 0.0
+    for image, target, labels in zip(batch.source, batch.target, batch.labels, strict=True):
+        length = int((labels >= 0).sum())
+        logits = model(image[None], target[None, :length])[0]
+        alone += cross_entropy(logits, labels[:length], reduction="sum").item()
+    assert loss == pytest.approx(alone, abs=1e-3)
+    _, task = make_task(run, data.train, data.tokenizers)
+    assert isinstance(task, CaptionImages)
+    assert task.row_lengths(np.array([[64], [5]])).tolist() == [[4], [6]]
+
+
+def test_prepared_captions_train_the_same_model(tmp_path: Path) -> None:
+    run = make_small_run("caption", write_corpus(tmp_path / "corpus", 60), {"train.updates": 6})
+    fit(run, tmp_path / "whole")
+    RUN_FILES.save(run, tmp_path / "run.toml")
+    assert "--tokenizer is missing" in run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "no")).errors
+    tokenizer = ("--tokenizer", str(tmp_path / "whole" / "best"))
+    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"), *tokenizer)
+    assert result.code == 0, result.errors
+    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
+    fit(prepared, tmp_path / "prepared")
+    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in ("whole", "prepared")]
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokenizer": {"kind": "none"}}, "is 'none', but the model writes tokens"),
+        ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines', but the model reads ima"),
+        ({"data.spec_augment": {}}, "the model reads no sounds"),
+        ({"model.task": "translate"}, "'translate', which this model cannot learn from images"),
+        ({"model.source": {"kind": "mel", "bins": 8}}, "task: is 'caption', but the source has no images"),
+        ({"model.source.size": [16, 16]}, "an image becomes 16 vectors"),
+    ],
+)
+def test_settings_that_do_not_fit_captions_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_small_run("caption", {"all.en": "", "all.de": "", "book.txt": ""}, changes)
+
+
+def test_a_row_of_a_table_is_named(tmp_path: Path) -> None:
+    write_captions(tmp_path, 60)
+    table = tmp_path / "captions.tsv"
+    source = ImagesConfig(path=str(table), second="text")
+    table.write_text("pictures/1.pgm\ta sky\npictures/nowhere.pgm\ta field\n")
+    with pytest.raises(CorpusError, match=r"captions\.tsv:2 names it"):
+        configure(source)
+    table.write_text("pictures/1.pgm\n")
+    with pytest.raises(CorpusError, match="The row has 1 column, not 2"):
+        configure(source)

@@ -1,0 +1,299 @@
+"""Image classification from end to end: train, resume to the byte, label, evaluate; without a tokenizer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image as Pillow
+
+import regard
+from regard.base.errors import ConfigError, RegardError
+from regard.cli.train import _print_next_steps
+from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.run import ImagesConfig, LinesConfig, RunConfig
+from regard.data.batches.arrays import IGNORE_INDEX
+from regard.data.example import Defects
+from regard.data.readers import read
+from regard.models.build import build
+from regard.store.model_folder import read_model
+from regard.store.run_folder import RunFolder
+from regard.training.autotune import seconds_per_update, synthetic_batch
+from regard.training.batches import make_loader
+from regard.training.data import prepare_data
+from regard.training.objective import Objective
+from regard.training.recipes.configure import configure
+from regard.training.run import fit, resume
+from tests.commands import run_command, show_next_steps
+from tests.training.runs import compute_fingerprints, make_small_run, write_corpus, write_images
+
+MASKED: dict[str, Any] = {"model.task": "fill", "model.head": {"kind": "pixels"}}
+
+
+def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
+    return make_small_run("images", write_corpus(folder), changes)
+
+
+def write_folders(folder: Path, count: int = 80) -> Path:
+    """Write the images of `write_images` as PNG files in one folder per label."""
+    write_images(folder / "images-idx3-ubyte", count)
+    source = ImagesConfig(path=str(folder / "images-idx3-ubyte"), labels=str(folder / "labels-idx1-ubyte"))
+    for example in read(source, Defects()):
+        assert example.image is not None
+        path = folder / "png" / f"class {example.label}" / f"{example.where.line}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Pillow.frombytes("L", (8, 8), example.image.pixels).save(path)
+    return folder / "png"
+
+
+def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert finished.best_scores["accuracy"] > 0.9, "bright above and bright below are easy to tell"
+    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
+    assert model.family == "encoder_only"
+    assert model.source.kind == "patches"
+    assert model.source.size == (8, 8)
+    assert not list((tmp_path / "whole" / "best").glob("tokenizer*"))
+    assert "input: images of 8 x 8 pixels, 1 channel" in (tmp_path / "whole" / "best" / "README.md").read_text()
+    with pytest.raises(RegardError, match="has no tokenizer"):
+        _ = read_model(tmp_path / "whole").tokenizers
+
+
+def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus", {"train.updates": 1})
+    fit(run, tmp_path / "run")
+    resolved = RUN_FILES.load(tmp_path / "run" / "run.toml")
+    data = prepare_data(resolved, RunFolder(tmp_path / "run"), lambda _: None)
+    pixels = np.concatenate([data.train.load_tokens(number) for number in range(len(data.train.shards))]) / 255
+    assert resolved.model.source.mean == (pytest.approx(pixels.mean(), abs=1e-6),)  # type: ignore[union-attr]
+    assert data.validation is not None
+    whole = np.concatenate([pixels, data.validation.load_tokens(0) / 255])
+    assert abs(whole.mean() - pixels.mean()) > 1e-6, "held-out images do not count"
+
+
+def test_validation_images_are_not_changed(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    plain, changed = (
+        next(make_loader(run, data.train, None, augmentation).iter_epoch(0))
+        for augmentation in (None, run.data.augmentation)
+    )
+    assert plain.samples.equal(changed.samples)
+    assert plain.source is not None
+    assert changed.source is not None
+    assert not plain.source.equal(changed.source)
+
+
+def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
+    images, out = write_folders(tmp_path), tmp_path / "run"
+    sizes = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
+    small = [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
+    result = run_command("train", "--images", str(images), "--out", str(out), "--updates", "30", *small)
+    assert result.code == 0, result.errors
+    assert "80 images with 2 labels: preset vit" in result.output
+    assert "Patches of 4 x 4 pixels: 4 vectors and the class token" in result.output
+    assert f"regard predict {out}" in show_next_steps(out)
+    files = sorted(map(str, images.rglob("*.png")))
+    result = run_command("predict", str(out), files[0], files[-1], "--json")
+    records = [json.loads(line) for line in result.output.splitlines()]
+    assert [record["source"] for record in records] == [files[0], files[-1]]
+    assert set(records[0]["probabilities"]) == {"class 0", "class 1"}
+    result = run_command("evaluate", str(out), "--images", str(images), "--json", "--output", str(tmp_path / "labels"))
+    evaluation = json.loads(result.output)
+    classifier = regard.load_image_classifier(out)
+    predicted = [label.label for label in classifier.classify(files)]
+    assert (tmp_path / "labels").read_text().splitlines() == predicted
+    right = sum(Path(file).parent.name == label for file, label in zip(files, predicted, strict=True))
+    assert evaluation["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 80)
+    assert repr(classifier).startswith("ImageClassifier(encoder_only, ")
+    with Pillow.open(files[0]) as picture:
+        assert classifier.classify(np.asarray(picture)).label == predicted[0]
+    recorded = classifier.record(files[0])
+    assert list(recorded.source_tokens) == ["class token", "0,0", "0,1", "1,0", "1,1"]
+    assert tuple(recorded["encoder.0.self"].shape) == (2, 5, 5)
+    assert run_command("predict", str(out), str(tmp_path / "none.png")).code == 1
+    result = run_command("translate", str(out), "text")
+    assert "This is a classification model for images, not a translation model" in result.errors
+    assert "These are images" in run_command("check", str(images)).errors
+
+
+def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    rng = np.random.default_rng(1)
+    for number in range(60):
+        path = folder / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Pillow.fromarray(rng.integers(0, 255, (100 + number, 120, 3), np.uint8)).save(path)
+    auto_run = configure(ImagesConfig(path=str(folder)))
+    run = auto_run.run
+    assert run.data.train[0] == ImagesConfig(path=str(folder), size=(64, 64), channels=3)
+    assert run.model.source.kind == "patches"  # type: ignore[union-attr]
+    assert run.model.source.patch == 8  # type: ignore[union-attr]
+    assert run.data.max_length == auto_run.typical_length == 65
+    assert any(reason.startswith("Images: 64 x 64 pixels, colored; they have 60 shapes") for reason in auto_run.reasons)
+    assert seconds_per_update(run, 65, should_tune=False) > 0, "a synthetic batch has images"
+    assert synthetic_batch(run, 3, 65).source.shape == (3, 3, 64, 64)  # type: ignore[union-attr]
+    with pytest.raises(RegardError, match="Preset 'tiny' reads no images"):
+        configure(ImagesConfig(path=str(folder)), preset="tiny")
+    (folder / "a" / "0.png").rename(folder / "0.png")
+    with pytest.raises(RegardError, match="1 of 60 images has no label"):
+        configure(ImagesConfig(path=str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokenizer": {"kind": "byte"}}, "tokenizer.kind: is 'byte', but the model reads images"),
+        ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines'"),
+        ({"model.source.size": [9, 8]}, "does not divide into patches"),
+        ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 1 channels"),
+        ({"model.task": "fill", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
+        ({"model.task": "fill"}, "Use head kind 'pixels'"),
+        (MASKED | {"model.source.stem": "convolution"}, "source.stem: is 'convolution'"),
+        ({"model.encoder.position.length": 4, "model.source.size": [8, 8], "data.max_length": 4}, "becomes 5 vectors"),
+    ],
+)
+def test_settings_that_do_not_fit_images_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_run(tmp_path, changes)
+
+
+def test_text_settings_refuse_image_settings(tmp_path: Path) -> None:
+    files = write_corpus(tmp_path)
+    with pytest.raises(ConfigError, match="the model reads no images"):
+        make_small_run("fill", files, {"data.augmentation": {"shift": 1}})
+    with pytest.raises(ConfigError, match="the model reads tokens"):
+        make_small_run("fill", files, {"tokenizer": {"kind": "none"}})
+
+
+def test_prepared_images_train_the_same_model(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus", {"train.updates": 6})
+    fit(run, tmp_path / "whole")
+    RUN_FILES.save(run, tmp_path / "run.toml")
+    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"))
+    assert result.code == 0, result.errors
+    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
+    fit(prepared, tmp_path / "prepared")
+    names = ("whole", "prepared")
+    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in names]
+    assert weights[0] == weights[1]
+    lines = RUN_FILES.change(make_small_run("fill", write_corpus(tmp_path)), {})
+    RUN_FILES.save(lines, tmp_path / "lines.toml")
+    assert "--tokenizer is missing" in run_command("prepare", str(tmp_path / "lines.toml"), str(tmp_path / "x")).errors
+
+
+def test_leaked_images_are_found(tmp_path: Path) -> None:
+    images = write_folders(tmp_path)
+    result = run_command("train", "--images", str(images), "--validation", str(images), "--out", str(tmp_path / "run"))
+    assert result.code == 1
+    assert "Leakage: 80 of the 80 validation images are also in the training data" in " ".join(result.errors.split())
+
+
+def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
+    masking = {"data.masking": {"probability": 0.5}}
+    return make_run(folder, {**MASKED, **masking, "train.label_smoothing": 0.0, **(changes or {})})
+
+
+def test_only_visible_patches_are_encoded(tmp_path: Path) -> None:
+    run = make_masked_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    batch = next(make_loader(run, data.train, None).iter_epoch(0))
+    assert batch.source is not None
+    assert batch.positions is not None
+    rows = len(batch.labels)
+    assert batch.positions.shape == (rows, 3), "the class token, and 2 of 4 patches"
+    assert batch.label_count == 2 * rows
+    assert batch.input_count == 3 * rows
+    for positions, labels in zip(batch.positions.tolist(), batch.labels, strict=True):
+        assert [index + 1 for index in range(4) if labels[index] == IGNORE_INDEX] == positions[1:]
+    model: Any = build(run.model, seed=1).eval()
+    with torch.no_grad():
+        states, _ = model.hidden_states(batch.source, positions=batch.positions)
+        assert states.shape == (rows, 3, run.model.width)
+        changed = batch.source.clone()
+        for row, labels in enumerate(batch.labels):
+            for index in (labels == 0).nonzero()[:, 0].tolist():
+                top, left = 4 * (index // 2), 4 * (index % 2)
+                changed[row, :, top : top + 4, left : left + 4] += 1
+        assert model(changed, positions=batch.positions).equal(model(batch.source, positions=batch.positions))
+        assert not model(changed).equal(model(batch.source))
+
+
+def test_the_loss_is_the_squared_error_of_masked_patches(tmp_path: Path) -> None:
+    run = make_masked_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    batch = next(make_loader(run, data.train, None).iter_epoch(0))
+    model: Any = build(run.model, seed=1).eval()
+    objective = Objective(model, label_smoothing=0.0, logit_rows=0).eval()
+    assert batch.source is not None
+    with torch.no_grad():
+        predicted, total = model(batch.source, positions=batch.positions), 0.0
+        for row, labels in enumerate(batch.labels):
+            for index in (labels == 0).nonzero()[:, 0].tolist():
+                top, left = 4 * (index // 2), 4 * (index % 2)
+                pixels = batch.source[row, 0, top : top + 4, left : left + 4].flatten()
+                target = (pixels - pixels.mean()) / (pixels.var(correction=0) + 1e-6).sqrt()
+                total += float(((predicted[row, index] - target) ** 2).mean())
+        assert float(objective(batch).total) == pytest.approx(total, rel=1e-5)
+
+
+def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pre-training resumes to the byte, and `regard tune` gives the encoder a head for labels."""
+    run = make_masked_run(tmp_path / "corpus")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert set(finished.best_scores) == {"loss"}
+    assert "does not label images" in run_command("predict", str(tmp_path / "whole"), "x.png").errors
+    images, out = write_folders(tmp_path), tmp_path / "tuned"
+    _print_next_steps(finished)
+    _, command = capsys.readouterr().out.splitlines()
+    assert command.startswith("Use it: regard ")
+    names = {"LABELED": str(images), "TUNED": str(out)}
+    arguments = [names.get(word, word) for word in command.removeprefix("Use it: regard ").split()]
+    result = run_command(*arguments, "--updates", "3")
+    assert result.code == 0, result.errors
+    assert "Head: a new one for the 2 labels" in result.output
+    pretrained, tuned = (read_model(folder) for folder in (tmp_path / "whole", out))
+    assert tuned.settings.task == "classify"
+    assert tuned.settings.source.mean == pretrained.settings.source.mean  # type: ignore[union-attr]
+    first = RUN_FILES.load(out / "run.toml")
+    assert first.tuning is not None
+    assert regard.load_image_classifier(out).labels == ("class 0", "class 1")
+    text = tmp_path / "corpus" / "all.en"
+    with pytest.raises(RegardError, match="The model reads images"):
+        configure(LinesConfig(source=str(text)), parent=tmp_path / "whole")
+
+
+def test_images_without_labels_train_a_masked_autoencoder(tmp_path: Path) -> None:
+    write_images(tmp_path / "images-idx3-ubyte", 60)
+    auto_run = configure(ImagesConfig(path=str(tmp_path / "images-idx3-ubyte")))
+    assert auto_run.run.model.task == "fill"
+    assert auto_run.run.model.head.kind == "pixels"
+    assert auto_run.run.masking.probability == 0.75
+    assert auto_run.typical_length == 2, "the class token and 1 of 4 patches"
+    assert seconds_per_update(auto_run.run, auto_run.typical_length, should_tune=False) > 0
+    assert [reason for reason in auto_run.reasons if reason.startswith("Masking: 75 % of the patches")]
+
+
+@pytest.mark.parametrize(("size", "patch"), [(8, 4), (14, 2), (12, 4), (6, 3), (10, 5)])
+def test_patches_divide_a_requested_size(tmp_path: Path, size: int, patch: int) -> None:
+    write_images(tmp_path / "images-idx3-ubyte", 60)
+    source = ImagesConfig(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
+    run = configure(source.model_copy(update={"size": (size, size)})).run
+    assert run.model.source.patch == patch  # type: ignore[union-attr]
+    assert run.model.encoder.position.length == (size // patch) ** 2 + 1  # type: ignore[union-attr]
+
+
+def test_a_size_that_no_patch_divides_is_refused(tmp_path: Path) -> None:
+    write_images(tmp_path / "images-idx3-ubyte", 60)
+    source = ImagesConfig(path=str(tmp_path / "images-idx3-ubyte"), labels=str(tmp_path / "labels-idx1-ubyte"))
+    with pytest.raises(ConfigError, match="13 x 13, which does not divide into patches of 4 x 4"):
+        configure(source.model_copy(update={"size": (13, 13)}))

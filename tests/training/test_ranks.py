@@ -1,0 +1,111 @@
+"""Several ranks train like one, change their number and go back together: a short form of `python -m tests.ranks`."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.models.build import build
+from regard.store.adapter_folder import read_adapter
+from regard.training.autotune import synthetic_batch
+from regard.training.objective import Objective
+from tests.ranks import FAMILY_CHANGES, LIMITS, UNDETERMINED, Case, compare, compare_changing_runs, prove
+from tests.training.rank_cases import CASES, CHANGING_UPDATES, GRID_CASE, SPIKY_BATCH
+from tests.training.runs import TASKS, make_small_run, read_metrics
+
+
+@pytest.mark.parametrize("case", CASES, ids="/".join)
+def test_two_ranks_train_like_one(case: Case, rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
+    expected = rank_results[2]["training"]
+    loss, weight = compare(rank_folder / "training", *case, rank_results[0]["training"], expected)
+    assert max(loss, weight) <= LIMITS["float32"]
+
+
+def test_grid_of_shards_and_tensor_parallelism_trains_like_one_rank(
+    rank_folder: Path, rank_results: list[dict[str, Any]]
+) -> None:
+    expected = rank_results[2]["training"]
+    loss, weight = compare(rank_folder / "training", *GRID_CASE, rank_results[0]["grid"], expected)
+    assert max(loss, weight) <= LIMITS["float32"]
+
+
+@pytest.mark.slow
+def test_more_ranks_train_like_one(tmp_path: Path) -> None:
+    cases = [("fsdp3", "continue"), ("hsdp2x2", "fill"), ("fsdp2+tensor2", "fill")]
+    rows = prove(tmp_path, cases, updates=4)
+    assert [(row.mode, row.task) for row in rows] == cases
+    assert max(max(row.loss, row.weight) for row in rows) <= LIMITS["float32"], rows
+
+
+def test_a_run_continues_with_another_number_of_ranks(rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
+    names = ("one", "changing")
+    samples = {name: list(chain.from_iterable(result[name] for result in rank_results)) for name in names}
+    assert len({update for update, _ in samples["changing"]}) == CHANGING_UPDATES
+    folder = rank_folder / "changing"
+    faults, loss, weight = compare_changing_runs(folder, "translate", CHANGING_UPDATES, samples)
+    assert faults == [], "no sample is repeated or missed"
+    assert max(loss, weight) <= LIMITS["float32"]
+
+
+@pytest.mark.usefixtures("rank_results")
+def test_all_ranks_go_back_when_the_loss_of_one_spikes(rank_folder: Path) -> None:
+    ours, one = (read_metrics(rank_folder / name) for name in ("rewound", "rewound-one"))
+    assert [line["update"] for line in ours if "loss" in line] == [*range(1, 14), *range(9, 17)]
+    (spike,) = [line for line in ours if "spike" in line]
+    assert "rewound to update 8" in spike["action"]
+    assert SPIKY_BATCH in next(line for line in one if "spike" in line)["batches"]
+    losses = [[line["loss"] for line in lines if "loss" in line] for lines in (ours, one)]
+    assert losses[0] == pytest.approx(losses[1], abs=LIMITS["float32"])
+
+
+@pytest.mark.usefixtures("rank_results")
+def test_adapters_are_trained_on_several_ranks_as_on_one(rank_folder: Path) -> None:
+    """The run on several ranks was paused and resumed."""
+    ours, one = (read_adapter(rank_folder / name).tensors for name in ("tuned", "tuned-one"))
+    assert max(float((ours[name] - one[name]).abs().max()) for name in one) <= LIMITS["float32"]
+    assert max(float(tensor.abs().max()) for name, tensor in one.items() if name.endswith("lora_b")) > 1e-3
+    metrics = [read_metrics(rank_folder / name) for name in ("tuned", "tuned-one")]
+    losses = [[line["loss"] for line in lines if "loss" in line] for lines in metrics]
+    assert losses[0] == pytest.approx(losses[1], abs=LIMITS["float32"])
+
+
+def test_a_signal_to_one_rank_stops_all(rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
+    """The machine of a rank may end alone; the run is saved, and continues to the same weights."""
+    assert [result["stopped"] for result in rank_results[:2]] == ["stop requested"] * 2
+    assert [result["resumed"] for result in rank_results[:2]] == ["finished"] * 2
+    ours, undisturbed = (read_adapter(rank_folder / name).tensors for name in ("stopped", "tuned"))
+    assert max(float((ours[name] - undisturbed[name]).abs().max()) for name in ours) <= LIMITS["float32"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_key_biases_have_an_effect_only_with_rotary_positions(task: str) -> None:
+    """Elsewhere they add one number to all scores of a query, which softmax ignores: comparisons leave them out."""
+    files = {name: name for name in ("all.en", "all.de", "book.txt")}  # only named, never read
+    run = make_small_run(task, files, FAMILY_CHANGES[task])
+    model = build(run.model, seed=1).double().eval()  # without dropout
+    objective = Objective(model, label_smoothing=0.1, logit_rows=0)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        batch = synthetic_batch(run, 4, 12)
+    key_biases = {name: bias for name, bias in model.named_parameters() if name.endswith(UNDETERMINED)}
+    results = []
+    for size in (0.0, 2.0):
+        model.zero_grad()
+        with torch.no_grad():
+            for number, bias in enumerate(key_biases.values()):
+                bias.copy_(size * torch.randn(bias.shape, generator=torch.Generator().manual_seed(number)))
+        loss = objective(batch).total
+        loss.backward()
+        grads = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+        results.append({"loss": loss.detach(), **grads})
+    names = [name for name in results[0] if name not in key_biases]
+    change = max(float((results[1][name] - results[0][name]).abs().max()) for name in names)
+    gradient = max(float(result[name].abs().max()) for result in results for name in key_biases)
+    largest = max(float(results[0][name].abs().max()) for name in names)
+    assert len(key_biases) == {"translate": 6, "continue": 2, "fill": 2}[task]
+    if task == "continue":
+        assert min(change, gradient) > 1e-3 * largest, "rotary positions turn the bias by the position of the key"
+    else:
+        assert max(change, gradient) < 1e-13 * largest

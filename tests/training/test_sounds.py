@@ -1,0 +1,268 @@
+"""Sound classification from end to end: train, resume to the byte, label, evaluate; without a tokenizer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regard
+from regard.base.errors import ConfigError, RegardError
+from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.run import AudioConfig, LinesConfig, RunConfig
+from regard.data.mel import log_mel
+from regard.measure.error_rate import cer
+from regard.models.build import build
+from regard.pipeline.search import Beam
+from regard.store.model_folder import read_model
+from regard.store.run_folder import RunFolder
+from regard.training.autotune import seconds_per_update, synthetic_batch
+from regard.training.batches import make_loader
+from regard.training.data import prepare_data
+from regard.training.objective import Objective
+from regard.training.recipes.configure import configure
+from regard.training.run import fit, resume
+from tests.commands import run_command, show_next_steps
+from tests.training.runs import compute_fingerprints, make_small_run, write_corpus, write_sounds, write_wav
+
+SMALL = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
+
+
+def make_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "sounds") -> RunConfig:
+    return make_small_run(task, write_corpus(folder, 60), changes)
+
+
+def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert finished.best_scores["accuracy"] > 0.9, "low and high tones are easy to tell"
+    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
+    assert model.family == "encoder_only"
+    assert model.source.kind == "mel"
+    assert (model.source.rate, len(model.source.mean)) == (8000, 8)
+    assert not list((tmp_path / "whole" / "best").glob("tokenizer*"))
+    card = (tmp_path / "whole" / "best" / "README.md").read_text()
+    assert "input: sounds of 8,000 samples per second" in card
+    with pytest.raises(RegardError, match="reads sounds: it has no tokenizer"):
+        _ = read_model(tmp_path / "whole").tokenizers
+
+
+def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
+    fit(make_run(tmp_path / "corpus", {"train.updates": 1}), tmp_path / "run")
+    resolved = RUN_FILES.load(tmp_path / "run" / "run.toml")
+    data = prepare_data(resolved, RunFolder(tmp_path / "run"), lambda _: None)
+    mel: Any = resolved.model.source  # type: ignore[union-attr]
+    (shard,) = data.train.shards
+    parts = np.split(np.asarray(shard.tokens), shard.offsets()[1:-1])
+    frames = np.concatenate([log_mel(part.view(np.int16), mel) for part in parts])
+    assert len(shard) < 60, "held-out sounds do not count"
+    assert mel.mean == pytest.approx(frames.mean(axis=0), abs=1e-5)
+    assert mel.deviation == pytest.approx(frames.std(axis=0), abs=1e-5)
+
+
+def test_padding_does_not_matter(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus")
+    data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
+    batches: list[Any] = list(make_loader(run, data.train, None).iter_epoch(0))
+    batch = next(batch for batch in batches if not batch.source_valid.all())
+    plain, masked = (
+        next(make_loader(run, data.train, None, masks).iter_epoch(0)) for masks in (None, run.data.spec_augment)
+    )
+    assert plain.source is not None
+    assert masked.source is not None
+    assert not plain.source.equal(masked.source), "training sounds are masked, validation sounds are not"
+    assert batch.input_count == int(batch.source_valid.sum()), "frames are counted"
+    model: Any = build(run.model, seed=1).eval()
+    objective = Objective(model, label_smoothing=0.0, logit_rows=0).eval()
+    loss = objective(batch).total.item()
+    alone = [
+        model(source[None, : int(valid.sum())]).log_softmax(-1)[0, label].item()
+        for source, valid, label in zip(batch.source, batch.source_valid, batch.labels, strict=True)
+    ]
+    assert loss == pytest.approx(-sum(alone), abs=1e-3)
+
+
+def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
+    write_sounds(tmp_path, 60)
+    sounds, out = tmp_path / "sounds", tmp_path / "run"
+    small = [argument for name, value in SMALL.items() for argument in ("--set", f"model.{name}={value}")]
+    result = run_command("train", "--sounds", str(sounds), "--out", str(out), "--updates", "30", *small)
+    assert result.code == 0, result.errors
+    assert "60 sounds with 2 labels: preset sound-encoder" in result.output
+    assert "Sounds: 8,000 samples per second" in result.output
+    assert f'regard predict {out} "SOUND.wav"' in show_next_steps(out)
+    files = sorted(map(str, sounds.rglob("*.wav")))
+    result = run_command("predict", str(out), files[0], files[-1], "--json")
+    records = [json.loads(line) for line in result.output.splitlines()]
+    assert [record["source"] for record in records] == [files[0], files[-1]]
+    assert set(records[0]["probabilities"]) == {"low", "high"}
+    predictions = tmp_path / "labels"
+    result = run_command("evaluate", str(out), "--sounds", str(sounds), "--json", "--output", str(predictions))
+    evaluation = json.loads(result.output)
+    assert evaluation["sounds"] == 60
+    classifier = regard.load_sound_classifier(out)
+    predicted = [label.label for label in classifier.classify(files)]
+    assert predictions.read_text().splitlines() == predicted
+    right = sum(Path(file).parent.name == label for file, label in zip(files, predicted, strict=True))
+    assert evaluation["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 60)
+    assert repr(classifier).startswith("SoundClassifier(encoder_only, ")
+    recorded = classifier.record(files[0])
+    assert recorded.source_tokens[:2] == ("0.00", "0.02")
+    assert recorded["encoder.0.self"].shape[1] == len(recorded.source_tokens)
+    slow = write_wav(tmp_path / "slow.wav", bytes(3200), rate=16000)
+    errors = run_command("predict", str(out), str(slow)).errors
+    assert "16,000 samples per second; the model reads 8,000" in errors
+    assert "-ar 8000" in errors
+    assert "classification model for sounds, not a translation" in run_command("translate", str(out), "text").errors
+    assert "These are sounds" in run_command("check", str(sounds)).errors
+    assert "not a sound file" in run_command("look", str(out), "text").errors
+
+
+def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
+    write_sounds(tmp_path, 60)
+    source = AudioConfig(path=str(tmp_path / "sounds"))
+    auto_run = configure(source)
+    run = auto_run.run
+    assert run.data.train == (source,)
+    assert run.data.max_length == 11
+    assert run.data.spec_augment is not None
+    assert seconds_per_update(run, 8, should_tune=False) > 0, "a synthetic batch has sounds"
+    assert synthetic_batch(run, 3, 8).source.shape == (3, 8, 40)  # type: ignore[union-attr]
+    with pytest.raises(RegardError, match="Preset 'tiny' labels no sounds"):
+        configure(source, preset="tiny")
+    write_wav(tmp_path / "sounds" / "low" / "fast.wav", bytes(2000), rate=16000)
+    with pytest.raises(RegardError, match="different rates: 8,000, 16,000") as caught:
+        configure(source)
+    assert "fast.wav" in str(caught.value.where)
+    assert "(the first of 1)" in str(caught.value.where)
+    (tmp_path / "sounds" / "low" / "fast.wav").unlink()
+    write_wav(tmp_path / "sounds" / "no label.wav", bytes(2000))
+    with pytest.raises(RegardError, match="1 of 61 sounds has no label"):
+        configure(source)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokenizer": {"kind": "byte"}}, "tokenizer.kind: is 'byte', but the model reads sounds"),
+        ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines', but the model reads s"),
+        ({"data.augmentation": {"shift": 1}}, "the model reads no images"),
+        ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 8 bins"),
+        ({"model.source.rate": 10}, "a hop of 0 samples"),
+        ({"model.task": "embed", "model.head": {"kind": "none"}}, "'embed', which this model cannot learn from sounds"),
+        ({"model.encoder.position": {"kind": "learned", "length": 15}}, "the encoder learns 15 positions"),
+    ],
+)
+def test_settings_that_do_not_fit_sounds_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_run(tmp_path, changes)
+    make_run(tmp_path / "16", {"model.encoder.position": {"kind": "learned", "length": 16}})  # 32 frames
+
+
+def test_text_settings_refuse_masks_on_sounds(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the model reads no sounds"):
+        make_small_run("fill", write_corpus(tmp_path, 10), {"data.spec_augment": {}})
+
+
+def test_prepared_sounds_train_the_same_model(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "corpus", {"train.updates": 6})
+    fit(run, tmp_path / "whole")
+    RUN_FILES.save(run, tmp_path / "run.toml")
+    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"))
+    assert result.code == 0, result.errors
+    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
+    fit(prepared, tmp_path / "prepared")
+    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in ("whole", "prepared")]
+    assert weights[0] == weights[1]
+
+
+def test_leaked_sounds_are_found(tmp_path: Path) -> None:
+    sounds = write_corpus(tmp_path, 60)["sounds"]
+    result = run_command("train", "--sounds", sounds, "--validation", sounds, "--out", str(tmp_path / "run"))
+    assert result.code == 1
+    assert "Leakage: 60 of the 60 validation sounds are also in the training data" in " ".join(result.errors.split())
+
+
+def test_a_model_of_sounds_is_tuned_to_other_labels(tmp_path: Path) -> None:
+    files, parent, out = write_corpus(tmp_path, 60), tmp_path / "parent", tmp_path / "tuned"
+    fit(make_small_run("sounds", files, {"train.updates": 1}), parent)
+    table = tmp_path / "other.tsv"
+    rows = [line.split("\t") for line in Path(files["speech.tsv"]).read_text().splitlines()]
+    table.write_text("file\tlabel\n" + "".join(f"{file}\t{text[0]}\n" for file, text in rows))
+    result = run_command("tune", str(parent), "--sounds", str(table), "--out", str(out), "--updates", "2")
+    assert result.code == 0, result.errors
+    assert "Head: a new one for the 2 labels" in result.output
+    tuned, before = (read_model(folder).settings for folder in (out, parent))
+    assert tuned.head.labels == ("h", "l")  # type: ignore[union-attr]
+    assert tuned.source == before.source, "mean and deviation of the parent"  # type: ignore[union-attr]
+    with pytest.raises(RegardError, match=r"The model reads sounds, and this corpus holds text.*"):
+        configure(LinesConfig(source=files["all.en"]), parent=parent)
+    with pytest.raises(RegardError, match="these sounds are for the task 'transcribe'"):
+        configure(AudioConfig(path=files["speech.tsv"], second="text"), parent=parent)
+
+
+def test_speech_becomes_text(tmp_path: Path) -> None:
+    """A transcription run resumes to the byte; the commands write and score texts."""
+    changes = {"train.updates": 80, "train.update_tokens": 128, "validation.every": 20, "train.average": 1}
+    run = make_run(tmp_path / "corpus", changes, "transcribe")
+    finished = fit(run, tmp_path / "whole")
+    fit(run, tmp_path / "parts", pause_at=7)
+    resume(tmp_path / "parts")
+    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
+    assert finished.best_scores["accuracy"] > 0.9
+    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
+    assert model.family == "encoder_decoder"
+    assert 0.4 < model.max_length_ratio < 1.5, "4 or 5 tokens for 4 to 12 frames"
+    table, out = tmp_path / "corpus" / "speech.tsv", str(tmp_path / "whole")
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    files = [str(table.parent / file) for file, _ in rows]
+    result = run_command("predict", out, *files[:8])
+    assert result.code == 0, result.errors
+    texts = result.output.splitlines()
+    assert texts == [text for _, text in rows[:8]]
+    transcriber = regard.load_transcriber(out)
+    assert [result.text for result in transcriber.transcribe(files[:8], Beam(1))] == texts
+    one = transcriber.transcribe(files[0], n_best=2)
+    assert (one.text, len(one.alternatives)) == (texts[0], 1)
+    assert transcriber.transcribe(files[0], max_length=1).ended is False
+    with pytest.raises(RegardError, match="max_length cannot be 0"):
+        transcriber.transcribe(files[0], max_length=0)
+    assert "sounds of 8000 samples per second" in repr(transcriber)
+    predictions = tmp_path / "texts"
+    evaluated = run_command("evaluate", out, "--sounds", str(table), "--json", "--output", str(predictions))
+    scores = json.loads(evaluated.output)
+    assert scores["sounds"] == 60
+    written = predictions.read_text().splitlines()
+    expected = cer(written, [text for _, text in rows]).value
+    assert scores["scores"]["cer"]["value"] == expected < 10
+    named = table.with_name("named.tsv")
+    named.write_text("file\ttext\n" + table.read_text())
+    again = run_command("evaluate", "--sounds", str(named), "--hypotheses", str(predictions), "--json")
+    assert json.loads(again.output)["scores"] == scores["scores"]
+    record = json.loads(run_command("predict", out, files[0], "--json").output)
+    assert (record["source"], record["text"]) == (files[0], texts[0])
+    assert f"{files[0]}\t" in run_command("predict", out, files[0], "--n-best", "2").output
+    errors = run_command("translate", out, "text").errors
+    assert "This is a transcription model, not a translation model" in errors
+    assert "regard predict" in errors
+    errors = run_command("evaluate", out, "--sounds", str(table.parent / "sounds")).errors
+    assert "labeled sounds" in errors
+    assert "not a sound file" in run_command("look", out, "text").errors
+
+
+def test_settings_are_chosen_from_speech(tmp_path: Path) -> None:
+    write_sounds(tmp_path, 60)
+    source = AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")
+    run = configure(source).run
+    assert run.model.task == "transcribe"
+    assert run.tokenizer.kind == "character"
+    assert run.model.target.vocabulary == len(set("lowhigh")) + 7  # type: ignore[union-attr]
+    assert seconds_per_update(run, 8, should_tune=False) > 0
+    with pytest.raises(RegardError, match="Preset 'sound-encoder' transcribes no sounds"):
+        configure(source, preset="sound-encoder")
+    with pytest.raises(ConfigError, match=r"tokenizer\.kind: is 'none', but the model writes tokens"):
+        make_run(tmp_path / "none", {"tokenizer": {"kind": "none"}}, "transcribe")
