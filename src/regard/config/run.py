@@ -261,14 +261,7 @@ class RunConfig(CheckedSettings):
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
-        update_tokens, batch_tokens, accumulate = (
-            self.train.update_tokens,
-            self.data.batch_tokens,
-            self.train.accumulate,
-        )
-        if accumulate is not None and accumulate != self.accumulate:
-            what = f"is {accumulate}, but update_tokens / batch_tokens = {self.accumulate}."
-            yield Fault("train.accumulate", what, "Remove it: it follows from the other two.")
+        update_tokens, batch_tokens = self.train.update_tokens, self.data.batch_tokens
         if update_tokens < batch_tokens:
             what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
             yield Fault("train.update_tokens", what, "Decrease data.batch_tokens, or increase this.")

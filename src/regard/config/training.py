@@ -192,9 +192,8 @@ class TrainingConfig(SettingsModel):
     max_updates: Size | None = None
     """With `minutes`: the most updates to make, even if there is time for more."""
     update_tokens: Size = 8192
-    """Tokens per update, padding included: `data.batch_tokens` times the batches per update."""
-    accumulate: Size | None = None
-    """Batches per update (gradient accumulation): computed as update_tokens / data.batch_tokens."""
+    """Tokens per update, padding included. An update accumulates the gradients of update_tokens / data.batch_tokens
+    batches."""
     schedule: ScheduleConfig
     optimizer: OptimizerConfig = AdamWConfig()
     label_smoothing: Rate = 0.0

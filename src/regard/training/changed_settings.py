@@ -18,7 +18,6 @@ TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillatio
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
 LENGTH_SETTINGS = ("train.updates", "train.minutes", "train.max_updates")  # --updates and --more change them
 PROCESS_SETTINGS = "parallel."  # a run continues with any number of processes
-DERIVED_SETTING = "train.accumulate"  # follows from other settings: its change is not reported
 NAME_SETTING = "model.languages"  # does not affect training; `regard model set-languages` changes it
 
 
@@ -39,7 +38,7 @@ def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, A
 def check_changes(before: TomlTable, new_run: RunConfig, is_accepted: bool, *, is_extended: bool, where: str) -> None:
     """Raise RegardError if settings changed that cannot change, or that the user has not accepted."""
     before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
-    ignored = {DERIVED_SETTING, NAME_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
+    ignored = {NAME_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
     changed = [
         difference
         for difference in differences(before, to_dict(new_run))

@@ -16,9 +16,9 @@ from regard.training.vocabularies import list_vocabulary_sizes
 
 
 def resolve_run(run: RunConfig, run_data: RunData) -> RunConfig:
-    """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio, accumulation."""
+    """Fill in settings that depend on the corpus: vocabulary sizes, labels, languages, length ratio."""
     table = to_dict(run)
-    changes: dict[str, Any] = {"train.accumulate": run.accumulate}
+    changes: dict[str, Any] = {}
     if run.reads_images:
         changes |= _describe_images(run, run_data.train)
     if run.reads_sounds:

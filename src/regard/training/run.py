@@ -25,14 +25,14 @@ from regard.base.files import is_leftover, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
-from regard.config.toml_file import TomlTable, to_dict, with_changes
+from regard.config.toml_file import TomlTable, to_dict
 from regard.data.example import CorpusError, FileInfo
 from regard.data.shards.prepare import WorkerError
 from regard.store.model_path import RUN
 from regard.store.run_folder import RunFolder
 from regard.store.size_check import check_fits_memory
 from regard.training.autotune import autotune, make_load, needs_tuning, use_defaults
-from regard.training.changed_settings import DERIVED_SETTING, check_changes, differences
+from regard.training.changed_settings import check_changes, differences
 from regard.training.checkpoint.folder import Checkpoints
 from regard.training.checkpoint.initial import write_start
 from regard.training.checkpoint.progress import Progress
@@ -134,9 +134,7 @@ def resume(
         state = _load_newest_state(run_folder, run, ranks=1 if processes is None else processes.world_size)
         new_run = _extend(run, _planned_updates(run, state), updates, more)
         if changes:
-            new_run = RUN_FILES.parse(
-                with_changes(to_dict(new_run), {DERIVED_SETTING: None}), changes, where=str(run_folder.run)
-            )
+            new_run = RUN_FILES.parse(to_dict(new_run), changes, where=str(run_folder.run))
         # Settings that were accepted before a kill need not be accepted again; else the newest checkpoint's count.
         before = to_dict(run) if state is None or _is_accepted(run, run_folder) else state["run"]
         is_extended = updates is not None or more is not None
