@@ -88,7 +88,7 @@ def test_small_embedding_gives_unit_variance_once_scaled() -> None:
 
 
 def test_each_stack_is_scaled_by_its_own_sublayers() -> None:
-    changes = {"initial": {"kind": "scaled_residual", "std": 0.02}, "encoder.layers": 12, "decoder.layers": 2}
+    changes = {"initial": {"kind": "scaled_residual"}, "encoder.layers": 12, "decoder.layers": 2}
     model: Any = build(preset("tiny", changes), seed=0)
     assert standard_deviation(model.encoder.layers[5].feedforward.down.weight) == pytest.approx(
         0.02 / math.sqrt(24), rel=0.03

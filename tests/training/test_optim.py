@@ -116,13 +116,13 @@ def test_steps_are_those_of_torch(settings: OptimizerConfig) -> None:
         case AdafactorConfig():
             param_groups = [{"params": decayed, "weight_decay": 0.1}, {"params": not_decayed}]
             torch_optimizers = [torch.optim.Adafactor(param_groups)]
-        case MuonConfig(betas=betas, eps=eps):
+        case MuonConfig(betas=betas):
             param_groups = [{"params": [*groups.matrices.values()], "weight_decay": 0.1}, {"params": not_decayed}]
             kind: Any = type(optimizers.optimizers[0])  # torch's or Float32Muon, whose own test compares the two
             muon = kind(groups.layers.values(), weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
             torch_optimizers = [
                 muon,
-                torch.optim.AdamW(param_groups, betas=betas, eps=eps, weight_decay=0.0, foreach=False),
+                torch.optim.AdamW(param_groups, betas=betas, eps=1e-9, weight_decay=0.0, foreach=False),
             ]
     run_steps(expected_net, Optimizers(*torch_optimizers, names={}), steps=3)
     for name, parameter in expected_net.named_parameters():

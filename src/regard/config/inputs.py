@@ -16,7 +16,7 @@ from regard.config.parts import (
 
 ChannelValues = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(strict=False)]
 BinValues = Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(strict=False)]
-Seconds = Annotated[float, Field(gt=0, le=1)]
+MEL_WINDOW, MEL_HOP = 0.025, 0.01  # seconds that a frame is computed from, and from a frame to the next (Whisper)
 
 
 class TokensConfig(SettingsModel):
@@ -80,7 +80,7 @@ class PatchesConfig(SettingsModel):
 
 
 class MelConfig(SettingsModel):
-    """A sound as its log-mel spectrogram; each group of frames becomes one vector."""
+    """A sound as its log-mel spectrogram, a frame of 25 ms every 10 ms; each group of frames becomes one vector."""
 
     kind: Literal["mel"] = "mel"
     bins: Annotated[int, Field(gt=0, le=limits.MEL_BINS)]
@@ -92,10 +92,6 @@ class MelConfig(SettingsModel):
     with GELU, the second of stride `frames` (Whisper, Radford et al. 2022)."""
     pad_to: Annotated[int, Field(gt=0, le=limits.SAMPLES)] | None = None
     """Frames that every shorter sound is padded to, with silence that the model reads (Whisper: 3,000)."""
-    window: Seconds = 0.025
-    """Seconds that a frame is computed from."""
-    hop: Seconds = 0.01
-    """Seconds from a frame to the next."""
     rate: Annotated[int, Field(gt=0, le=limits.SAMPLE_RATE)] | None = None
     """Samples per second of the sounds; training fills it in."""
     mean: BinValues = ()
@@ -104,14 +100,19 @@ class MelConfig(SettingsModel):
     """Standard deviation of each bin; values minus the mean are divided by it."""
 
     @property
+    def vector_seconds(self) -> float:
+        """Seconds from a vector to the next."""
+        return self.frames * MEL_HOP
+
+    @property
     def window_samples(self) -> int:
         """Samples that a frame is computed from."""
-        return round(self.window * (self.rate or 0))
+        return round(MEL_WINDOW * (self.rate or 0))
 
     @property
     def hop_samples(self) -> int:
         """Samples from a frame to the next."""
-        return round(self.hop * (self.rate or 0))
+        return round(MEL_HOP * (self.rate or 0))
 
     def count_vectors(self, frames: int) -> int:
         """Return the number of vectors that this number of frames becomes."""
@@ -124,7 +125,7 @@ class MelConfig(SettingsModel):
                 yield Fault(f"{path}.{name}", f"has {count} values for {self.bins} bins.", "Give one for each.")
         if self.rate is not None and (self.window_samples < 2 or self.hop_samples < 1):
             what = f"gives a window of {self.window_samples} and a hop of {self.hop_samples} samples."
-            yield Fault(f"{path}.rate", what, "Use a longer window and hop, or more samples per second.")
+            yield Fault(f"{path}.rate", what, "Use more samples per second.")
         if self.stem == "convolution" and self.frames > 3:
             what = f"is {self.frames}, but a convolution reads 3 frames: it would skip others."
             yield Fault(f"{path}.frames", what, "Use 1, 2 or 3.")

@@ -17,7 +17,15 @@ from pydantic_core import PydanticCustomError
 
 from regard.base import limits
 from regard.base.errors import Fault
-from regard.config.inputs import InputConfig, MelConfig, PatchesConfig, RasterConfig, SharedConfig, TokensConfig
+from regard.config.inputs import (
+    MEL_HOP,
+    InputConfig,
+    MelConfig,
+    PatchesConfig,
+    RasterConfig,
+    SharedConfig,
+    TokensConfig,
+)
 from regard.config.parts import (
     Activation,
     AnyCrossStackConfig,
@@ -25,7 +33,6 @@ from regard.config.parts import (
     AttentionConfig,
     CrossRecurrentConfig,
     CrossStackConfig,
-    Positive,
     RecurrentConfig,
     SettingsModel,
     Sinusoidal2dConfig,
@@ -33,14 +40,8 @@ from regard.config.parts import (
     StackConfig,
 )
 
-__all__ = [
-    "InputConfig",
-    "MelConfig",
-    "PatchesConfig",
-    "RasterConfig",
-    "SharedConfig",
-    "TokensConfig",
-]  # the inputs belong to the settings of a model
+# The inputs belong to the settings of a model.
+__all__ = ["MEL_HOP", "InputConfig", "MelConfig", "PatchesConfig", "RasterConfig", "SharedConfig", "TokensConfig"]
 
 TaskHeads = dict[str, type[SettingsModel]]  # the head that each task needs
 
@@ -134,10 +135,9 @@ class XavierConfig(SettingsModel):
 
 
 class ScaledResidualConfig(SettingsModel):
-    """Normal weights; output projections of sublayers are divided by sqrt(number of sublayers) (GPT-2)."""
+    """Normal weights of deviation 0.02; output projections of sublayers are divided by sqrt(sublayers) (GPT-2)."""
 
     kind: Literal["scaled_residual"] = "scaled_residual"
-    std: Positive = 0.02
 
 
 class SmallEmbeddingConfig(SettingsModel):

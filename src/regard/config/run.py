@@ -118,13 +118,9 @@ class SpecAugmentConfig(SettingsModel):
     """
 
     time_masks: Annotated[int, Field(ge=0, le=100)] = 2
-    """Masks over all bins of a few neighboring frames."""
-    time_share: Annotated[float, Field(ge=0, le=1)] = 0.15
-    """A mask covers at most this share of the frames of its sound."""
+    """Masks over all bins of neighboring frames, each at most 15 % of the frames."""
     frequency_masks: Annotated[int, Field(ge=0, le=100)] = 2
-    """Masks over all frames of a few neighboring bins."""
-    frequency_share: Annotated[float, Field(ge=0, le=1)] = 0.15
-    """A mask covers at most this share of the bins."""
+    """Masks over all frames of neighboring bins, each at most 15 % of the bins."""
 
 
 class DataConfig(SettingsModel):

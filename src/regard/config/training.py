@@ -51,11 +51,9 @@ class MuonConfig(SettingsModel):
     """Orthogonalized momentum for the matrices of the layers (Jordan et al. 2024), AdamW for all other parameters."""
 
     kind: Literal["muon"] = "muon"
-    momentum: Rate = 0.95
     weight_decay: NotNegative = 0.01
     betas: Betas = (0.9, 0.98)
     """Betas of the AdamW part."""
-    eps: Positive = 1e-9
 
 
 OptimizerConfig = Annotated[AdamWConfig | AdamConfig | AdafactorConfig | MuonConfig, Field(discriminator="kind")]
@@ -138,12 +136,10 @@ ScheduleConfig = Annotated[
 class SpikePolicyConfig(SettingsModel):
     """A loss or gradient norm is a spike if it is not finite, or far above the mean of the last `window` updates.
 
-    Far means `sigmas` standard deviations. The standard deviation counts as at least a twelfth of the mean, so that a
-    hard batch is not a spike.
+    Far means 6 standard deviations. The standard deviation counts as at least a twelfth of the mean, so that a hard
+    batch is not a spike.
     """
 
-    sigmas: Positive = 6.0
-    """Threshold above the mean, in standard deviations."""
     window: Annotated[int, Field(ge=8)] = 128
     """Number of updates over which the mean is taken."""
     max_spikes: Count = 10

@@ -33,7 +33,7 @@ def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Read
         return _read_image(pipeline, path, options)
     spectrogram = load_spectrogram(path, pipeline.mel)
     vectors = pipeline.mel.count_vectors(len(spectrogram))
-    names = [f"{number * _seconds(pipeline.mel):.2f} s" for number in range(vectors)]
+    names = [f"{number * pipeline.mel.vector_seconds:.2f} s" for number in range(vectors)]
     if isinstance(pipeline, SoundClassifier):
         source, _ = pad_spectrograms([spectrogram], pipeline.device)
         label = pipeline.classify_spectrograms([spectrogram])[0]
@@ -128,7 +128,7 @@ def _describe_spectrogram(mel: MelConfig, names: list[str]) -> Picture:
         grid=[1, len(names)],
         cell=[mel.bins, mel.frames],
         first=0,
-        seconds=_seconds(mel),
+        seconds=mel.vector_seconds,
         rate=mel.rate or 0,
     )
 
@@ -143,8 +143,3 @@ def draw_spectrogram(spectrogram: Spectrogram, mel: MelConfig) -> NDArray[np.uin
     low, high = values.min(), values.max()
     levels = np.rint((values - low) / max(high - low, 1e-9) * 255).astype(np.uint8)  # (frames, bins)
     return levels.T[::-1, :, None]
-
-
-def _seconds(mel: MelConfig) -> float:
-    """Return the duration of a vector."""
-    return mel.frames * mel.hop

@@ -1,7 +1,7 @@
 """Weight initialization. Every parameter is initialized here, so a model can be assembled on any device.
 
 xavier            every matrix Xavier uniform, embeddings too: the lectures' code
-scaled_residual   normal; projections into the residual stream divided by sqrt(number of sublayers): GPT-2
+scaled_residual   normal (0.02); projections into the residual stream divided by sqrt(number of sublayers): GPT-2
 small_embedding   xavier matrices, zero biases, embeddings with standard deviation 1/sqrt(width)
 """
 
@@ -27,6 +27,7 @@ from regard.models.inputs import PatchInput
 from regard.nn.positions import RelativeBias
 from regard.nn.scores import Additive, Concat, General
 
+NORMAL_STD = 0.02  # GPT-2, BERT
 Initializer = Callable[[Tensor], object]
 Draw = Callable[[Tensor, Initializer], None]
 
@@ -72,11 +73,11 @@ def init_weights(model: nn.Module, settings: AnyModelConfig, seed: int | None = 
                 _init_uniform_biases(
                     model, lambda bound: random(partial(nn.init.uniform_, a=-bound, b=bound, generator=generator))
                 )
-            case ScaledResidualConfig(std=std):
+            case ScaledResidualConfig():
                 residuals = {
-                    stack: normal(std / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
+                    stack: normal(NORMAL_STD / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
                 }
-                weights = normal(std)
+                weights = normal(NORMAL_STD)
                 _init_modules(model, matrix=weights, embedding=weights, convolution=weights, residuals=residuals)
             case SmallEmbeddingConfig():
                 embedding = normal(1 / math.sqrt(settings.width))

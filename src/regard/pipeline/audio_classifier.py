@@ -77,7 +77,7 @@ class SoundClassifier(Pipeline):
         source, _ = pad_spectrograms([spectrogram], self.device)
         with torch.inference_mode(), eval_mode(self.model):
             self.model(source, record=record)
-        step = self.mel.frames * self.mel.hop
+        step = self.mel.vector_seconds
         names = tuple(f"{number * step:.2f}" for number in range(self.mel.count_vectors(len(spectrogram))))
         return RecordedAttention(names, (), record)
 

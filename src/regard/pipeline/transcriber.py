@@ -11,7 +11,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config.model import EncoderDecoderConfig, GenerationConfig, MelConfig
+from regard.config.model import MEL_HOP, EncoderDecoderConfig, GenerationConfig, MelConfig
 from regard.decode.constraints import constrain
 from regard.decode.protocol import State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder
@@ -188,10 +188,8 @@ class Transcriber(Pipeline):
         """Return the number of frames; raises RegardError if the model has learned fewer positions."""
         limit = self.settings.encoder.max_positions
         if limit is not None and self.mel.count_vectors(len(spectrogram)) > limit:
-            seconds = limit * self.mel.frames * self.mel.hop
-            what = (
-                f"The sound has {len(spectrogram) * self.mel.hop:.1f} seconds; the model reads at most {seconds:.1f}."
-            )
+            seconds, longest = len(spectrogram) * MEL_HOP, limit * self.mel.vector_seconds
+            what = f"The sound has {seconds:.1f} seconds; the model reads at most {longest:.1f}."
             raise RegardError(what, fix="Cut it into shorter sounds.")
         return len(spectrogram)
 

@@ -25,6 +25,8 @@ from regard.store.weights import describe_mismatch
 from regard.training.device import prefers_bfloat16
 from regard.training.muon import Float32Muon
 
+MUON_MOMENTUM = 0.95  # Jordan et al. 2024
+MUON_EPS = 1e-9  # of its AdamW part
 NamedParameters = dict[str, nn.Parameter]
 
 
@@ -174,7 +176,7 @@ def make_optimizers(
         case AdafactorConfig(weight_decay=decay):
             groups_of_adafactor = _make_param_groups((decayed, decay), (not_decayed, 0.0), scales=scales)
             optimizers = [torch.optim.Adafactor(groups_of_adafactor, lr=0.0)]
-        case MuonConfig(momentum=momentum, weight_decay=decay, betas=betas, eps=eps):
+        case MuonConfig(weight_decay=decay, betas=betas):
             if not groups.layers:
                 what = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
                 raise RegardError(what, fix="Set train.optimizer.kind to 'adamw'.")
@@ -183,10 +185,11 @@ def make_optimizers(
             muon = kind(
                 _make_param_groups((groups.layers, decay), scales=scales),
                 lr=0.0,
-                momentum=momentum,
+                momentum=MUON_MOMENTUM,
                 adjust_lr_fn="match_rms_adamw",  # the learning rate of AdamW suits Muon, too
             )
-            adamw = _make_adamw((groups.matrices, decay), (not_decayed, 0.0), scales=scales, betas=betas, eps=eps)
+            tables = (groups.matrices, decay), (not_decayed, 0.0)
+            adamw = _make_adamw(*tables, scales=scales, betas=betas, eps=MUON_EPS)
             optimizers = [muon, adamw]
         case _:
             assert_never(settings)

@@ -18,8 +18,9 @@ from collections.abc import Iterable
 
 from regard.config.training import SkipConfig, SpikePolicyConfig
 
+MAX_DEVIATIONS = 6.0  # a loss that is higher above the mean is a spike
 # Relative to the mean. Batches differ (short texts have a higher loss per token), and late in a run the loss is nearly
-# constant: below 1.5 times the mean (with 6 sigmas) a batch is merely hard, and the model must train on it.
+# constant: below 1.5 times the mean a batch is merely hard, and the model must train on it.
 MIN_RELATIVE_DEVIATION = 1 / 12
 # In nats. If the mean loss is near zero, a single wrong label costs many times the mean, but is not a spike.
 MIN_DEVIATION = 0.05
@@ -43,7 +44,7 @@ class SpikeDetector:
         if len(self.losses) == self.settings.window:
             mean = statistics.fmean(self.losses)
             deviation = math.dist(self.losses, [mean] * len(self.losses)) / math.sqrt(len(self.losses))
-            if loss > mean + self.settings.sigmas * max(deviation, MIN_RELATIVE_DEVIATION * abs(mean), MIN_DEVIATION):
+            if loss > mean + MAX_DEVIATIONS * max(deviation, MIN_RELATIVE_DEVIATION * abs(mean), MIN_DEVIATION):
                 history = f"the last {len(self.losses)} were {mean:.2f} on average (deviation {deviation:.2f})"
                 return f"the loss is {loss:.2f}, and {history}"
         self.losses.append(loss)

@@ -105,22 +105,22 @@ def test_masks_depend_on_epoch_and_sample_only(corpus: Corpus) -> None:
     assert sum(one[sample] != plain[sample] for sample in plain) > 40
 
 
-def test_masks_have_the_size_of_the_settings() -> None:
+def test_spectrogram_masks_cover_at_most_their_share() -> None:
     purposes = (TIME_WIDTH, TIME_START, FREQUENCY_WIDTH, FREQUENCY_START)
     widest = 0
     for seed in range(200):
         spectrogram = np.ones((40, 20), np.float32)
-        settings = SpecAugmentConfig(time_masks=1, time_share=0.25, frequency_masks=1, frequency_share=0.1)
+        settings = SpecAugmentConfig(time_masks=1, frequency_masks=1)
         mask_spectrogram(spectrogram, settings, {purpose: make_key(seed, purpose) for purpose in purposes})
         rows, columns = (np.flatnonzero(~spectrogram.any(axis=axis)) for axis in (1, 0))
-        assert len(rows) <= 10
-        assert len(columns) <= 2
+        assert len(rows) <= 6  # 15 %
+        assert len(columns) <= 3
         for band in (rows, columns):
             assert not len(band) or (np.diff(band) == 1).all()
         widest = max(widest, len(rows))
         untouched = np.delete(np.delete(spectrogram, rows, axis=0), columns, axis=1)
         assert (untouched == 1).all()
-    assert widest == 10
+    assert widest == 6
 
 
 def test_texts_are_the_labels_of_speech(corpus: Corpus, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from regard.data.shards.shard import Shards
 from regard.text.specials import SpecialIds
 
 TIME_WIDTH, TIME_START, FREQUENCY_WIDTH, FREQUENCY_START = range(200, 204)  # purposes of random keys
+MAX_MASKED_SHARE = 0.15  # of the frames, or of the bins, that a mask covers
 MAX_MEASURED = 20_000  # sounds whose spectrograms mean and deviation are computed from
 MIN_DEVIATION = 1e-3  # of a bin that is nearly constant
 
@@ -77,12 +78,13 @@ def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugmentConfig, keys:
         keys: A random key (1) for each purpose.
     """
     masks = (
-        (0, settings.time_masks, settings.time_share, TIME_WIDTH, TIME_START),
-        (1, settings.frequency_masks, settings.frequency_share, FREQUENCY_WIDTH, FREQUENCY_START),
+        (0, settings.time_masks, TIME_WIDTH, TIME_START),
+        (1, settings.frequency_masks, FREQUENCY_WIDTH, FREQUENCY_START),
     )
-    for axis, count, share, width_purpose, start_purpose in masks:
+    for axis, count, width_purpose, start_purpose in masks:
         size = spectrogram.shape[axis]
-        widths = (uniform(derive(keys[width_purpose], np.arange(count))) * (int(share * size) + 1)).astype(np.int64)
+        n_widths = int(MAX_MASKED_SHARE * size) + 1
+        widths = (uniform(derive(keys[width_purpose], np.arange(count))) * n_widths).astype(np.int64)
         starts = (uniform(derive(keys[start_purpose], np.arange(count))) * (size - widths + 1)).astype(np.int64)
         for start, width in zip(starts.tolist(), widths.tolist(), strict=True):
             band = slice(start, start + width)

@@ -9,7 +9,7 @@ import numpy as np
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import AnyModelConfig, MelConfig
+from regard.config.model import MEL_HOP, AnyModelConfig, MelConfig
 from regard.config.run import CharacterLevelConfig, DataConfig, NoTokenizerConfig, RunTokenizerConfig, SpecAugmentConfig
 from regard.config.training import TrainingConfig
 from regard.data.mel import count_frames
@@ -101,7 +101,7 @@ class SoundPlan(CorpusPlan):
         model = codec.preset(self.recipe.preset)
         mel = model.source  # type: ignore[union-attr]
         assert isinstance(mel, MelConfig)  # noqa: S101 - `recipe` checked it
-        changes = {name: self.changes.get(f"model.source.{name}") for name in ("hop", "window", "frames", "bins")}
+        changes = {name: self.changes.get(f"model.source.{name}") for name in ("frames", "bins")}
         requested = {name: value for name, value in changes.items() if isinstance(value, int | float) and value > 0}
         return mel.model_copy(update={"rate": rate, **requested})
 
@@ -135,7 +135,7 @@ class SoundPlan(CorpusPlan):
         rate = mel.rate or 1
         seconds = f"{stats.samples / rate / stats.examples:.2g} seconds on average"
         reasons.append(
-            f"Sounds: {rate:,} samples per second, {seconds}; {mel.bins} mel bins every {1000 * mel.hop:g} ms, and a "
+            f"Sounds: {rate:,} samples per second, {seconds}; {mel.bins} mel bins every {1000 * MEL_HOP:g} ms, and a "
             f"vector for {pluralize(mel.frames, 'frame')}."
         )
         if self.task == "classify":
