@@ -7,7 +7,7 @@ step         one token of one row, 24 times; also the cost of examining the mode
 
 translate    one sentence per call, beam 5, as a user who types sentences
 validation   what a validation does: the loss of all validation examples that the run kept as text, and the
-             translation of `validation.sentences` of them with `validation.beam`
+             greedy translation of `validation.sentences` of them
 
 A ratio is the median over all rounds of the CPU time without it / with it. The last line is JSON.
 """
@@ -76,14 +76,14 @@ def main() -> None:
             for source, valid, target in batches:
                 logits = translator.model(source, target[:, :-1], valid)
                 torch.nn.functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
-        translator.translate(sources[:sentences], Beam(settings.beam))
+        translator.translate(sources[:sentences], Beam(1))
 
     def translate_each(translator: Translator) -> Callable[[], object]:
         rounds = cycle(sources[start : start + 5] for start in range(0, 100, 5))
         return lambda: [translator.translate(text, Beam(5)) for text in next(rounds)]
 
     results = {}
-    print(f"{len(examples)} examples; a validation translates {sentences} with beam {settings.beam}")
+    print(f"{len(examples)} examples; a validation translates {sentences} greedily")
     cases: dict[str, dict[str, Callable[[], object]]] = {
         "translate": {"with": translate_each(fast), "without": translate_each(plain)},
         "validation": {"with": lambda: validate(fast), "without": lambda: validate(plain)},

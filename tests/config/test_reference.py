@@ -39,7 +39,7 @@ def test_a_setting_has_its_values_its_default_and_its_reason() -> None:
     clip = settings["train.clip"]
     assert (clip.values, clip.default) == ("number (at least 0)", "1.0")
     assert clip.description.startswith("Maximum norm of the gradient")
-    assert settings["train.optimizer"].values == "table: adamw, adam, adafactor, muon"
+    assert settings["train.optimizer"].values == "table: adamw, adam, muon"
     assert settings["train.optimizer"].default == "adamw"
     assert settings["train.updates"].default == "(required)"
     assert settings["model.decoder.norm"].description == "As `model.encoder.norm`."

@@ -9,18 +9,13 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.config.codec import preset
-from regard.config.training import AdafactorConfig, AdamConfig, AdamWConfig, MuonConfig, OptimizerConfig
+from regard.config.training import AdamConfig, AdamWConfig, MuonConfig, OptimizerConfig
 from regard.models.build import AnyModel, build
 from regard.store.weights import load_tensors, save_tensors
 from regard.training.optim import Optimizers, group_parameters, make_optimizers
 from tests.matrix.models import make_model, random_tokens
 
-KINDS: list[OptimizerConfig] = [
-    AdamWConfig(weight_decay=0.1),
-    AdamConfig(),
-    AdafactorConfig(weight_decay=0.1),
-    MuonConfig(weight_decay=0.1),
-]
+KINDS: list[OptimizerConfig] = [AdamWConfig(weight_decay=0.1), AdamConfig(), MuonConfig(weight_decay=0.1)]
 MODEL_OPTIONS = {
     "family": "encoder_decoder",
     "position": "relative",
@@ -113,9 +108,6 @@ def test_steps_are_those_of_torch(settings: OptimizerConfig) -> None:
             torch_optimizers = [torch.optim.AdamW(param_groups, betas=betas, eps=eps, weight_decay=0.0, foreach=False)]
         case AdamConfig(betas=betas, eps=eps):
             torch_optimizers = [torch.optim.Adam(expected_net.parameters(), betas=betas, eps=eps, foreach=False)]
-        case AdafactorConfig():
-            param_groups = [{"params": decayed, "weight_decay": 0.1}, {"params": not_decayed}]
-            torch_optimizers = [torch.optim.Adafactor(param_groups)]
         case MuonConfig(betas=betas):
             param_groups = [{"params": [*groups.matrices.values()], "weight_decay": 0.1}, {"params": not_decayed}]
             kind: Any = type(optimizers.optimizers[0])  # torch's or Float32Muon, whose own test compares the two
@@ -178,7 +170,7 @@ def test_a_state_names_every_parameter_once(settings: OptimizerConfig) -> None:
     assert {name.partition("/")[2] for name in state} == {name for name, _ in net.named_parameters()}
     assert len({tensor.data_ptr() for tensor in state.values()}) == len(state)
     sizes = sum(tensor.numel() for tensor in state.values()) / sum(parameter.numel() for parameter in net.parameters())
-    assert {"adamw": 2, "adam": 2, "adafactor": 0.1, "muon": 1}[settings.kind] < sizes < 2.1
+    assert {"adamw": 2, "adam": 2, "muon": 1}[settings.kind] < sizes < 2.1
 
 
 @each_kind

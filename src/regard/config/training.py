@@ -40,13 +40,6 @@ class AdamConfig(SettingsModel):
     eps: Positive = 1e-9
 
 
-class AdafactorConfig(SettingsModel):
-    """Factored second moments (Shazeer and Stern 2018): needs little memory."""
-
-    kind: Literal["adafactor"] = "adafactor"
-    weight_decay: NotNegative = 0.0
-
-
 class MuonConfig(SettingsModel):
     """Orthogonalized momentum for the matrices of the layers (Jordan et al. 2024), AdamW for all other parameters."""
 
@@ -56,7 +49,7 @@ class MuonConfig(SettingsModel):
     """Betas of the AdamW part."""
 
 
-OptimizerConfig = Annotated[AdamWConfig | AdamConfig | AdafactorConfig | MuonConfig, Field(discriminator="kind")]
+OptimizerConfig = Annotated[AdamWConfig | AdamConfig | MuonConfig, Field(discriminator="kind")]
 
 
 class InverseSqrtConfig(SettingsModel):
@@ -103,20 +96,6 @@ class LinearConfig(SettingsModel):
     """Final learning rate, as a fraction of the peak."""
 
 
-class WarmupStableDecayConfig(SettingsModel):
-    """Linear warmup, constant peak, then linear decay to `end` x peak over the last `decay` updates."""
-
-    kind: Literal["warmup_stable_decay"] = "warmup_stable_decay"
-    peak: Positive
-    """The highest learning rate."""
-    warmup: Count = 0
-    """Updates until the peak."""
-    decay: Size
-    """Updates of the decay."""
-    end: Share = 0.0
-    """Final learning rate, as a fraction of the peak."""
-
-
 class ConstantConfig(SettingsModel):
     """Linear warmup to the peak, then constant."""
 
@@ -128,8 +107,7 @@ class ConstantConfig(SettingsModel):
 
 
 ScheduleConfig = Annotated[
-    InverseSqrtConfig | NoamConfig | CosineConfig | LinearConfig | WarmupStableDecayConfig | ConstantConfig,
-    Field(discriminator="kind"),
+    InverseSqrtConfig | NoamConfig | CosineConfig | LinearConfig | ConstantConfig, Field(discriminator="kind")
 ]
 
 
@@ -170,12 +148,13 @@ SpikesConfig = Annotated[StopConfig | SkipConfig | RewindConfig, Field(discrimin
 
 
 class ContrastiveConfig(SettingsModel):
-    """Contrastive training of sentence embeddings on pairs (task `embed`); the negatives are the rest of the batch."""
+    """Contrastive training of sentence embeddings on pairs (task `embed`); the negatives are the rest of the batch.
+
+    The vector of a text is the mean of its hidden states.
+    """
 
     temperature: Positive = 0.05
     """Divides the cosines of vectors; 0.05 as in SimCSE (Gao et al. 2021). Smaller values weigh hard negatives more."""
-    pool: Literal["mean", "first"] = "mean"
-    """The vector of a text: the mean of all hidden states, or the first one (cls). The model folder stores it."""
 
 
 class TrainingConfig(SettingsModel):
@@ -233,9 +212,7 @@ class ValidationConfig(SettingsModel):
     """Score about this many tokens of the validation corpus, always the same random batches; default: all of it.
     `regard train --minutes` sets it when time is short, and the log gives the sampling error."""
     sentences: Count = 200
-    """Number of validation sentences to translate for BLEU and chrF; 0 disables it."""
-    beam: Size = 1
-    """Beam size of these translations; 1 is greedy."""
+    """Number of validation sentences to translate (greedy search) for BLEU and chrF; 0 disables it."""
     samples: Count = 2
     """Number of sample outputs to show at each validation."""
 

@@ -80,7 +80,7 @@ class Objective(nn.Module):
         vectors = []
         for source, valid in zip(tokens, (batch.source_valid, batch.target_valid), strict=True):
             x, _ = hidden_states(_drop_trivial_masks(replace(batch, source=source, source_valid=valid)))
-            vectors.append(pool_states(x, valid, settings.pool))  # (B, D)
+            vectors.append(pool_states(x, valid, "mean"))  # (B, D)
         duplicates = find_duplicates(*tokens, batch.source_valid, batch.target_valid)
         loss_sums = contrastive_loss(vectors[0], vectors[1], batch.labels, settings.temperature, duplicates)
         return loss_sums if self.training else loss_sums._replace(predictions=torch.stack(vectors))

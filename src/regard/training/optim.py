@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.base.errors import RegardError
-from regard.config.training import AdafactorConfig, AdamConfig, AdamWConfig, MuonConfig, OptimizerConfig
+from regard.config.training import AdamConfig, AdamWConfig, MuonConfig, OptimizerConfig
 from regard.nn.positions import Position
 from regard.nn.stack import Stack
 from regard.store.weights import describe_mismatch
@@ -173,9 +173,6 @@ def make_optimizers(
         case AdamConfig(betas=betas, eps=eps):
             groups_of_adam = _make_param_groups((decayed | not_decayed, 0.0), scales=scales)
             optimizers = [torch.optim.Adam(groups_of_adam, lr=0.0, betas=betas, eps=eps, fused=True)]
-        case AdafactorConfig(weight_decay=decay):
-            groups_of_adafactor = _make_param_groups((decayed, decay), (not_decayed, 0.0), scales=scales)
-            optimizers = [torch.optim.Adafactor(groups_of_adafactor, lr=0.0)]
         case MuonConfig(weight_decay=decay, betas=betas):
             if not groups.layers:
                 what = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
@@ -225,11 +222,6 @@ def _state_shapes(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> 
     match optimizer:
         case torch.optim.AdamW() | torch.optim.Adam():
             return {"step": torch.Size(), "exp_avg": shape, "exp_avg_sq": shape}
-        case torch.optim.Adafactor() if len(shape) > 1:
-            rows, columns = torch.Size([*shape[:-1], 1]), torch.Size([*shape[:-2], 1, shape[-1]])
-            return {"step": torch.Size(), "row_var": rows, "col_var": columns}
-        case torch.optim.Adafactor():
-            return {"step": torch.Size(), "variance": shape}
         case torch.optim.Muon():
             return {"momentum_buffer": shape}
         case _:

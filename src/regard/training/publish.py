@@ -13,7 +13,7 @@ from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import describe_shape
 from regard.lora import is_adapter, merge_weights
-from regard.pipeline.embedder import EMBEDDING_FILE, Pooling
+from regard.pipeline.embedder import DEFAULT_POOLING, EMBEDDING_FILE
 from regard.store.adapter_folder import write_adapter
 from regard.store.model_card import Card
 from regard.store.model_folder import write_model
@@ -97,7 +97,7 @@ class ModelWriter:
         path = self._folder.path / name
         files = {}
         if run.contrastive is not None:
-            files[EMBEDDING_FILE] = Pooling(pool=run.contrastive.pool).to_json()
+            files[EMBEDDING_FILE] = DEFAULT_POOLING.to_json()
         if run.tuning is not None and run.tuning.chat_template:
             files[CHAT_TEMPLATE_FILE] = run.tuning.chat_template.encode()
         if run.tuning is not None and (lora := run.tuning.lora) is not None:

@@ -16,7 +16,6 @@ from regard.config.training import (
     LinearConfig,
     NoamConfig,
     ScheduleConfig,
-    WarmupStableDecayConfig,
 )
 
 
@@ -44,9 +43,6 @@ def learning_rate(schedule: ScheduleConfig, update: float, *, updates: int, widt
             return peak * min(_warmup(update, warmup), end + (1 - end) * cosine)
         case LinearConfig(peak=peak, warmup=warmup, end=end):
             progress = _decay(update, max(warmup, 1), updates)
-            return peak * min(_warmup(update, warmup), 1 - (1 - end) * progress)
-        case WarmupStableDecayConfig(peak=peak, warmup=warmup, decay=decay, end=end):
-            progress = _decay(update, max(updates - decay, 1), updates)
             return peak * min(_warmup(update, warmup), 1 - (1 - end) * progress)
         case ConstantConfig(peak=peak, warmup=warmup):
             return peak * _warmup(update, warmup)

@@ -326,7 +326,7 @@ class Validator:
         share = pairs[processes.rank :: processes.world_size]
         translations = translator.translate(
             [pair.source for pair in share],
-            Beam(self._settings.beam),
+            Beam(1),
             target_language=[pair.languages[-1] for pair in share] if has_language_tags else None,
         )
         texts = processes.gather_patiently([translation.text for translation in translations])  # by rank
