@@ -25,7 +25,7 @@ from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
 from regard.config.finetune import FinetuneConfig
 from regard.config.model import CheckedSettings, MelConfig, ModelConfig, PatchesConfig, RasterConfig
-from regard.config.parts import LearnedConfig, Positive, Rate, SettingsModel, Size
+from regard.config.parts import LearnedConfig, Rate, SettingsModel, Size
 from regard.config.sources import (
     AnySourceConfig,
     AudioConfig,
@@ -152,6 +152,9 @@ class DataConfig(SettingsModel):
     """Random seed of the order of batches, of noise on text or images, and of the validation split."""
 
 
+ORIGINAL_WEIGHT = 2.0  # how often a student sees each original pair per epoch; each translation once
+
+
 class DistillationConfig(SettingsModel):
     """Sequence-level knowledge distillation: the model learns from teachers' translations of the training sources.
 
@@ -164,13 +167,10 @@ class DistillationConfig(SettingsModel):
     """Every teacher translates each source ("each": as many translations as teachers), or all teachers together, their
     probabilities averaged ("ensemble": one translation; needs teachers with one vocabulary)."""
     mode: Literal["add", "replace"] = "add"
-    """Train on the original pairs and the translations ("add"), or on the translations alone ("replace")."""
-    original_weight: Positive = 2.0
-    """With "add": how often each original pair is sampled per epoch; each translation is sampled once."""
+    """Train on the original pairs, each twice per epoch, and the translations ("add"), or on the translations alone
+    ("replace")."""
     beam_size: Size = 5
     """Beam size of the teachers' search; 5 as in Kim and Rush (2016)."""
-    length_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Length penalty of the teachers' search; 1, the mean log-probability per token, as in `regard translate`."""
     cache: str | None = None
     """Folder of finished translations that several runs with the same teachers and sources share. By default they are
     in the run folder."""
@@ -183,7 +183,7 @@ class DistillationConfig(SettingsModel):
     @property
     def pairs_per_source(self) -> float:
         """The number of pairs that an epoch samples for each source."""
-        return self.translations_per_source + (self.original_weight if self.mode == "add" else 0.0)
+        return self.translations_per_source + (ORIGINAL_WEIGHT if self.mode == "add" else 0.0)
 
 
 LABEL_TASKS = ("classify", "tag")

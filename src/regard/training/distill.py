@@ -76,7 +76,6 @@ class DistillationRecord:
     teachers: tuple[TeacherRecord, ...]
     combine: str
     beam_size: int
-    length_penalty: float
     sentences: int
     """Training sentences that were translated."""
     translations: int
@@ -116,7 +115,7 @@ class Distilled:
         lines: dict[str, int | str] = {
             "distilled translations": record.translations,
             "translated training sentences": record.sentences,
-            "search of the teachers": f"beam size {record.beam_size}, length penalty {record.length_penalty:g}",
+            "search of the teachers": f"beam size {record.beam_size}",
         }
         if record.left_out:
             lines["translations left out"] = format_reasons(record.left_out)
@@ -179,7 +178,6 @@ def distill(
             teachers=tuple(TeacherRecord(teacher.folder, teacher.weights_sha256) for teacher in teachers),
             combine=settings.combine,
             beam_size=settings.beam_size,
-            length_penalty=settings.length_penalty,
             sentences=sum(chunk.sentences for chunk in finished) // len(groups),
             translations=translations,
             left_out=dict(sorted(_sum_left_out(finished).items())),
@@ -246,7 +244,7 @@ class _Group:
     _translator: Translator | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        search = [self.settings.beam_size, self.settings.length_penalty, self.max_length]
+        search = [self.settings.beam_size, self.max_length]
         self._key = json.dumps([FORMAT, [teacher.identity for teacher in self.teachers], search])
 
     @property
@@ -273,7 +271,7 @@ class _Group:
         has_tags = bool(self.translator.tokenizers.source.specials.languages)
         translations = self.translator.translate(
             short_texts,
-            Beam(self.settings.beam_size, self.settings.length_penalty),
+            Beam(self.settings.beam_size),
             target_language=languages[-1] if has_tags and languages else None,
             batch_tokens=BATCH_TOKENS,
             report=progress.add_translated,

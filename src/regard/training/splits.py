@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from regard.config.run import AnySourceConfig, RunConfig
+from regard.config.run import ORIGINAL_WEIGHT, AnySourceConfig, RunConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.held_out import split_examples, train_validation_split
@@ -41,9 +41,9 @@ class TrainingCorpus:
         sources: list[AnySourceConfig] = list(run.data.train)
         self._first_translated = len(sources)  # index of the first source of translations
         if distilled is not None and run.distillation is not None:
-            originals, weight = Corpus(run.data.train), run.distillation.original_weight
+            originals = Corpus(run.data.train)
             self.validation_weights = dict(zip(originals.names, originals.weights, strict=True))
-            sources = [source.model_copy(update={"weight": weight * source.weight}) for source in sources]
+            sources = [source.model_copy(update={"weight": ORIGINAL_WEIGHT * source.weight}) for source in sources]
             if run.distillation.mode == "replace":
                 sources = sources if is_split(run) else []  # read for the held-out examples only
                 self._first_trained = len(sources)

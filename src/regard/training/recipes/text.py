@@ -13,6 +13,7 @@ from regard.config import codec
 from regard.config.model import AnyModelConfig
 from regard.config.parts import SettingsModel
 from regard.config.run import (
+    ORIGINAL_WEIGHT,
     AnySourceConfig,
     ByteBpeConfig,
     CharacterLevelConfig,
@@ -430,9 +431,8 @@ def _explain_distillation(settings: DistillationConfig) -> str:
     translators = translators if len(settings.teachers) > 1 else "by the teacher"
     count = pluralize(settings.translations_per_source, "translation")
     translations = f"{count} of every training source, {translators}"
-    originals = f"the pairs, each {settings.original_weight:g} times per epoch, and " if settings.mode == "add" else ""
-    search = f"beam size {settings.beam_size}, length penalty {settings.length_penalty:g}"
-    return f"Training data: {originals}{translations} ({search}; made before the first update)."
+    originals = f"the pairs, each {ORIGINAL_WEIGHT:g} times per epoch, and " if settings.mode == "add" else ""
+    return f"Training data: {originals}{translations} (beam size {settings.beam_size}; made before the first update)."
 
 
 def _explain_updates(budget: Budget, epochs: int, epoch_tokens: float, is_requested: bool) -> str:
