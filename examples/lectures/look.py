@@ -63,7 +63,7 @@ def add_heads(
     """Attend with one head per matrix of queries (T, K), all with these keys (S, K) and values (S, V)."""
     query = torch.stack(list(queries))[None]  # (1, H, T, K)
     index, key_index = torch.arange(query.size(2))[None], torch.arange(key.size(0))[None]
-    resolved = resolve_mask(mask or no_mask(), index, key_index, is_square=False)[0]
+    resolved = resolve_mask(mask or no_mask(), index, key_index, is_square=False)
     heads = query.size(1)
     keys, values = key.expand(1, heads, -1, -1), value.expand(1, heads, -1, -1)
     output, _ = eager_attention(query, keys, values, resolved, Score(1.0), dropout=0.0)

@@ -68,7 +68,7 @@ def attend(
 ) -> tuple[Tensor, Tensor]:
     """Return output (T, V) and weights (T, S) of one head: queries (T, K), keys (S, K), values (S, V)."""
     index, key_index = torch.arange(query.size(0))[None], torch.arange(key.size(0))[None]
-    resolved: ResolvedMask = resolve_mask(mask or no_mask(), index, key_index, is_square=False)[0]
+    resolved: ResolvedMask = resolve_mask(mask or no_mask(), index, key_index, is_square=False)
     heads = query[None, None], key[None, None], value[None, None]
     output, weights = eager_attention(*heads, resolved, Score(scale), dropout=0.0)
     return output[0, 0], weights[0, 0]
@@ -224,7 +224,7 @@ def show_padding() -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 5, 8, generator=generator)
     index = torch.arange(5)[None]
-    mask = resolve_mask(padding(valid), index, index, is_square=True)[0]
+    mask = resolve_mask(padding(valid), index, index, is_square=True)
     heads = x[:, None]
     _, weights = eager_attention(heads, heads, heads, mask, Score(1 / math.sqrt(8)), dropout=0.0)
     print("\nAttention weights of each sentence's first token")

@@ -86,7 +86,6 @@ def test_positions_of_both_stacks_must_be_alike() -> None:
         ("decoder.cross.score={kind = 'additive', hidden = 8}",),
         ("decoder.cross.query_key_norm.kind=rms",),
         ("encoder.position.kind=alibi",),
-        ('encoder.position={kind = "relative", shared = false}',),
         ("encoder.attention.value_dim=16",),
         ("encoder.norm.eps=1e-6",),
         ('source={kind = "mel", bins = 80}', 'target={kind = "tokens", vocabulary = 100}'),

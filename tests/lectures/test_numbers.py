@@ -77,7 +77,7 @@ def test_masked_table(is_square: bool) -> None:
     # has, as a hint to the kernel and as a table. The slide rounds to two digits, hence 0.006.
     raw, unit = torch.tensor(RAW_SCORES), torch.eye(12)
     index = torch.arange(12)[None]
-    mask = resolve_mask(causal(), index, index, is_square=is_square)[0]
+    mask = resolve_mask(causal(), index, index, is_square=is_square)
     assert mask.is_causal is is_square
     expected = torch.zeros(12, 12)
     for row, printed in enumerate(PROBABILITIES):

@@ -10,7 +10,7 @@ from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, 
 
 def test_each_kind_is_described() -> None:
     torch.manual_seed(0)
-    learned, relative = Learned(16, 40, 2), RelativeBias(4, 8, 20, is_bidirectional=True, tables=2)
+    learned, relative = Learned(16, 40, 2), RelativeBias(4, 8, 20, is_bidirectional=True)
     torch.nn.init.normal_(relative.tables)
     positions: dict[str, Position] = {
         "none": Position(),
@@ -40,9 +40,8 @@ def test_each_kind_is_described() -> None:
     assert parts["alibi"]["slopes"] == [0.25, 0.0625, 0.015625, 0.00390625]
     curves, offsets = decode_blob(blobs[parts["relative"]["curves"]]), parts["relative"]["offsets"]
     index = torch.arange(12)[None]
-    biases = relative.on_scores(index, index)  # (1, H, T, S) per table
-    for table in range(2):
-        for offset in (-11, -3, 0, 1, 11):
-            row, column = max(0, -offset), max(0, offset)
-            expected = biases[table][0, :, row, column].detach().numpy()
-            assert np.allclose(curves[table, :, offsets.index(offset)], expected)
+    bias = relative.on_scores(index, index)  # (1, H, T, S)
+    for offset in (-11, -3, 0, 1, 11):
+        row, column = max(0, -offset), max(0, offset)
+        expected = bias[0, :, row, column].detach().numpy()
+        assert np.allclose(curves[0, :, offsets.index(offset)], expected)

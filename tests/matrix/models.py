@@ -131,8 +131,8 @@ def _make_stack(choice: Choice) -> TomlTable:
     if choice["position"] == "learned":
         position["length"] = 32
     if choice["position"] == "relative":
-        # Few buckets and a short distance, so that the logarithmic ones are used; separate tables with post-norm.
-        position |= {"buckets": 8, "distance": 12, "shared": choice["placement"] == "pre"}
+        # Few buckets and a short distance, so that the logarithmic ones are used.
+        position |= {"buckets": 8, "distance": 12}
     return {
         "layers": LAYERS,
         "placement": choice["placement"],

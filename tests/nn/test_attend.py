@@ -12,7 +12,7 @@ def test_who_sees_nobody_gets_zeros_and_gradients_either_way() -> None:
     query, key, value = (torch.randn(2, 4, 3, 8, requires_grad=True) for _ in range(3))
     valid = torch.tensor([[True, True, False], [False, False, False]])
     index = torch.zeros(1, 1, dtype=torch.long)
-    (mask,) = resolve_mask(padding(valid), index, index, is_square=False)
+    mask = resolve_mask(padding(valid), index, index, is_square=False)
     eager_output, weights = eager_attention(query, key, value, mask, Score(0.3), dropout=0.0)
     fused_output = sdpa(query, key, value, mask, 0.3, dropout=0.0)
     torch.testing.assert_close(eager_output, fused_output, atol=1e-6, rtol=0)
@@ -28,7 +28,7 @@ def test_who_sees_nobody_gets_zeros_and_gradients_either_way() -> None:
 def test_dropout_on_the_weights(way: str) -> None:
     torch.manual_seed(0)
     query, key, value = torch.randn(1, 2, 50, 8), torch.randn(1, 2, 50, 8), torch.ones(1, 2, 50, 8)
-    (mask,) = resolve_mask(
+    mask = resolve_mask(
         padding(torch.ones(1, 50, dtype=torch.bool)), *(torch.zeros(1, 1, dtype=torch.long),) * 2, is_square=False
     )
     if way == "explicit":
@@ -42,7 +42,7 @@ def test_dropout_on_the_weights(way: str) -> None:
 def test_a_bfloat16_model_with_a_float32_bias() -> None:
     query, key, value = (torch.randn(1, 2, 3, 8, dtype=torch.bfloat16) for _ in range(3))
     index, bias = torch.arange(3)[None], torch.randn(1, 2, 3, 3)
-    (mask,) = resolve_mask(padding(torch.ones(1, 3, dtype=torch.bool)), index, index, is_square=True, biases=(bias,))
+    mask = resolve_mask(padding(torch.ones(1, 3, dtype=torch.bool)), index, index, is_square=True, bias=bias)
     output, weights = eager_attention(query, key, value, mask, Score(0.3), dropout=0.0)
     assert output.dtype == weights.dtype == torch.bfloat16
     torch.testing.assert_close(output, sdpa(query, key, value, mask, 0.3, dropout=0.0), atol=0.05, rtol=0.05)

@@ -17,7 +17,6 @@ def make_attention(kind: type[SelfAttention] = AutocastSelfAttention, *, norms: 
     torch.manual_seed(1)
     return kind(
         "self",
-        0,
         query=nn.Linear(WIDTH, HEADS * KEY),
         key=nn.Linear(WIDTH, GROUPS * KEY),
         value=nn.Linear(WIDTH, GROUPS * VALUE),

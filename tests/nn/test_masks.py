@@ -43,30 +43,28 @@ def test_a_window_without_causal_looks_both_ways() -> None:
 
 
 def test_the_kernel_gets_a_hint_wherever_a_hint_can_say_it() -> None:
-    causal_mask = resolve_mask(causal(), INDEX, INDEX, is_square=True)[0]
+    causal_mask = resolve_mask(causal(), INDEX, INDEX, is_square=True)
     assert causal_mask.is_causal
     assert causal_mask.additive is None
-    single_query = resolve_mask(causal(), torch.tensor([[3]]), INDEX, is_square=False)[
-        0
-    ]  # one new token sees all that is written
+    # One new token sees all that is written.
+    single_query = resolve_mask(causal(), torch.tensor([[3]]), INDEX, is_square=False)
     assert (single_query.is_causal, single_query.additive) == (False, None)
-    unmasked = resolve_mask(no_mask(), INDEX, INDEX, is_square=True)[0]
+    unmasked = resolve_mask(no_mask(), INDEX, INDEX, is_square=True)
     assert (unmasked.is_causal, unmasked.additive) == (False, None)
 
 
 def test_what_no_hint_can_say_is_dense() -> None:
-    two_queries = resolve_mask(causal(), torch.tensor([[2, 3]]), INDEX, is_square=False)[
-        0
-    ]  # two new tokens behind two old ones
+    # Two new tokens behind two old ones.
+    two_queries = resolve_mask(causal(), torch.tensor([[2, 3]]), INDEX, is_square=False)
     assert not two_queries.is_causal
     assert two_queries.allowed is not None
     assert torch.equal(two_queries.allowed[0, 0], LOWER[2:])
     bias = torch.randn(1, 2, 4, 4)
-    biased = resolve_mask(causal(), INDEX, INDEX, is_square=True, biases=(bias,))[0]
+    biased = resolve_mask(causal(), INDEX, INDEX, is_square=True, bias=bias)
     assert biased.additive is not None
     assert torch.equal(biased.additive[0, 1][LOWER], bias[0, 1][LOWER])
     assert torch.isneginf(biased.additive[0, 1][~LOWER]).all()
-    unequal = resolve_mask(causal(), torch.tensor([[3], [1]]), INDEX, is_square=False)[0]  # rows of unequal length
+    unequal = resolve_mask(causal(), torch.tensor([[3], [1]]), INDEX, is_square=False)  # rows of unequal length
     assert unequal.allowed is not None
     assert torch.equal(unequal.allowed[:, 0, 0], torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]).bool())
 

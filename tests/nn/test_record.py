@@ -85,13 +85,14 @@ def test_an_unknown_place_names_the_known_ones() -> None:
 
 
 @torch.no_grad()
-def test_tables_of_their_own_reach_their_own_layers() -> None:
-    position = {"kind": "relative", "shared": False}
+def test_relative_bias_is_added_in_every_layer() -> None:
+    position = {"kind": "relative"}
     changes = {"width": 16, "decoder.layers": 3, "decoder.attention.heads": 2, "tokens.vocabulary": 20}
     model: Any = build(preset("gpt2", {**changes, "decoder.position": position}), seed=0).eval()
     record = Record()
     model(TOKENS, record=record)
-    for layer, table in enumerate(model.decoder.position.tables):
+    (table,) = model.decoder.position.tables
+    for layer in range(3):
         mask = record.attention[f"decoder.{layer}.self"].mask
         assert mask.bias is not None
         assert torch.equal(mask.bias[0, :, 4, 4], table[0])

@@ -12,8 +12,7 @@ from regard.store.size_check import BYTES_PER_PARAMETER, check_fits_memory, coun
 
 STACKS = {"encoder_decoder": ("encoder", "decoder"), "decoder_only": ("decoder",), "encoder_only": ("encoder",)}
 POSITIONS: tuple[dict[str, Any], ...] = (
-    {"kind": "relative", "shared": True},
-    {"kind": "relative", "shared": False},
+    {"kind": "relative"},
     {"kind": "learned", "length": 20},
     {"kind": "sinusoidal"},
 )

@@ -103,7 +103,7 @@ QWEN2 = replace(LLAMA, bias=("query key value",), feedforward_bias=False, free_k
 QWEN3 = replace(LLAMA, feedforward_bias=False, query_key_norm=True)
 T5 = replace(
     LLAMA,
-    positions=("relative/shared",),
+    positions=("relative",),
     feedforwards=("plain relu", "gated gelu_tanh"),
     bias=("none",),
     feedforward_bias=False,
@@ -360,8 +360,6 @@ def _find_ctranslate2_obstacles(model: AnyModelConfig) -> Iterator[str]:
             yield f"{path}.position is alibi: only its decoder-only models have it"
         if isinstance(stack.position, RelativeConfig) and isinstance(model, DecoderOnlyConfig):
             yield f"{path}.position is relative: its decoder-only models lose count after a prompt"
-        elif isinstance(stack.position, RelativeConfig) and not stack.position.shared:
-            yield f"{path}.position has one bias table per layer (it requires a shared one)"
         if stack.window is not None:
             yield f"{path}.window is not supported"
         yield from _find_ctranslate2_attention_obstacles(f"{path}.attention", stack.attention, model.width)
@@ -405,8 +403,6 @@ def describe_position(position: PositionConfig) -> str:
             return f"{position.kind}/{layout}"
         case LearnedConfig(offset=offset):
             return f"learned+{offset}"
-        case RelativeConfig(shared=shared):
-            return "relative/shared" if shared else "relative/each layer"
         case _:
             return position.kind
 

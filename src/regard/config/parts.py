@@ -93,15 +93,13 @@ class AlibiConfig(SettingsModel):
 
 
 class RelativeConfig(SettingsModel):
-    """Add a learned number per head and distance bucket to each score (Raffel et al. 2020, T5)."""
+    """Add a learned number per head and distance bucket to the scores of every layer (Raffel et al. 2020, T5)."""
 
     kind: Literal["relative"] = "relative"
     buckets: Annotated[int, Field(ge=4)] = 32
     """Number of distance buckets; half of them hold one distance each, the rest are logarithmic."""
     distance: Size = 128
     """All distances from here on share the last bucket."""
-    shared: bool = True
-    """Share one bias table between all layers (T5)."""
 
 
 class NoPositionConfig(SettingsModel):

@@ -226,7 +226,7 @@ def _make_mask(settings: parts.StackConfig | parts.RecurrentConfig, mask: Mask) 
 
 def _make_stack(name: str, settings: parts.StackConfig | parts.RecurrentConfig, width: int, is_decoder: bool) -> Stack:
     if isinstance(settings, parts.RecurrentConfig):
-        layers = [_make_recurrent_layer(f"{name}.{index}", index, settings, width) for index in range(settings.layers)]
+        layers = [_make_recurrent_layer(f"{name}.{index}", settings, width) for index in range(settings.layers)]
         return Recurrent(name, settings.dropout.token, settings.dropout.embedding, layers)
     return Stack(
         name,
@@ -234,12 +234,12 @@ def _make_stack(name: str, settings: parts.StackConfig | parts.RecurrentConfig, 
         _make_norm(settings.norm, width) if settings.input_norm else None,
         settings.dropout.token,
         settings.dropout.embedding,
-        [_make_layer(f"{name}.{index}", index, settings, width) for index in range(settings.layers)],
+        [_make_layer(f"{name}.{index}", settings, width) for index in range(settings.layers)],
         _make_norm(settings.norm, width) if settings.final_norm else None,
     )
 
 
-def _make_layer(name: str, index: int, settings: parts.StackConfig, width: int) -> Layer:
+def _make_layer(name: str, settings: parts.StackConfig, width: int) -> Layer:
     def make_residual(sublayer: str) -> Residual:
         norm = _make_norm(settings.norm, width)
         return Residual(f"{name}.{sublayer}", norm, settings.placement == "pre", settings.dropout.sublayer)
@@ -250,16 +250,16 @@ def _make_layer(name: str, index: int, settings: parts.StackConfig, width: int) 
     cross = settings.cross if isinstance(settings, parts.CrossStackConfig) else None
     dropout = settings.dropout.attention
     return Layer(
-        _make_attention(self_attention, f"{name}.self", index, settings.attention, width, dropout),
+        _make_attention(self_attention, f"{name}.self", settings.attention, width, dropout),
         make_residual("self"),
-        None if cross is None else _make_attention(cross_attention, f"{name}.cross", index, cross, width, dropout),
+        None if cross is None else _make_attention(cross_attention, f"{name}.cross", cross, width, dropout),
         None if cross is None else make_residual("cross"),
         _make_feedforward(settings.feedforward, width, settings.dropout.feedforward),
         make_residual("feedforward"),
     )
 
 
-def _make_recurrent_layer(name: str, index: int, settings: parts.RecurrentConfig, width: int) -> RecurrentLayer:
+def _make_recurrent_layer(name: str, settings: parts.RecurrentConfig, width: int) -> RecurrentLayer:
     memory = settings.cross if isinstance(settings, parts.CrossRecurrentConfig) else None
     inputs = 2 * width if memory is not None and memory.kind != "luong" else width
     state = width // 2 if settings.bidirectional else width
@@ -268,9 +268,7 @@ def _make_recurrent_layer(name: str, index: int, settings: parts.RecurrentConfig
         projections: list[Any] = [nn.Identity() for _ in range(4)]  # states attend to states
         score, dropout = _make_score(memory.score, 1, width), settings.dropout.attention
         query, key, value, output = projections
-        cross = CrossAttention(
-            f"{name}.cross", index, query, key, value, output, width, width, score, None, None, dropout
-        )
+        cross = CrossAttention(f"{name}.cross", query, key, value, output, width, width, score, None, None, dropout)
     return RecurrentLayer(
         name,
         CELLS[settings.cell](inputs, state, batch_first=True, bidirectional=settings.bidirectional),
@@ -282,14 +280,13 @@ def _make_recurrent_layer(name: str, index: int, settings: parts.RecurrentConfig
 
 
 def _make_attention(
-    kind: type[AttentionType], name: str, layer_index: int, settings: parts.AttentionConfig, width: int, dropout: float
+    kind: type[AttentionType], name: str, settings: parts.AttentionConfig, width: int, dropout: float
 ) -> AttentionType:
     heads, groups, bias = settings.heads, settings.groups, settings.bias
     key_dim, value_dim = settings.dims(width)
     norm = settings.query_key_norm
     return kind(
         name,
-        layer_index,
         nn.Linear(width, heads * key_dim, bias=bias.query),
         nn.Linear(width, groups * key_dim, bias=bias.key),
         nn.Linear(width, groups * value_dim, bias=bias.value),
@@ -333,8 +330,7 @@ def _make_position(stack: parts.StackConfig, width: int, is_decoder: bool) -> Po
         case parts.AlibiConfig():
             return Alibi(heads)
         case parts.RelativeConfig(buckets=buckets, distance=distance):
-            tables = 1 if settings.shared else stack.layers
-            return RelativeBias(heads, buckets, distance, not is_decoder, tables)
+            return RelativeBias(heads, buckets, distance, not is_decoder)
         case parts.NoPositionConfig():
             return Position()
         case _:

@@ -55,8 +55,8 @@ def resolve_mask(
     *,
     is_square: bool,
     positions: tuple[Tensor, Tensor] | None = None,
-    biases: tuple[Tensor, ...] = (),
-) -> tuple[ResolvedMask, ...]:
+    bias: Tensor | None = None,
+) -> ResolvedMask:
     """Resolve a mask into its cheapest form for the kernels.
 
     Args:
@@ -65,23 +65,18 @@ def resolve_mask(
         key_index: Index of each key in its row, (1, S).
         is_square: Whether queries and keys are the same tokens, so that "causal" is the kernel's lower triangle.
         positions: Positions of queries and keys, where they differ from the indices.
-        biases: Biases on the scores, (1|B, H, T, S): none, one for all layers, or one per layer.
-
-    Returns:
-        One resolved mask for all layers, or one per bias.
+        bias: Bias on the scores, (1|B, H, T, S).
     """
-    if mask.is_at_most_causal and not biases:
+    if mask.is_at_most_causal and bias is None:
         if not mask.causal or (query_index.size(-1) == 1 and query_index.size(0) == 1):
-            return (ResolvedMask(False, None, None, None, mask),)  # one new token at the end attends to everything
+            return ResolvedMask(False, None, None, None, mask)  # one new token at the end attends to everything
         if is_square:
-            return (ResolvedMask(True, None, None, None, mask),)
+            return ResolvedMask(True, None, None, None, mask)
     allowed = mask.dense(query_index, key_index, *(positions or ()))  # (1|B, 1, 1|T, S)
     if allowed is None:
-        return tuple(ResolvedMask(False, None, bias, bias, mask) for bias in biases)
-    if not biases:
-        zero = torch.zeros((), device=allowed.device)
-        return (ResolvedMask(False, allowed, None, torch.where(allowed, zero, float("-inf")), mask),)
-    return tuple(ResolvedMask(False, allowed, bias, torch.where(allowed, bias, float("-inf")), mask) for bias in biases)
+        return ResolvedMask(False, None, bias, bias, mask)
+    shown = torch.zeros((), device=allowed.device) if bias is None else bias
+    return ResolvedMask(False, allowed, bias, torch.where(allowed, shown, float("-inf")), mask)
 
 
 def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: float, dropout: float) -> Tensor:

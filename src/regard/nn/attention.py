@@ -28,7 +28,6 @@ class Attention(nn.Module):
     def __init__(
         self,
         name: str,  # key of this module in the KV cache and in the record
-        layer_index: int,
         query: nn.Linear,  # D -> H K
         key: nn.Linear,  # D -> G K
         value: nn.Linear,  # D -> G V
@@ -41,7 +40,7 @@ class Attention(nn.Module):
         dropout: float,
     ) -> None:
         super().__init__()
-        self.name, self.layer_index = name, layer_index
+        self.name = name
         self.query, self.key, self.value, self.output = query, key, value, output
         self.key_dim, self.value_dim = key_dim, value_dim
         self.score = score
@@ -96,8 +95,8 @@ class SelfAttention(Attention):
             key, value = context.kv_cache.append(self.name, key, value)  # (B, G, S, K), (B, G, S, V)
             if context.record is not None:  # later steps may overwrite the cache, the record must not change
                 key, value = key.clone(), value.clone()
-        mask = context.self_masks[self.layer_index % len(context.self_masks)]
-        return self.attend(query, self.score.on_key(key), value, mask, context.record)
+        assert context.self_mask is not None  # noqa: S101 - the stack sets it
+        return self.attend(query, self.score.on_key(key), value, context.self_mask, context.record)
 
     if TYPE_CHECKING:
         __call__ = forward

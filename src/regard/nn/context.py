@@ -19,7 +19,7 @@ class Context:
 
     position: Position
     rotary: Angles | None  # angles for `position.on_heads`
-    self_masks: tuple[ResolvedMask, ...]  # masks of self-attention: one for all layers, or one per layer
+    self_mask: ResolvedMask | None  # mask of self-attention; None in recurrent stacks
     cross_mask: ResolvedMask | None  # mask of cross-attention
     memory: Tensor | None  # (B, S, D) encoder output for cross-attention; None if the cache holds its keys
     kv_cache: KVCache | None

@@ -33,9 +33,9 @@ class Position(nn.Module):
         """Rotate queries or keys (B, H, T, K)."""
         return heads
 
-    def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """Return biases on the scores, (1|B, H, T, S): none, one for all layers, or one per layer."""
-        return ()
+    def on_scores(self, queries: Tensor, keys: Tensor) -> Tensor | None:  # noqa: ARG002
+        """Return a bias on the scores of every layer, (1|B, H, T, S), or None."""
+        return None
 
 
 class Sinusoidal(Position):
@@ -135,27 +135,27 @@ class Alibi(Position):
         super().__init__()
         self.slopes = alibi_slopes(heads)
 
-    def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
+    def on_scores(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Return - slope * |distance|."""
         slopes = torch.tensor(self.slopes, device=queries.device)  # (H)
         distance = (queries[:, :, None] - keys[:, None, :]).abs()  # (1|B, T, S)
-        return (-slopes[None, :, None, None] * distance[:, None],)  # (1|B, H, T, S)
+        return -slopes[None, :, None, None] * distance[:, None]  # (1|B, H, T, S)
 
 
 class RelativeBias(Position):
     """T5's relative bias: one learned number per head and distance bucket; far distances share logarithmic buckets."""
 
-    def __init__(self, heads: int, buckets: int, distance: int, is_bidirectional: bool, tables: int) -> None:
+    def __init__(self, heads: int, buckets: int, distance: int, is_bidirectional: bool) -> None:
         super().__init__()
         self.buckets = buckets
         self.distance = distance
         self.is_bidirectional = is_bidirectional
-        self.tables = nn.Parameter(torch.empty(tables, buckets, heads))
+        self.tables = nn.Parameter(torch.empty(1, buckets, heads))  # one table for all layers
 
-    def on_scores(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
-        """Return the bias of each pair's bucket, from one table for all layers or one per layer."""
+    def on_scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Return the bias of each pair's bucket."""
         buckets = self.bucket(keys[:, None, :] - queries[:, :, None])  # (1|B, T, S)
-        return tuple(table[buckets].permute(0, 3, 1, 2) for table in self.tables)  # (1|B, H, T, S)
+        return self.tables[0][buckets].permute(0, 3, 1, 2)  # (1|B, H, T, S)
 
     def bucket(self, offset: Tensor) -> Tensor:
         """Return the bucket of an offset (key position minus query position)."""

@@ -214,7 +214,7 @@ class Recurrent(Stack):
         context = Context(
             position=self.position,
             rotary=None,
-            self_masks=(),
+            self_mask=None,
             cross_mask=None if memory_mask is None else resolve_cross_mask(x, memory_mask),
             memory=memory,
             kv_cache=kv_cache,

@@ -80,7 +80,7 @@ class Stack(nn.Module):
         context = Context(
             position=self.position,
             rotary=self.position.angles(positions),
-            self_masks=self._resolve_self_masks(x, mask, positions, kv_cache),
+            self_mask=self._resolve_self_mask(x, mask, positions, kv_cache),
             cross_mask=None if memory_mask is None else resolve_cross_mask(x, memory_mask),
             memory=memory,
             kv_cache=kv_cache,
@@ -111,10 +111,8 @@ class Stack(nn.Module):
             x = self.input_norm(x)
         return self.dropout(x)
 
-    def _resolve_self_masks(
-        self, x: Tensor, mask: Mask, positions: Tensor, kv_cache: KVCache | None
-    ) -> tuple[ResolvedMask, ...]:
-        """Resolve the mask of self-attention: one for all layers, or one per layer with its own bias."""
+    def _resolve_self_mask(self, x: Tensor, mask: Mask, positions: Tensor, kv_cache: KVCache | None) -> ResolvedMask:
+        """Resolve the mask of self-attention, with the bias of the positions."""
         if kv_cache is None:
             key_positions = positions
             key_index = query_index = torch.arange(x.size(1), device=x.device)[None]  # (1, T)
@@ -128,7 +126,7 @@ class Stack(nn.Module):
             key_index,
             is_square=is_square,
             positions=(positions, key_positions),
-            biases=self.position.on_scores(positions, key_positions),
+            bias=self.position.on_scores(positions, key_positions),
         )
 
     def _check_length(self, length: int) -> None:
@@ -144,4 +142,4 @@ class Stack(nn.Module):
 def resolve_cross_mask(x: Tensor, memory_mask: Mask) -> ResolvedMask:
     """Resolve the mask of cross-attention."""
     index = torch.zeros(1, 1, dtype=torch.long, device=x.device)  # padding is the only mask of a memory
-    return resolve_mask(memory_mask, index, index, is_square=False)[0]
+    return resolve_mask(memory_mask, index, index, is_square=False)

@@ -36,8 +36,7 @@ def count_parameters(settings: AnyModelConfig, *, where: str | None = None) -> i
         if stack is None:  # inputs and heads are built as a whole
             count += parameter.numel()
             continue
-        is_per_layer = ".layers." in name or (name.endswith("position.tables") and not stack.position.shared)
-        count += parameter.numel() * (stack.layers if is_per_layer else 1)
+        count += parameter.numel() * (stack.layers if ".layers." in name else 1)
     return count
 
 
