@@ -114,18 +114,15 @@ class ImagesConfig(SourceConfig):
 
     kind: Literal["images"] = "images"
     path: str
-    """A folder of image files, an idx file of images, or a Parquet file (or a folder of them); or a table with the path
-    of a file, relative to the table, and a tab and its label, or its caption, on each line."""
+    """A folder of image files, an idx file of images, or a Parquet file (or a folder of them) with the columns `image`
+    and, for labels, `label`; or a table with the path of a file, relative to the table, and a tab and its label, or its
+    caption, on each line."""
     second: Literal["label", "text"] = "label"
     """What the second column of a table holds: the label of the image, or its caption."""
     header: bool = False
     """Whether the first line of a table names its columns."""
     labels: str | None = None
     """idx: the file of labels; none means images without labels."""
-    image_column: str = "image"
-    """Parquet: the column of the encoded images."""
-    label_column: str | None = None
-    """Parquet: the column of the labels; by default `label`, if there is one."""
     size: PixelSize | None = None
     """Height and width: images are scaled until they cover this size, and cropped at the center. Without it all images
     must have equal sizes."""

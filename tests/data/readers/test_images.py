@@ -130,11 +130,12 @@ def test_parquet_as_the_hub_stores_images(tmp_path: Path) -> None:
     examples, _ = read_all(make_image_source(str(tmp_path)))
     assert [example.label for example in examples] == ["3", "1"]
     assert pixels_of(examples[1])[0].tolist() == GRAY.tolist()
-    with pytest.raises(CorpusError, match="no column 'picture'"):
-        read_all(ImagesConfig(path=str(tmp_path), image_column="picture"))
     assert not isinstance(detect_source([str(tmp_path)]), DocumentsConfig | ParquetConfig), (
         "Parquet without text holds images"
     )
+    pyarrow.parquet.write_table(table.rename_columns(["picture", "label"]), tmp_path / "train.parquet")
+    with pytest.raises(CorpusError, match="no column 'image'"):
+        read_all(ImagesConfig(path=str(tmp_path)))
 
 
 HOSTILE = {

@@ -29,6 +29,7 @@ from regard.data.readers.text_files import (
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")  # other decoders of Pillow are never tried
 MAX_FILE_BYTES = 1 << 28
+IMAGE_COLUMN, LABEL_COLUMN = "image", "label"  # of Parquet, as on the Hugging Face Hub
 _GRAY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F")  # and "I;16": more than 8 bits per value
 _PNG_START, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # Pillow opens colors of 16 bits in a mode of 8: the header tells
@@ -251,20 +252,19 @@ def _read_parquet(path: str, source: ImagesConfig, defects: Defects) -> Iterator
     row = 1
     with open_parquet(path, lambda: row) as file:
         names = file.schema_arrow.names
-        label_column = source.label_column or ("label" if "label" in names else None)
-        columns = [source.image_column, *([label_column] if label_column else [])]
+        columns = [IMAGE_COLUMN, *([LABEL_COLUMN] if LABEL_COLUMN in names else [])]
         for name in columns:
             if names.count(name) != 1:
-                fix = f"The file has these columns: {', '.join(names)}."
+                fix = f"Rename the column of the images; the file has these columns: {', '.join(names)}."
                 raise CorpusError(f"There is no column '{name}'.", where=path, fix=fix)
         for batch in file.iter_batches(batch_size=BATCH_ROWS // 16, columns=columns, use_threads=False):
             for record in batch.to_pylist():
-                where, value = Location(path, row), record[source.image_column]
+                where, value = Location(path, row), record[IMAGE_COLUMN]
                 content = value.get("bytes") if isinstance(value, dict) else value
                 if not isinstance(content, bytes):
-                    what = f"Column '{source.image_column}' holds no encoded image."
-                    raise CorpusError(what, where=str(where), fix="Name a column with the bytes of the images.")
-                label = None if label_column is None else format_label(record[label_column], label_column, where)
+                    what = f"Column '{IMAGE_COLUMN}' holds no encoded image."
+                    raise CorpusError(what, where=str(where), fix="Store the bytes of the image files in it.")
+                label = format_label(record[LABEL_COLUMN], LABEL_COLUMN, where) if LABEL_COLUMN in columns else None
                 image = decode_image(content, source, str(where), defects)
                 yield Example(where, "", label=label, image=image)
                 row += 1
