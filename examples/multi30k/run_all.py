@@ -74,7 +74,7 @@ class Model:
             options += ["--teacher", f"../{teacher}"]
         options += ["--updates", str(STUDENT_UPDATES)] if self.teachers and not is_quick else []
         changes: dict[str, object] = dict(QUICK) if is_quick else {}
-        if self.teachers:  # the students share the work of translating
+        if self.teachers:  # later students reuse the translations
             changes |= {"distillation.beam_size": 1, "distillation.cache": "../translations"}
         for name, value in changes.items():
             options += ["--set", f"{name}={value}"]

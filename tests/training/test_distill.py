@@ -2,9 +2,7 @@
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import torch
 
 import regard
 from regard.base.errors import ConfigError, DamagedError, RegardError
-from regard.base.files import lock_file, seal
+from regard.base.files import seal
 from regard.config.codec import RUN_FILES
 from regard.config.run import DistillationConfig, RunConfig
 from regard.data.corpus import Corpus
@@ -212,34 +210,6 @@ def test_runs_share_a_cache(world: Path, tmp_path: Path) -> None:
     other = read_data(make_student(world, "two", changes=cache), tmp_path / "third")
     assert other.distilled is not None
     assert read_translations(tmp_path / "third") != read_translations(tmp_path / "first")
-
-
-def test_runs_that_start_together_share_the_work(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run translates what the other one does not, then waits for it."""
-    monkeypatch.setattr("regard.training.distill.CHUNK_SENTENCES", 32)
-    read_data(make_student(world, "one"), tmp_path / "alone")
-    settings = make_student(world, "one", changes={"distillation.cache": str(tmp_path / "cache")})
-    read_data(settings, tmp_path / "first")
-    first, *rest = chunk_files = sorted((tmp_path / "cache").glob("*.jsonl"))
-    assert len(chunk_files) > 2
-    content = first.read_bytes()
-    for path in (first, *rest[1:]):
-        path.unlink()
-    events: list[Event] = []
-    with ThreadPoolExecutor(1) as pool:
-        with lock_file(first.with_suffix(".lock"), should_wait=False):  # another run translates this chunk
-            run = pool.submit(read_data, settings, tmp_path / "second", events.append)
-            while not all(path.exists() for path in rest):
-                assert not run.done()
-                time.sleep(0.01)
-            assert not first.exists()
-            first.write_bytes(content)
-        run.result(60)
-    assert read_translations(tmp_path / "second") == read_translations(tmp_path / "alone")
-    assert {path.stem for path in (tmp_path / "cache").glob("*.lock")} <= {first.stem}
-    (made,) = [event.text for event in events if isinstance(event, Message) and "The teachers made" in event.text]
-    reused = sum(json.loads(path.read_bytes().partition(b"\n")[0])["sentences"] for path in (first, rest[0]))
-    assert f"; {reused:,} were finished before" in made
 
 
 def test_unusable_translations_are_left_out_and_counted(world: Path, tmp_path: Path) -> None:

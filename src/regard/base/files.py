@@ -189,24 +189,6 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def lock_file(path: Path, *, should_wait: bool) -> Iterator[bool]:
-    """Lock a file, which is created if necessary, and yield whether the lock is held: another process may have it.
-
-    The operating system releases the lock when the process ends, however it ends.
-    """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if should_wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
 def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
     """Turn "no space left" into a `RegardError` that says where and, if `size` is given, how many bytes are needed."""
     try:

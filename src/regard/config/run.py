@@ -172,7 +172,7 @@ class DistillationConfig(SettingsModel):
     beam_size: Size = 5
     """Beam size of the teachers' search; 5 as in Kim and Rush (2016)."""
     cache: str | None = None
-    """Folder of finished translations that several runs with the same teachers and sources share. By default they are
+    """Folder of finished translations, which later runs with the same teachers and sources reuse. By default they are
     in the run folder."""
 
     @property

@@ -6,9 +6,8 @@ and teacher in `distilled/`, sealed by a manifest. Once it is complete, the teac
 
 Sources are translated in chunks. A finished chunk is a file whose name is the sha256 of the teachers (weights,
 architecture, tokenizers), the search settings and its sources: a killed run loses at most one chunk, another teacher or
-another text never reuses an old translation, and runs may share chunks, and the work if they start together
-(`distillation.cache`). The translations of a chunk do not depend on the other chunks, so that `distilled/` is the same
-however often the run was killed.
+another text never reuses an old translation, and a later run may reuse chunks (`distillation.cache`). The translations
+of a chunk do not depend on the other chunks, so that `distilled/` is the same however often the run was killed.
 """
 
 import hashlib
@@ -18,7 +17,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -28,7 +26,7 @@ from pydantic import TypeAdapter
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import create_folder, lock_file, read_json, read_regular_file, verify, write_atomic
+from regard.base.files import create_folder, read_json, read_regular_file, verify, write_atomic
 from regard.base.formatting import format_duration, pluralize
 from regard.config.run import DistillationConfig, JsonlConfig
 from regard.data.corpus import Corpus
@@ -262,8 +260,8 @@ class _Group:
         content = json.dumps([self._key, list(languages), list(texts)])
         return hashlib.sha256(content.encode()).hexdigest()
 
-    def translate(self, texts: Sequence[str], languages: Sequence[str], progress: "_Progress") -> bytes:
-        """Translate a chunk and return the content of its file: a line of counts, then a line per translation."""
+    def translate(self, texts: Sequence[str], languages: Sequence[str], progress: "_Progress") -> tuple[_Header, bytes]:
+        """Translate a chunk; return its counts and its file: a line of counts, then a line per translation."""
         lengths = [len(tokens) + 2 for tokens in self.translator.tokenizers.source.encode_ids(list(texts))]  # tag, eos
         positions = [teacher.settings.encoder.max_positions for teacher in self.teachers]
         limit = min([self.max_length, *(length for length in positions if length is not None)])
@@ -285,7 +283,7 @@ class _Group:
                 lines.append(json.dumps({"source": text, "target": translation.text}, ensure_ascii=False) + "\n")
         body = "".join(lines).encode()
         header = _Header(len(texts), dict(+left_out), hashlib.sha256(body).hexdigest())
-        return json.dumps(asdict(header)).encode() + b"\n" + body
+        return header, json.dumps(asdict(header)).encode() + b"\n" + body
 
 
 def _find_fault(translation: Translation) -> str | None:
@@ -296,46 +294,21 @@ def _find_fault(translation: Translation) -> str | None:
 
 
 def _translate_all(corpus: Corpus, groups: Sequence[_Group], cache: Path, emit: Listener) -> list[_Chunk]:
-    """Translate all chunks in two passes, so that runs that share a cache share the work.
-
-    The first pass translates what no other run is translating. The second waits for the others, and translates what a
-    run has left that ended too early.
-    """
+    """Translate all chunks that are not in the cache."""
     total = len(groups) * sum(1 for _ in corpus.examples(Defects()))
-    progress, finished, counted = _Progress(total, emit), list[_Chunk](), set[Path]()
-    for is_last in (False, True):
-        for index, texts in _iter_texts(corpus):
-            languages = corpus.sources[index].languages
-            for number, group in enumerate(groups):
-                path = cache / f"{group.compute_digest(texts, languages)}.jsonl"
-                with _lock_missing(path, should_wait=is_last) as is_locked:
-                    if is_locked:
-                        write_atomic(path, group.translate(texts, languages, progress))
-                        counted.add(path)
-                header = _read_header(path)
-                if header is not None and path not in counted:
-                    progress.add_reused(len(texts))
-                    counted.add(path)
-                if is_last:
-                    assert header is not None  # noqa: S101 - just written
-                    finished.append(_Chunk(path, index, number, header.sentences, Counter(header.left_out)))
+    progress, finished = _Progress(total, emit), list[_Chunk]()
+    for index, texts in _iter_texts(corpus):
+        languages = corpus.sources[index].languages
+        for number, group in enumerate(groups):
+            path = cache / f"{group.compute_digest(texts, languages)}.jsonl"
+            if (header := _read_header(path)) is not None:
+                progress.add_reused(len(texts))
+            else:
+                header, content = group.translate(texts, languages, progress)
+                write_atomic(path, content)
+            finished.append(_Chunk(path, index, number, header.sentences, Counter(header.left_out)))
     progress.finish(_sum_left_out(finished))
     return finished
-
-
-@contextmanager
-def _lock_missing(path: Path, *, should_wait: bool) -> Iterator[bool]:
-    """Lock a chunk if it is missing; yield whether it is locked."""
-    if _read_header(path) is not None:
-        yield False
-        return
-    lock = path.with_suffix(".lock")
-    with lock_file(lock, should_wait=should_wait) as is_locked:
-        try:
-            yield is_locked and _read_header(path) is None  # another run may have finished it before it was locked
-        finally:
-            if is_locked:
-                lock.unlink(missing_ok=True)  # a run that waits for the removed file looks for the chunk first
 
 
 def _sum_left_out(finished: Sequence[_Chunk]) -> Counter[str]:
@@ -389,7 +362,7 @@ class _Progress:
         emit(Stage(STAGE, f"{total:,} to make"))
 
     def add_reused(self, count: int) -> None:
-        """Count translations of an earlier start or of another run."""
+        """Count translations of an earlier run."""
         self._reused += count
 
     def add_translated(self, count: int) -> None:
