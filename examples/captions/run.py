@@ -7,7 +7,7 @@
 `prepare` writes rows of both directions with one vocabulary: the words of captions, and the grays of ImageGPT's
 codebook. `train` is `regard train` with run.toml. `evaluate` writes the captions of test images, draws images of every
 caption, and asks the five nearest training images what they show, or also a Vision Transformer (`regard train --images
-TRAIN_IMAGES --image-size 14 --out VIT`).
+TRAIN_IMAGES --set model.source.size=[14,14] --out VIT`).
 """
 
 import argparse

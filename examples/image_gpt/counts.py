@@ -27,7 +27,7 @@ SMOOTHING = (0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 def load(path: str, side: int) -> NDArray[np.uint8]:
-    """Return the pixels (N, side, side) of gray images, scaled as `regard train --image-size` does."""
+    """Return the pixels (N, side, side) of gray images, scaled as `regard train --images` does."""
     source = make_image_source(path).model_copy(update={"size": (side, side), "channels": 1})
     pixels = b"".join(example.image.pixels for example in read(source, Defects()) if example.image)
     return np.frombuffer(pixels, np.uint8).reshape(-1, side, side)

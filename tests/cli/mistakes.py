@@ -110,7 +110,6 @@ MISTAKES = [  # command, exit code, and what the error must name
     ("train --source train.en --target train.de --text train.en --out m", 2, "--text"),
     ("train --source train.en --target train.de --out m --minutes 3 --updates 10", 2, "--minutes"),
     ("train --source train.en --target train.de --out m --more 10", 2, "--more"),
-    ("train --source train.en --target train.de --out m --accept data", 2, "--accept"),
     ("train --source train.en --target train.de --out m --languages en", 2, "--languages"),
     # Files
     ("train --source trian.en --target train.de --out m", 1, "trian.en"),
@@ -169,7 +168,7 @@ MISTAKES = [  # command, exit code, and what the error must name
     ("train --resume finished-run --source train.en", 2, "--resume"),
     ("train --resume finished-run --more 1 --set train.clip=0.5", 1, "finished-run/run.toml"),
     ("train --resume finished-run --more 1 --set data.seed=2", 1, "finished-run/run.toml"),
-    ("train --resume finished-run --accept everything", 2, "--accept"),
+    ("train --resume finished-run --accept data", 2, "--accept"),
     ("train --resume train.en", 1, "train.en"),
     # Using a model
     ("translate", 2, "MODEL"),

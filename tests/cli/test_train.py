@@ -9,6 +9,7 @@ import time
 import tomllib
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,6 +23,7 @@ from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
 from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig, RunConfig, TableConfig
 from regard.training.options import UsageError
+from regard.training.run import fit
 from tests.commands import CommandResult, run_command
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
@@ -179,7 +181,6 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "--more adds to the old total",
     ),
     "more of a new run": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--more", "5"], 2, "--more needs --resume", "--updates N"),
-    "accepting something": (["--resume", "full", "--accept", "all"], 2, "got 'all'", "--accept data"),
     "an unknown preset": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--preset", "tini"],
         1,
@@ -327,7 +328,7 @@ def test_a_run_from_files_to_a_model_and_resumed() -> None:
     for arguments, what, fix in (
         ([], "finished: it has made 4 of 4 updates", "--more N"),
         (["--updates", "3"], "already made 4 updates, more than the requested 3", "--more N"),
-        (["--set", "train.clip=0.5", "--more", "2"], "train.clip: was 1.0, is 0.5", "--accept config"),
+        (["--set", "train.clip=0.5", "--more", "2"], "train.clip: was 1.0, is 0.5", "--force"),
     ):
         refused = run_train("--resume", "new", *arguments, code=1)
         assert what in refused.errors
@@ -355,8 +356,8 @@ def test_changed_files_are_named_unless_accepted() -> None:
     run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "2", *TINY_OPTIONS)
     with Path("a.en").open("a", encoding="utf-8") as file:
         file.write("one more\n")
-    assert "--accept data" in run_train("--resume", "new", "--more", "1", code=1).errors
-    assert "a.en has other content" in run_train("--resume", "new", "--more", "1", "--accept", "data").output
+    assert "--force" in run_train("--resume", "new", "--more", "1", code=1).errors
+    assert "a.en has other content" in run_train("--resume", "new", "--more", "1", "--force").output
 
 
 @pytest.mark.usefixtures("corpus")
@@ -432,7 +433,6 @@ def test_the_corpus_is_checked_before_the_run_starts() -> None:
     assert "warning: Untranslated copy" in forced.output
     assert "Warning: Untranslated copy" in Path("new/log.txt").read_text(encoding="utf-8")
     assert "Untranslated copy" not in run_train("--resume", "new", "--more", "1").output  # not asked again
-    assert "--force cannot be given" in run_train("--resume", "new", "--force", code=2).errors
     Path("run.toml").write_bytes(Path("new/run.toml").read_bytes())
     assert "Untranslated copy" in run_train("run.toml", "--out", "second", code=1).errors
     assert not Path("second").exists()
@@ -489,8 +489,8 @@ def test_a_stopped_run_reports_how_to_continue() -> None:
     stop = ["--set", "train.spikes.kind=stop"]
     for reason, options, code, message in (
         ("stop requested", [], 75, "--resume new"),
-        ("spike", stop, 76, "spikes.kind=skip --accept config"),
-        ("spike", [], 76, "spikes.max_spikes=20 --accept config"),
+        ("spike", stop, 76, "spikes.kind=skip --force"),
+        ("spike", [], 76, "spikes.max_spikes=20 --force"),
     ):
 
         def fake_fit(run: RunConfig, folder: Path, reason: Any = reason, **_: object) -> Finished:
@@ -627,12 +627,6 @@ def test_available_memory_is_read_from_the_system() -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_run_pauses_at_an_update() -> None:
-    run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "4", "--pause-at", "2", *TINY_OPTIONS, code=75)
-    assert "update 4/4" in run_train("--resume", OUT_OPTIONS[1]).output
-
-
-@pytest.mark.usefixtures("corpus")
 def test_languages_and_validation_options_are_used() -> None:
     dry = run_train(*PAIR_OPTIONS, "--dry-run", "--languages", "fr", "it", *TINY_OPTIONS).output
     assert '"fr"' in dry
@@ -647,7 +641,9 @@ def test_an_unknown_tracker_is_named() -> None:
 
 @pytest.mark.usefixtures("corpus")
 def test_ranks_get_a_total_of_updates_that_a_second_attempt_can_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *TINY_OPTIONS, "--updates", "4", "--pause-at", "2", code=75)
+    with monkeypatch.context() as patch:
+        patch.setattr("regard.training.run.fit", partial(fit, pause_at=2))
+        run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *TINY_OPTIONS, "--updates", "4", code=75)
     launched: list[list[str]] = []
 
     def launch(arguments: list[str], *_: object, **__: object) -> int:
@@ -661,10 +657,10 @@ def test_ranks_get_a_total_of_updates_that_a_second_attempt_can_repeat(monkeypat
 
 
 def test_a_second_attempt_resumes_a_run_that_has_begun(tmp_path: Path) -> None:
-    options = TrainCommandOptions(source=["a.en"], target=["a.de"], out=tmp_path, updates=9, pause_at=5)
+    options = TrainCommandOptions(source=["a.en"], target=["a.de"], out=tmp_path, updates=9, track=["tensorboard"])
     assert options.for_next_attempt() == options, "nothing has begun"
     (tmp_path / "run.toml").touch()
-    assert options.for_next_attempt() == TrainCommandOptions(resume=tmp_path, pause_at=5)
+    assert options.for_next_attempt() == TrainCommandOptions(resume=tmp_path, track=["tensorboard"])
 
 
 @pytest.mark.usefixtures("corpus")

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import zipfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
+from regard.cli.train_options import TrainCommandOptions
 from regard.config.run import SpecialsConfig, UnigramConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.pipeline.load import load_translator
@@ -19,7 +21,7 @@ from regard.store.weights import get_weights
 from regard.text.learn import learn
 from regard.text.sentences import split_sentences
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.training.options import TrainOptions, UsageError
+from regard.training.options import UsageError
 from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -97,15 +99,14 @@ def test_argos_export_without_languages_names_the_command_that_sets_them(tmp_pat
     assert [package.name for package in path.glob("*.argosmodel")] == ["translate-en_de-1_0.argosmodel"]
 
 
-def test_deploy_chooses_the_tokenizer_and_needs_languages() -> None:
-    pair = {"source": ["a.en"], "target": ["a.de"], "out": Path("x")}
-    changes = TrainOptions(**pair, languages=("en", "de"), deploy="argos").changes  # type: ignore[arg-type]
-    assert changes["tokenizer.kind"] == "unigram"
-    assert changes["tokenizer.byte_fallback"] is True
+def test_export_option_chooses_the_tokenizer_and_needs_languages() -> None:
+    options = TrainCommandOptions(source=["a.en"], target=["a.de"], out=Path("x"), export=["argos"])
     with pytest.raises(UsageError, match="languages"):
-        TrainOptions(**pair, deploy="argos").check()  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="must be one of: argos"):
-        TrainOptions(**pair, languages=("en", "de"), deploy="phone").check()  # type: ignore[arg-type]
+        options.check()
+    changes = replace(options, languages=("en", "de")).changes
+    assert (changes["tokenizer.kind"], changes["tokenizer.byte_fallback"]) == ("unigram", True)
+    assert replace(options, settings=["tokenizer.kind=bpe"]).changes["tokenizer.kind"] == "bpe"
+    assert "tokenizer.kind" not in replace(options, run=Path("run.toml")).changes
 
 
 def test_the_splitter_follows_our_rules_and_equals_a_rebuild() -> None:

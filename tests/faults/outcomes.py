@@ -98,7 +98,7 @@ def check_gives_up(world: World) -> Violations:
 
 
 def check_accepted(world: World) -> Violations:
-    resume(world.copy_folder, changes={"train.clip": 0.25}, accept={"config"})
+    resume(world.copy_folder, changes={"train.clip": 0.25}, force=True)
     state = json.loads((world.copy_folder / "checkpoints" / "step-00000012" / "state.json").read_text())
     return list_failures({
         "run.toml has it": RUN_FILES.load(world.copy_folder / "run.toml").train.clip == 0.25,
@@ -109,7 +109,7 @@ def check_accepted(world: World) -> Violations:
 def check_killed_after_acceptance(world: World, name: str) -> Violations:
     """Kill a run just before it writes a file after changed settings were accepted; it resumes without a question."""
     changes = {"train.clip": 0.25}
-    resume(world.copy_folder, changes=changes, accept={"config"})
+    resume(world.copy_folder, changes=changes, force=True)
     changed = compute_fingerprints(world.copy_folder)
     world.copy()
     child = os.fork()
@@ -123,7 +123,7 @@ def check_killed_after_acceptance(world: World, name: str) -> Violations:
 
         try:
             with mock.patch.object(Path, "replace", kill):
-                resume(world.copy_folder, changes=changes, accept={"config"})
+                resume(world.copy_folder, changes=changes, force=True)
         finally:
             os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -138,8 +138,8 @@ def check_killed_after_acceptance(world: World, name: str) -> Violations:
 
 def check_edited_after_acceptance(world: World) -> Violations:
     """Acceptance is for the settings that were shown, not for later edits."""
-    resume(world.copy_folder, changes={"train.clip": 0.25}, accept={"config"}, pause_at=9)
-    return check_edited(world, "clip = 0.25", "clip = 0.75", "train.clip: was 0.25, is 0.75 | --accept config")
+    resume(world.copy_folder, changes={"train.clip": 0.25}, force=True, pause_at=9)
+    return check_edited(world, "clip = 0.25", "clip = 0.75", "train.clip: was 0.25, is 0.75 | --force")
 
 
 def check_edited(world: World, old: str, new: str, words: str) -> Violations:
@@ -163,17 +163,17 @@ def flip_bit(content: bytes) -> bytes:
 
 def check_corpus_changed(world: World, change: Callable[[bytes], bytes]) -> Violations:
     change_file(world.corpus / "all.de", change)
-    return world.check_resume_refused("all.de | --accept data")
+    return world.check_resume_refused("all.de | --force")
 
 
 def check_corpus_missing(world: World) -> Violations:
     (world.corpus / "all.en").unlink()
-    return world.check_resume_refused("all.en | --accept data")
+    return world.check_resume_refused("all.en | --force")
 
 
 def check_corpus_accepted(world: World) -> Violations:
     change_file(world.corpus / "all.de", lambda content: content.replace(b"Hund", b"Kuh"))
-    return world.check_same_end(says="continues with the tokens in its folder", accept={"data"})
+    return world.check_same_end(says="continues with the tokens in its folder", force=True)
 
 
 def check_damaged(world: World, pattern: str, words: str) -> Violations:
@@ -260,7 +260,7 @@ CASES: dict[str, Case] = {
     "nan, policy rewind": check_rewound,
     "nan in every batch": check_gives_up,
     "another learning rate": lambda world: world.check_resume_refused(
-        "train.schedule.peak: was 0.01, is 0.02 | --accept config", changes={"train.schedule.peak": 0.02}
+        "train.schedule.peak: was 0.01, is 0.02 | --force", changes={"train.schedule.peak": 0.02}
     ),
     "another width": lambda world: world.check_resume_refused(
         "model.width: was 16, is 32", changes={"model.width": 32}
@@ -269,7 +269,7 @@ CASES: dict[str, Case] = {
     "another vocabulary, even accepted": lambda world: world.check_resume_refused(
         "tokenizer.vocabulary: was 300, is 400 | start a new run",
         changes={"tokenizer.vocabulary": 400},
-        accept={"config"},
+        force=True,
     ),
     "fewer updates than made": lambda world: world.check_resume_refused("has already made 8 updates", updates=5),
     "another clip, accepted": check_accepted,

@@ -1,6 +1,7 @@
 """`regard.train` and `regard.resume`: the command's options, checks and events, from Python."""
 
 import inspect
+import signal
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -45,8 +46,13 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("corpus")
 def test_train_and_resume_from_python(capsys: pytest.CaptureFixture[str]) -> None:
     events: list[Event] = []
+
+    def interrupt(event: Event) -> None:
+        if isinstance(event, Updated):
+            signal.raise_signal(signal.SIGINT)  # as Ctrl-C
+
     finished = regard.train(
-        "a.en", Path("a.de"), out="new", updates=2, seed=7, settings=TINY, listeners=[events.append], pause_at=1
+        "a.en", Path("a.de"), out="new", updates=2, seed=7, settings=TINY, listeners=[events.append, interrupt]
     )
     assert (finished.reason, finished.update, finished.folder) == ("stop requested", 1, Path("new"))
     kinds = [type(event) for event in events]

@@ -170,7 +170,7 @@ def test_a_student_resumes_without_its_teachers(world: Path, tmp_path: Path) -> 
     assert f"- distilled translations: {record['translations']}" in card
     assert "- search of the teachers: beam size 2" in card
     with pytest.raises(RegardError, match="made with other settings"):
-        resume(tmp_path / "stopped", changes={"distillation.beam_size": 3}, more=2, accept=["config"])
+        resume(tmp_path / "stopped", changes={"distillation.beam_size": 3}, more=2, force=True)
 
 
 def test_translations_can_replace_the_references(world: Path, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_damaged_checkpoints_are_no_reason_to_start_from_scratch(parents: dict[s
 def test_other_parameters_cannot_be_trained_in_a_resumed_run(parents: dict[str, Path], tmp_path: Path) -> None:
     fit(_make_run(parents["translate"], {"layers": 1}), tmp_path / "run", pause_at=2)
     with pytest.raises(RegardError, match="trains other parameters"):
-        resume(tmp_path / "run", changes={"tuning.layers": 2}, accept=["config"])
+        resume(tmp_path / "run", changes={"tuning.layers": 2}, force=True)
 
 
 def test_adapters_are_stored_apart_and_used_beside_the_parent(parents: dict[str, Path], tmp_path: Path) -> None:

@@ -95,7 +95,16 @@ def test_bits_per_pixel_are_those_of_the_model(tmp_path: Path) -> None:
 
 def test_a_folder_of_images_becomes_a_generator(tmp_path: Path) -> None:
     images, out, samples = write_folders(tmp_path, 120), tmp_path / "run", tmp_path / "samples"
-    small = ["--image-size", "4", "--preset", "image-gpt", "--updates", "60", "--set", "train.update_tokens=180"]
+    small = [
+        "--set",
+        "model.raster.size=[4,4]",
+        "--preset",
+        "image-gpt",
+        "--updates",
+        "60",
+        "--set",
+        "train.update_tokens=180",
+    ]
     sizes = {"width": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.hidden": 16}
     small += [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
     small += ["--set", "tokenizer.colors=2", "--set", "train.schedule.peak=0.02"]

@@ -229,9 +229,9 @@ def test_changed_settings_are_named_one_by_one_and_refused(folder: Path) -> None
         resume(folder, more=2, changes=changes)
     assert "train.clip: was 1.0, is 2.0" in caught.value.what
     assert "train.schedule.peak: was 0.01, is 0.02" in caught.value.what
-    assert "--accept config" in (caught.value.fix or "")
+    assert "--force" in (caught.value.fix or "")
     assert RUN_FILES.load(folder / "run.toml").train.clip == 1.0
-    assert resume(folder, more=2, changes=changes, accept={"config"}).update == 6
+    assert resume(folder, more=2, changes=changes, force=True).update == 6
     assert RUN_FILES.load(folder / "run.toml").train.clip == 2.0
 
 
@@ -253,9 +253,9 @@ def test_a_changed_corpus_is_named_and_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("dog", "fox"))
     with pytest.raises(RegardError, match=r"all\.en has other content") as caught:
         resume(folder, more=2)
-    assert "--accept data" in (caught.value.fix or "")
+    assert "--force" in (caught.value.fix or "")
     events: list[Event] = []
-    assert resume(folder, more=2, accept={"data"}, listeners=[events.append]).update == 6
+    assert resume(folder, more=2, force=True, listeners=[events.append]).update == 6
     assert any("continues with the tokens in its folder" in message.text for message in select_events(events, Message))
 
 
@@ -308,7 +308,7 @@ def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="finished: it has made 6 of 40") as caught:
         resume(folder)
     assert "validation.patience" in (caught.value.fix or "")
-    assert resume(folder, changes={"validation.patience": 1}, accept={"config"}).update == 8  # patience starts again
+    assert resume(folder, changes={"validation.patience": 1}, force=True).update == 8  # patience starts again
 
 
 def test_differences_are_listed_key_by_key() -> None:
@@ -389,9 +389,9 @@ def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None
 def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> None:
     before = (paused_copy / "run.toml").read_bytes()
     with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.width: was 16, is 32"):
-        resume(paused_copy, changes={"model.width": 32}, accept={"config"})
+        resume(paused_copy, changes={"model.width": 32}, force=True)
     with pytest.raises(RegardError, match="settings that decide its order, have changed"):
-        resume(paused_copy, changes={"data.seed": 2}, accept={"config"})
+        resume(paused_copy, changes={"data.seed": 2}, force=True)
     assert (paused_copy / "run.toml").read_bytes() == before
 
 
@@ -399,7 +399,7 @@ def test_what_does_not_shape_the_weights_may_change(paused_copy: Path) -> None:
     changes = {"model.encoder.dropout.sublayer": 0.2, "model.encoder.position.kind": "rotary"}
     with pytest.raises(RegardError, match="settings differ from those of the run"):
         resume(paused_copy, changes=changes)
-    assert resume(paused_copy, changes=changes, accept={"config"}).update == 4
+    assert resume(paused_copy, changes=changes, force=True).update == 4
 
 
 @pytest.mark.parametrize("name", [".", "best"])
@@ -415,7 +415,7 @@ def test_resume_with_more_update_tokens_accumulates_more_batches(paused_copy: Pa
     with pytest.raises(RegardError) as caught:
         resume(paused_copy, changes={"train.update_tokens": 512})
     assert "train.update_tokens: was 256, is 512" in caught.value.what
-    resume(paused_copy, changes={"train.update_tokens": 512}, accept={"config"})
+    resume(paused_copy, changes={"train.update_tokens": 512}, force=True)
     assert RUN_FILES.load(paused_copy / "run.toml").accumulate == 4
 
 
@@ -431,13 +431,13 @@ def test_another_metric_has_another_best(paused_copy: Path) -> None:
         "best_scores"
     ]
     events: list[Event] = []
-    resume(paused_copy, changes={"validation.metric": "accuracy"}, accept={"config"}, listeners=[events.append])
+    resume(paused_copy, changes={"validation.metric": "accuracy"}, force=True, listeners=[events.append])
     (start,) = select_events(events, Started)
     assert start.best_score == best["accuracy"]
 
 
 def test_another_loss_is_not_compared_with_those_before(paused_copy: Path) -> None:
-    resume(paused_copy, changes={"train.label_smoothing": 0.3}, accept={"config"}, pause_at=3)
+    resume(paused_copy, changes={"train.label_smoothing": 0.3}, force=True, pause_at=3)
     state = json.loads((paused_copy / "checkpoints" / "step-00000003" / "state.json").read_text())
     assert state["progress"]["losses"] == []
 
@@ -452,16 +452,16 @@ def test_damaged_text_can_be_restored_from_running_text(tmp_path: Path) -> None:
 
 def test_what_the_tokens_were_made_with_cannot_change(paused_copy: Path) -> None:
     with pytest.raises(RegardError) as caught:
-        resume(paused_copy, changes={"tokenizer.vocabulary": 400, "data.held_out": 0.5}, accept={"config"})
+        resume(paused_copy, changes={"tokenizer.vocabulary": 400, "data.held_out": 0.5}, force=True)
     assert "tokenizer.vocabulary: was 300, is 400" in caught.value.what
     assert "data.held_out: was 0.1, is 0.5" in caught.value.what
-    assert resume(paused_copy, changes={"tokenizer.dropout": 0.2}, accept={"config"}).update == 4
+    assert resume(paused_copy, changes={"tokenizer.dropout": 0.2}, force=True).update == 4
 
 
 def test_an_average_that_is_wanted_later_begins_then(tmp_path: Path) -> None:
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | {"train.ema": 0.0})
     fit(run, tmp_path / "run", pause_at=2)
-    resume(tmp_path / "run", changes={"train.ema": 0.5}, accept={"config"}, pause_at=3)
+    resume(tmp_path / "run", changes={"train.ema": 0.5}, force=True, pause_at=3)
     before, after = (tmp_path / "run" / "checkpoints" / f"step-0000000{step}" for step in (2, 3))
     old, new = (load_tensors(path / "model.safetensors") for path in (before, after))
     for name, average in load_tensors(after / "ema.safetensors").items():

@@ -60,7 +60,7 @@ def test_asking_whether_a_run_is_finished_changes_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("patience", [0, 1])
 def test_run_killed_after_its_last_checkpoint_ends_when_resumed(patience: int, folder: Path) -> None:
     changes = {"train.updates": 9, "validation.patience": 1, "validation.metric": "accuracy"} if patience else {}
-    end = resume(folder, changes=changes, accept={"config"})
+    end = resume(folder, changes=changes, force=True)
     assert end.reason == ("no improvement" if patience else "finished")
     expected = compute_fingerprints(folder)
     newest = folder / "checkpoints" / max(path.name for path in (folder / "checkpoints").iterdir())

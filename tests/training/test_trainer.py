@@ -224,7 +224,7 @@ def test_a_damaged_checkpoint_never_pushes_out_a_good_one(paused_run: Path, tmp_
     damage(folder, 4)
     events: list[Event] = []
     changes = {"train.average": 1, "train.keep": 1}
-    finished = resume(folder, changes=changes, accept={"config"}, pause_at=3, listeners=[events.append])
+    finished = resume(folder, changes=changes, force=True, pause_at=3, listeners=[events.append])
     assert finished.update == 3
     assert any("step-00000004 is damaged" in message.text for message in select_events(events, Message))
     names = sorted(path.name for path in (folder / "checkpoints").iterdir() if path.suffix != ".damaged")

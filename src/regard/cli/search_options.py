@@ -11,7 +11,6 @@ from regard.cli.options import SAMPLING_PANEL, SEARCH_PANEL, option
 
 if TYPE_CHECKING:
     from regard.decode.filters import Filters
-    from regard.decode.length_penalty import LengthPenalty
     from regard.pipeline.search import Search
 
 _option = partial(option, panel=SAMPLING_PANEL)
@@ -48,30 +47,6 @@ SearchOption = Annotated[
 SAMPLING_KINDS = (SearchKind.sample, SearchKind.mbr)  # the strategies that filter and sample tokens
 LENGTH_PENALTY_KINDS = (SearchKind.beam, SearchKind.diverse)  # the strategies that normalize scores by length
 SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "no_repeat_ngram")
-LENGTH_OPTIONS = ("length_penalty", "length_normalization")
-StopAfter = Annotated[
-    int | None,
-    option(
-        "Stop a text when this many hypotheses are finished, although an open one may be better.",
-        min=1,
-        show_default="when no open one can win",
-        panel=SEARCH_PANEL,
-    ),
-]
-
-
-class LengthNormalization(StrEnum):
-    """The forms of `regard.decode.length_penalty`."""
-
-    power = "power"
-    gnmt = "gnmt"
-
-
-def make_length_penalty(normalization: LengthNormalization, length_penalty: float) -> "LengthPenalty":
-    """Return the length penalty in the form that `regard.decode` takes."""
-    from regard.decode.length_penalty import gnmt
-
-    return gnmt(length_penalty) if normalization is LengthNormalization.gnmt else length_penalty
 
 
 def default_count(kind: SearchKind, n_best: int) -> int:
@@ -86,8 +61,7 @@ def check_unused_options(context: typer.Context, kind: SearchKind) -> None:
     """
     for names, kinds, reason in (
         (SAMPLING_OPTIONS, SAMPLING_KINDS, "does not sample"),
-        (LENGTH_OPTIONS, LENGTH_PENALTY_KINDS, "has no length penalty"),
-        (("stop_after",), (SearchKind.beam,), "does not finish hypotheses one by one"),
+        (("length_penalty",), LENGTH_PENALTY_KINDS, "has no length penalty"),
     ):
         if kind not in kinds and (used := [name for name in names if _is_given(context, name)]):
             option = f"--{used[0].replace('_', '-')}"
@@ -102,13 +76,7 @@ def _is_given(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def make_search(
-    kind: SearchKind,
-    count: int,
-    length_penalty: "LengthPenalty",
-    filters: "Filters | None",
-    stop_after: int | None = None,
-) -> "Search":
+def make_search(kind: SearchKind, count: int, length_penalty: float, filters: "Filters | None") -> "Search":
     """Create the search strategy.
 
     Args:
@@ -116,14 +84,13 @@ def make_search(
         count: Beam size, number of diverse groups, or number of samples.
         length_penalty: Used by beam and diverse beam search.
         filters: Used by the strategies that sample; None for the others.
-        stop_after: Used by beam search: stop when this number of hypotheses is finished.
     """
     from regard.decode.filters import Filters
     from regard.pipeline import search
 
     match kind:
         case SearchKind.beam:
-            return search.Beam(count, length_penalty, stop_after=stop_after)
+            return search.Beam(count, length_penalty)
         case SearchKind.sample:
             return search.Sampling(count, filters or Filters())
         case SearchKind.diverse:

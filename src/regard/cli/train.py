@@ -201,7 +201,7 @@ def _print_next_steps(finished: "Finished") -> None:
             limit = policy.max_spikes + 10
             change, action = f"max_spikes={limit}", f"raise the limit from {policy.max_spikes} to {limit} spikes"
         typer.echo(f"See {folder / 'log.txt'}. To {action} and continue:")
-        typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --accept config")
+        typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --force")
     elif finished.shortfall:
         typer.echo(f"Best model so far: {folder / 'best'}")
         if finished.more_updates:

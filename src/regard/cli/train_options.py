@@ -9,6 +9,8 @@ import typer  # noqa: TID251
 from regard.cli.options import COLUMNS_HELP, StringList, check_existence, file_option, option
 from regard.training.options import RUN_FILE, TrainOptions, UsageError
 
+ARGOS_SETTINGS = {"tokenizer.kind": "unigram", "tokenizer.byte_fallback": True, "tokenizer.joint": True}
+
 
 @dataclass(frozen=True)
 class TrainCommandOptions(TrainOptions):
@@ -23,8 +25,12 @@ class TrainCommandOptions(TrainOptions):
     @property
     def changes(self) -> dict[str, Any]:
         """The settings that options override, by path; a resumed run keeps its own `export`."""
-        is_new = self.export and self.resume is None
-        return super().changes | ({"export": list(self.export or ())} if is_new else {})
+        if not self.export or self.resume is not None:
+            return super().changes
+        changes: dict[str, Any] = {"export": list(self.export)}
+        if "argos" in self.export and self.run is None and self.parent is None:
+            changes |= ARGOS_SETTINGS
+        return changes | super().changes
 
     @property
     def is_distributed(self) -> bool:
@@ -43,6 +49,9 @@ class TrainCommandOptions(TrainOptions):
         if self.rendezvous is not None and (self.hosts or 1) == 1:
             fix = f"Add {self.spell(hosts='N')}, or leave out {self.spell('rendezvous')}."
             raise UsageError(f"{self.spell('rendezvous')} needs {self.spell('hosts')} of at least 2.", fix=fix)
+        if self.run is None and self.resume is None and "argos" in (self.export or ()) and not self.languages:
+            fix = "Add --languages with the source and the target language, e.g. en de."
+            raise UsageError("--export argos needs --languages: a package names its languages.", fix=fix)
         if self.is_distributed and self.dry_run:
             fix = f"Leave out {self.spell('ranks')}: the settings are the same for any number of ranks."
             raise UsageError(f"{self.spell('dry_run')} runs in one process.", fix=fix)
@@ -110,7 +119,6 @@ TRAIN_PARAMETERS = {
         "Images: a folder with one folder per label, an idx or Parquet file, or a table of files and labels or texts. "
         "Repeatable."
     ),
-    "image_size": option("With --images: scale them to squares of N x N pixels.", metavar="N"),
     "sounds": file_option("Sounds: a folder with one folder per label, or a table of files and labels or texts."),
     "out": option("New folder for checkpoints, log and the best model.", metavar="FOLDER"),
     "languages": option("Source and target language, e.g. en de.", metavar="SOURCE TARGET"),
@@ -121,7 +129,6 @@ TRAIN_PARAMETERS = {
     "teacher": option(
         "Model whose translations of the training sources are also learned from. Repeatable.", metavar="MODEL"
     ),
-    "deploy": option("Choose settings that another engine needs: argos (Argos Translate).", metavar="TARGET"),
     "settings": option("Override a setting, e.g. train.clip=0.5. Repeatable.", "--set", metavar="A.B=C"),
     "minutes": option(
         "Time from command to exit: chooses model size and number of updates, and adapts them to the speed.",
@@ -131,24 +138,25 @@ TRAIN_PARAMETERS = {
     "seed": option("Random seed: initial weights, dropout, data order, validation split.", metavar="N"),
     "resume": option("Continue the run in this folder.", metavar="FOLDER"),
     "more": option("With --resume: number of updates beyond the old total.", metavar="N"),
-    "accept": option("With --resume: continue although data or settings changed.", metavar="data|config"),
-    "pause_at": option("Stop after this update; continue with --resume.", metavar="N"),
     "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
     "ranks": option("Number of processes that train the model together on this host.", metavar="N"),
     "hosts": option("Number of hosts; start the same command on each.", metavar="N"),
     "rendezvous": option("With --hosts: address and free port of the first host.", metavar="HOST:PORT"),
-    "force": option("Train although the corpus check advises against it.", "--force"),
+    "force": option(
+        "Train although the corpus check advises against it; with --resume: although files or settings changed.",
+        "--force",
+    ),
     "export": option("Export the best model after training, e.g. to ctranslate2. Repeatable.", metavar="TARGET"),
     "dry_run": option("Print settings, cost and estimated time, then exit.", "--dry-run"),
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
-    "Corpus": ("source", "target", "text", "data", "columns", "images", "image_size", "sounds", "languages", "force"),
+    "Corpus": ("source", "target", "text", "data", "columns", "images", "sounds", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
-    "Model and settings": ("preset", "teacher", "deploy", "settings", "seed"),
-    "Length of training": ("minutes", "updates", "pause_at"),
+    "Model and settings": ("preset", "teacher", "settings", "seed"),
+    "Length of training": ("minutes", "updates"),
     "Output": ("out", "track", "export", "dry_run"),
-    "Continue a run": ("resume", "more", "accept"),
+    "Continue a run": ("resume", "more"),
     "Several processes": ("ranks", "hosts", "rendezvous"),
 }
 for panel, names in PANELS.items():

@@ -28,7 +28,7 @@ from regard.cli.options import (
     output_file_option,
 )
 from regard.cli.progress import show_progress
-from regard.cli.search_options import LengthNormalization, SearchKind
+from regard.cli.search_options import SearchKind
 from regard.cli.text_input import check_paths, load_as, read_lines, read_text
 
 if TYPE_CHECKING:
@@ -67,14 +67,6 @@ def translate(
         ),
     ] = None,
     length_penalty: LengthExponent = 1.0,
-    length_normalization: Annotated[
-        LengthNormalization,
-        option(
-            "Divide log-probabilities by length^penalty (power), or by ((5 + length) / 6)^penalty (gnmt).",
-            metavar="NAME",
-            panel=SEARCH_PANEL,
-        ),
-    ] = LengthNormalization.power,
     search: search_options.SearchOption = SearchKind.beam,
     n_best: Annotated[
         int,
@@ -99,7 +91,6 @@ def translate(
             panel=SEARCH_PANEL,
         ),
     ] = None,
-    stop_after: search_options.StopAfter = None,
     into: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
     engine: EngineOption = Engine.torch,
@@ -147,16 +138,10 @@ def translate(
             "--document cannot be combined with --n-best, --align, --prefix or --require.",
             fix="Leave them out, or translate line by line.",
         )
-    if stop_after is not None and (require or stop_after < n_best):
-        raise RegardError(
-            "--stop-after cannot be combined with --require." if require else "--stop-after is smaller than --n-best.",
-            fix="Leave out --stop-after." if require else f"Use --stop-after {n_best} or more, or a smaller --n-best.",
-        )
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.pipeline.constraints import Constraints
     from regard.pipeline.encoding import chunk_seed, chunks
 
-    penalty = search_options.make_length_penalty(length_normalization, length_penalty)
     is_sampling = search in search_options.SAMPLING_KINDS
     filters = Filters(temperature, top_k, top_p, min_p) if is_sampling else None
     options: dict[str, Any] = {
@@ -164,7 +149,7 @@ def translate(
         "max_length": max_length,
         "target_language": into,
         "search": search_options.make_search(
-            search, beam or search_options.default_count(search, n_best), penalty, filters, stop_after
+            search, beam or search_options.default_count(search, n_best), length_penalty, filters
         ),
         "n_best": n_best,
         "seed": seed,

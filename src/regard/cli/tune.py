@@ -15,8 +15,7 @@ regard tune my-encoder reviews.tsv --out sentiment --layers 2
 """
 CORPUS_PANEL = "Corpus"
 PANEL = "What is trained (default: all parameters)"
-# `regard train` has them; images have the size that MODEL reads.
-LEFT_OUT = ("preset", "teacher", "deploy", "resume", "more", "accept", "image_size")
+LEFT_OUT = ("preset", "teacher", "resume", "more")  # `regard train` has them
 TUNE_PARAMETERS = {
     "parent": typer.Argument(
         metavar="MODEL", help="The model to start from.", show_default=False, callback=check_model

@@ -366,7 +366,7 @@ class RunConfig(CheckedSettings):
                     yield Fault(
                         path,
                         "has no size and channels, or others than model.raster.",
-                        f"Set {shape}; on the command line use --image-size.",
+                        f"Set {shape}; on the command line: --set model.raster.size=[HEIGHT,WIDTH].",
                     )
 
     def _find_tuning_faults(self) -> Iterator[Fault]:

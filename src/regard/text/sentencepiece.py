@@ -56,7 +56,7 @@ def write_model(document: dict[str, Any], where: str | None = None) -> bytes:
         raise RegardError(
             f"SentencePiece cannot represent this tokenizer: {'; '.join(obstacles)}.",
             where=where,
-            fix="Train with `--deploy argos`, which chooses a unigram tokenizer that fits.",
+            fix="Train with `--export argos`, which chooses a unigram tokenizer that fits.",
         )
     byte_tokens = BYTE_TOKENS if model["byte_fallback"] else {}
     entries = [

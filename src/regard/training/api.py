@@ -35,7 +35,6 @@ def train(
     data: Paths = None,
     columns: str | None = None,
     images: Paths = None,
-    image_size: int | None = None,
     sounds: Paths = None,
     out: AnyPath,
     languages: tuple[str, str] | None = None,
@@ -44,7 +43,6 @@ def train(
     validation_target: Paths = None,
     preset: str | None = None,
     teacher: Paths = None,
-    deploy: str | None = None,
     minutes: float | None = None,
     updates: int | None = None,
     seed: int | None = None,
@@ -52,7 +50,6 @@ def train(
     run: AnyPath | None = None,
     track: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
-    pause_at: int | None = None,
     force: bool = False,
     ranks: int = 1,
 ) -> Finished:
@@ -70,7 +67,6 @@ def train(
             Default: chosen by their content.
         images: Images: folders with one folder per label, idx files (MNIST), Parquet files, or tables of files and
             their labels or captions.
-        image_size: Scale images to squares with sides of this many pixels.
         sounds: Sounds: folders with one folder per label, or tables of files and their labels or texts.
         out: New folder for checkpoints, log and the best model.
         languages: Source and target language, e.g. ("en", "de").
@@ -80,7 +76,6 @@ def train(
         preset: Model preset; by default chosen from the size of the corpus.
         teacher: Models that translate the training sources; the new model also learns from their translations
             (sequence-level distillation).
-        deploy: Choose the settings that another engine needs: "argos" (Argos Translate).
         minutes: Time from the call to its end: chooses model size and number of updates to fit, and adapts them.
         updates: Total number of optimizer updates.
         seed: Random seed: initial weights, dropout, data order, validation split.
@@ -88,7 +83,6 @@ def train(
         run: Run file (TOML) with all settings, instead of a corpus.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         listeners: Called with every event (`regard.training.events`), for example `print`.
-        pause_at: Stop after this update; `resume` continues.
         force: Train although the corpus doctor advises against it: its findings become warnings.
         ranks: Number of processes that train the model together on this host; `listeners` are then called in a thread.
 
@@ -107,7 +101,6 @@ def train(
         data=_as_list(data),
         columns=columns,
         images=_as_list(images),
-        image_size=image_size,
         sounds=_as_list(sounds),
         out=Path(out),
         languages=languages,
@@ -116,12 +109,10 @@ def train(
         validation_target=_as_list(validation_target),
         preset=preset,
         teacher=_as_list(teacher),
-        deploy=deploy,
         settings=settings,
         minutes=minutes,
         updates=updates,
         seed=seed,
-        pause_at=pause_at,
         track=_as_list(track),
         force=force,
     )
@@ -156,7 +147,6 @@ def tune(
     settings: Mapping[str, Any] | None = None,
     track: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
-    pause_at: int | None = None,
     force: bool = False,
     ranks: int = 1,
 ) -> Finished:
@@ -193,7 +183,6 @@ def tune(
         settings: Settings that override every choice, e.g. {"tuning.lora.alpha": 32.0}.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         listeners: Called with every event (`regard.training.events`), for example `print`.
-        pause_at: Stop after this update; `resume` continues.
         force: Train although the corpus doctor advises against it.
         ranks: Number of processes that train the model together on this host, as for `train`.
 
@@ -228,7 +217,6 @@ def tune(
         minutes=minutes,
         updates=updates,
         seed=seed,
-        pause_at=pause_at,
         track=_as_list(track),
         force=force,
     )
@@ -241,10 +229,9 @@ def resume(
     updates: int | None = None,
     more: int | None = None,
     settings: Mapping[str, Any] | None = None,
-    accept: Sequence[str] = (),
+    force: bool = False,
     track: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
-    pause_at: int | None = None,
     ranks: int = 1,
 ) -> Finished:
     """Continue a run exactly from its newest checkpoint.
@@ -253,27 +240,25 @@ def resume(
         folder: The run folder.
         updates: New total of updates, counted from the start of the run.
         more: Updates to add to the old total.
-        settings: Settings to change; needs "config" in `accept`.
-        accept: "config" to accept changed settings, "data" to accept changed corpus files.
+        settings: Settings to change; needs `force`.
+        force: Continue although settings or corpus files changed.
         track: Trackers that receive the metrics, as for `train`.
         listeners: Called with every event, as for `train`.
-        pause_at: Stop after this update.
         ranks: Number of processes, as for `train`; it may differ from the number before.
 
     Returns:
         How the run ended, as `train` does.
 
     Raises:
-        RegardError: The folder holds no run, the run is finished, or settings or corpus changed and `accept` does
-            not allow it; the error lists every change.
+        RegardError: The folder holds no run, the run is finished, or settings or corpus changed without
+            `force`; the error lists every change.
     """
     options = TrainOptions(
         resume=Path(folder),
         settings=settings,
         updates=updates,
         more=more,
-        accept=_as_list(accept),
-        pause_at=pause_at,
+        force=force,
         track=_as_list(track),
     )
     return _start_here_or_as_ranks(options, listeners, ranks)
@@ -344,9 +329,8 @@ def _start(
             changes=options.changes,
             updates=options.updates,
             more=options.more,
-            accept=options.accept or (),
+            force=options.force,
             listeners=[*listeners, FileLog(RunFolder(folder).log, header=notes), *trackers],
-            pause_at=options.pause_at,
             started=started,
             processes=processes,
         )
@@ -355,7 +339,6 @@ def _start(
         plan.run,
         folder,
         listeners=[*listeners, FileLog(RunFolder(folder).log, header=plan.header), *trackers],
-        pause_at=options.pause_at,
         file_infos=plan.file_infos,
         started=started,
         processes=processes,

@@ -73,7 +73,7 @@ def check_changes(before: TomlTable, new_run: RunConfig, is_accepted: bool, *, i
         raise RegardError(
             f"The settings differ from those of the run:\n{_format_changes(changed)}",
             where=where,
-            fix="Undo the changes, or accept them with --accept config.",
+            fix="Undo the changes, or accept them with --force.",
         )
 
 

@@ -22,7 +22,7 @@ def resolve_device(run: RunConfig) -> RunConfig:
 def check_training_device(name: str) -> None:
     """Raise an error if this machine has no such device."""
     if name != "auto":
-        fix = "Choose another: --set device.name=cpu (to resume a run that used it, also --accept config)."
+        fix = "Choose another: --set device.name=cpu (to resume a run that used it, also --force)."
         check_device(name, where="device.name", fix=fix)
 
 

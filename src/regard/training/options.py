@@ -12,10 +12,6 @@ from regard.config.run import AnySourceConfig, DocumentsConfig, RunConfig
 from regard.config.toml_file import parse_settings
 from regard.text.chat_template import read_chat_template
 
-ACCEPT_VALUES = ("data", "config")
-DEPLOY = {  # by name: the settings without which a model cannot be exported there
-    "argos": {"tokenizer.kind": "unigram", "tokenizer.byte_fallback": True, "tokenizer.joint": True},
-}
 RUN_FILE = "run.toml"  # also in store.model_folder, which imports torch
 StringList = list[str] | None
 
@@ -39,7 +35,6 @@ class TrainOptions:
     data: StringList = None
     columns: str | None = None  # of `data`, see `regard.data.readers.columns.parse_columns`
     images: StringList = None
-    image_size: int | None = None  # pixels of each side
     sounds: StringList = None
     out: Path | None = None
     languages: tuple[str, str] | None = None
@@ -48,15 +43,12 @@ class TrainOptions:
     validation_target: StringList = None
     preset: str | None = None
     teacher: StringList = None
-    deploy: str | None = None  # one of DEPLOY
     settings: Sequence[str] | Mapping[str, Any] | None = None  # "a.b=c", or {"a.b": c}
     minutes: float | None = None
     updates: int | None = None
     seed: int | None = None
     resume: Path | None = None
     more: int | None = None
-    accept: StringList = None
-    pause_at: int | None = None
     track: StringList = None
     dry_run: bool = False
     force: bool = False
@@ -81,7 +73,7 @@ class TrainOptions:
             self._check_resume(self.resume)
         else:
             self._check_new()
-        for name in ("minutes", "updates", "more", "pause_at", "lora", "layers", "image_size"):
+        for name in ("minutes", "updates", "more", "lora", "layers"):
             number = getattr(self, name)
             if number is not None and number <= 0:
                 raise UsageError(f"{self.spell(name)} must be positive, got {number:g}.", fix="Give at least 1.")
@@ -95,16 +87,16 @@ class TrainOptions:
         """
         if self.out is None or not (self.out / RUN_FILE).is_file():
             return self
-        return type(self)(resume=self.out, pause_at=self.pause_at, track=self.track)
+        return type(self)(resume=self.out, track=self.track)
 
     def _check_resume(self, folder: Path) -> None:
         given_options = self._list_given(
-            "run", "source", "target", "text", "data", "images", "image_size", "sounds", "out", "languages", "preset"
+            "run", "source", "target", "text", "data", "images", "sounds", "out", "languages", "preset"
         )
         given_options += self._list_given("columns")
         given_options += self._list_given("minutes", "seed")
         given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
-        given_options += self._list_given("dry_run", "force", "deploy")
+        given_options += self._list_given("dry_run")
         if given_options:
             option = given_options[0]
             its_own = {"out": "folder", "preset": "model"}.get(option, "corpus and settings")
@@ -116,12 +108,6 @@ class TrainOptions:
             updates, more = self.spell("updates"), self.spell("more")
             fix = f"Give one of them: {updates} sets the new total, {more} adds to the old total."
             raise UsageError(f"Both {updates} and {more} were given.", fix=fix)
-        for value in self.accept or ():
-            if value not in ACCEPT_VALUES:
-                raise UsageError(
-                    f"{self.spell('accept')} must be data or config, got '{value}'.",
-                    fix=f"Use {self.spell(accept='data')} or {self.spell(accept='config')}.",
-                )
         if not (folder / RUN_FILE).is_file():
             what = f"This is not a run folder: it has no {RUN_FILE}." if folder.exists() else "There is no such folder."
             out = self.spell("out")
@@ -130,10 +116,9 @@ class TrainOptions:
             )
 
     def _check_new(self) -> None:
-        if resume_only := self._list_given("more", "accept"):
-            updates, resume = self.spell(updates="N"), self.spell(resume="FOLDER")
-            fix = f"Use {updates} for a new run." if self.more is not None else f"Add {resume}."
-            raise UsageError(f"{self.spell(resume_only[0])} needs {self.spell('resume')}.", fix=fix)
+        if self.more is not None:
+            fix = f"Use {self.spell(updates='N')} for a new run."
+            raise UsageError(f"{self.spell('more')} needs {self.spell('resume')}.", fix=fix)
         corpus_options = self._list_given("source", "target", "text", "data", "images", "sounds")
         automatic_options: tuple[str, ...] = (
             "preset",
@@ -142,8 +127,8 @@ class TrainOptions:
             "validation",
             "validation_source",
             "validation_target",
+            "columns",
         )
-        automatic_options += ("image_size", "columns")
         if self.run is not None and self.parent is not None:
             fix = f"Give the files of a corpus, or use `regard train {self.run} --set tuning.parent={self.parent}`."
             raise UsageError("A model to tune cannot be combined with a run file, which names its own.", fix=fix)
@@ -156,8 +141,6 @@ class TrainOptions:
             raise UsageError(f"Both {minutes} and a number of updates were given.", fix=fix)
         if self.run is None:
             self._check_corpus(corpus_options)
-        if self.deploy is not None:
-            self._check_deploy(self.deploy)
         languages: Sequence[str] | None = self.languages  # from Python it may also be a string
         if languages is not None and (isinstance(languages, str) or len(languages) != 2):
             fix = "Give the source and the target language, e.g. en and de."
@@ -165,14 +148,6 @@ class TrainOptions:
         if self.out is None and not self.dry_run:
             fix = f"Give {self.spell(out='FOLDER')} with the name of a new folder."
             raise UsageError("There is no output folder.", fix=fix)
-
-    def _check_deploy(self, target: str) -> None:
-        name = self.spell("deploy")
-        if target not in DEPLOY:
-            raise UsageError(f"{name} must be one of: {', '.join(DEPLOY)}; got '{target}'.", fix="Choose one of them.")
-        if self.run is None and not self.languages:
-            fix = "Give the source and the target language, e.g. en and de."
-            raise UsageError(f"{name} needs {self.spell('languages')}: a package names its languages.", fix=fix)
 
     def _check_corpus(self, given_options: list[str]) -> None:
         if not given_options:
@@ -198,9 +173,6 @@ class TrainOptions:
         if self.columns is not None and not self.data:
             fix = f"Give {self.spell(data='FILE')}, or leave it out."
             raise UsageError(f"{self.spell('columns')} needs {self.spell('data')}.", fix=fix)
-        if self.image_size is not None and not self.images:
-            fix = f"Give {self.spell(images='FOLDER')}, or leave it out."
-            raise UsageError(f"{self.spell('image_size')} needs {self.spell('images')}.", fix=fix)
         if self.teacher and self.text:
             fix = f"Give pairs: {self.spell(source='a.en', target='a.de')}."
             what = f"{self.spell('teacher')} cannot be combined with {self.spell('text')}: teachers translate."
@@ -238,7 +210,7 @@ class TrainOptions:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The settings that `settings`, `deploy`, `seed`, `teacher` and `updates` override, by path."""
+        """The settings that `settings`, `seed`, `teacher` and `updates` override, by path."""
         name = self.spell("settings")
         try:
             settings = self.settings or ()
@@ -248,7 +220,6 @@ class TrainOptions:
         if "model.preset" in changes:
             fix = f"Use {self.spell('preset')}, or write it into the run file."
             raise UsageError(f"{name} cannot change model.preset.", fix=fix)
-        changes = DEPLOY.get(self.deploy or "", {}) | changes
         if self.seed is not None:
             changes |= {"seed": self.seed, "data.seed": self.seed}
         if self.teacher:
@@ -292,9 +263,11 @@ class TrainOptions:
         from regard.data.readers.detect import detect_source, make_image_source, make_sound_source  # only when needed
 
         sources: list[AnySourceConfig] = [DocumentsConfig(path=path) for path in text or ()]
-        size = None if self.image_size is None else (self.image_size, self.image_size)
-        task = self.changes.get("model.task")
-        sources += [make_image_source(path, task).model_copy(update={"size": size}) for path in images or ()]
+        changes = self.changes
+        task, size = changes.get("model.task"), changes.get("model.source.size", changes.get("model.raster.size"))
+        sources += [
+            make_image_source(path, task).model_copy(update={"size": size and tuple(size)}) for path in images or ()
+        ]
         sources += [make_sound_source(path, task) for path in sounds or ()]
         sources += [detect_source([path], self.columns) for path in data or ()]
         if source and target:

@@ -12,7 +12,7 @@ prepared the run, and train with the settings that it sends.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def resume(
     changes: Mapping[str, Any] | None = None,
     updates: int | None = None,
     more: int | None = None,
-    accept: Collection[str] = (),
+    force: bool = False,
     listeners: Sequence[Listener] = (),
     pause_at: int | None = None,
     started: float | None = None,
@@ -107,10 +107,10 @@ def resume(
 
     Args:
         folder: The run folder.
-        changes: Settings to change, {"a.b": value}; needs "config" in `accept`.
+        changes: Settings to change, {"a.b": value}; needs `force`.
         updates: New total of updates, counted from the start of the run.
         more: Updates to add to the old total.
-        accept: "config" to accept changed settings, "data" to accept changed corpus files.
+        force: Continue although settings or corpus files changed.
         listeners: Called with every event.
         pause_at: Save and stop after this update.
         started: When the command began (`time.perf_counter()`; default: now), for `train.minutes`.
@@ -120,8 +120,8 @@ def resume(
         How and where the run ended.
 
     Raises:
-        RegardError: If the folder holds no run, the run is finished, or settings or corpus changed and `accept` does
-            not allow it; the error lists every change.
+        RegardError: If the folder holds no run, the run is finished, or settings or corpus changed without
+            `force`; the error lists every change.
     """
     started = time.perf_counter() if started is None else started
     run_folder = RunFolder(folder)
@@ -138,8 +138,8 @@ def resume(
         # Settings that were accepted before a kill need not be accepted again; else the newest checkpoint's count.
         before = to_dict(run) if state is None or _is_accepted(run, run_folder) else state["run"]
         is_extended = updates is not None or more is not None
-        check_changes(before, new_run, "config" in accept, is_extended=is_extended, where=str(run_folder.run))
-        _check_data(run, run_folder, accept, listeners)
+        check_changes(before, new_run, force, is_extended=is_extended, where=str(run_folder.run))
+        _check_data(run, run_folder, force, listeners)
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
         with cpu_fast_path.only_if(new_run.device.cpu_fast_path):
@@ -346,12 +346,12 @@ def _load_newest_state(folder: RunFolder, run: RunConfig, ranks: int = 1) -> Tom
     return state
 
 
-def _check_data(run: RunConfig, folder: RunFolder, accept: Collection[str], listeners: Sequence[Listener]) -> None:
+def _check_data(run: RunConfig, folder: RunFolder, force: bool, listeners: Sequence[Listener]) -> None:
     try:
         check_corpus(run, folder)
     except CorpusError as error:
-        if "data" not in accept:
-            fix = "Restore the old files, or continue with the tokens in the run folder: --accept data."
+        if not force:
+            fix = "Restore the old files, or continue with the tokens in the run folder: --force."
             raise RegardError(error.what, where=error.where, fix=fix) from None
         for listener in listeners:
             listener(Message(f"{error.what} The run continues with the tokens in its folder.", "warning"))

@@ -88,7 +88,7 @@ def check_translator(stored: StoredModel) -> tuple[str, str]:
         raise RegardError(
             f"A package of Argos Translate cannot hold this model: {'; '.join(obstacles)}.",
             where=str(stored.path),
-            fix="Train with `--deploy argos --languages en de`.",
+            fix="Train with `--export argos --languages en de`.",
         )
     if len(settings.languages) != 2:
         raise RegardError(
