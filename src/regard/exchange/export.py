@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.base.files import AnyPath, create_folder, explain_full_disk, hide_backup
+from regard.base.files import AnyPath, create_folder, hide_backup
 from regard.base.progress import begin
 from regard.store.export_folder import default_folder
 from regard.store.model_path import MODEL, find_model
@@ -126,10 +126,7 @@ def export_model(
     if recurrent := tuple(find_layer_obstacles(settings)):
         fix = "Run it with PyTorch: `regard translate`, `generate` and `serve` do."
         raise RegardError(f"{target} cannot represent the model: {'; '.join(recurrent)}.", where=str(path), fix=fix)
-    with (
-        explain_full_disk(folder),
-        create_folder(folder, replace=replace, backup=hide_backup(folder)) as temporary_folder,
-    ):
+    with create_folder(folder, replace=replace, backup=hide_backup(folder)) as temporary_folder:
         begin(f"exporting to {target}")
         report = exporter(path, temporary_folder, options)
     return folder, report
