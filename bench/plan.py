@@ -4,7 +4,7 @@
     python -m bench.plan --quick    # under one minute: one run of one process, one of two ranks
     python -m bench.plan --only lm_ddp translate
 
-Each case trains for a few updates in processes of their own, with one thread and the plain allocator, on synthetic text
+Each case trains for a few updates in processes of their own, with one thread, on synthetic text
 whose rows are all of one length. Then `regard plan` forecasts the same run file.
 
 memory        peak resident memory of the largest rank, less that of a run of a minimal model (Python, torch, buffers of
@@ -120,7 +120,7 @@ def make_run(case: Case, folder: Path, updates: int) -> Path:
             "schedule": {"kind": "constant", "peak": 1e-4},
             "save_every": updates,
         },
-        "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 256, "allocator": "plain"},
+        "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 256},
     }
     path = folder / "run.toml"
     RUN_FILES.save(RUN_FILES.parse(settings, {**model, **case.changes}), path)

@@ -4,10 +4,10 @@
     python -m bench.tune_memory --model smollm    # some minutes
     python -m bench.tune_memory --quick           # under one minute: a small model with random weights
 
-Each way of tuning makes a few updates of one batch on synthetic text, in a process of its own with one thread and the
-plain allocator. Its peak resident memory, less that of a run of a minimal model, is what tensors need. The peak
-includes the start of the run, which holds the weights of the parent and of the new model at once. `regard plan` then
-forecasts the same run folder. The last line is JSON.
+Each way of tuning makes a few updates of one batch on synthetic text, in a process of its own with one thread. Its peak
+resident memory, less that of a run of a minimal model, is what tensors need. The peak includes the start of the run,
+which holds the weights of the parent and of the new model at once. `regard plan` then forecasts the same run folder.
+The last line is JSON.
 """
 
 import argparse
@@ -37,7 +37,6 @@ SETTINGS = {
     "device.threads": 1,
     "device.attention": "autocast",
     "device.logit_rows": 256,
-    "device.allocator": "plain",
 }
 
 

@@ -40,7 +40,6 @@ CHANGES = {  # about a million weights: 4 MB per update, far more than the messa
     "train.save_every": 1000,
     "train.average": 1,
     "validation.every": 1000,
-    "device.allocator": "plain",
 }
 
 

@@ -1,11 +1,10 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
-from regard.base.process_start import WAIT_VARIABLES, find_start, set_wait_policy
+from regard.base.process_start import WAIT_VARIABLES, set_wait_policy
 
 
 def run_python(code: str, **variables: str) -> str:
@@ -25,10 +24,3 @@ def test_wait_policy_of_the_user_is_kept(name: str) -> None:
     environment = {name: "active"}
     set_wait_policy(environment)
     assert environment == {name: "active"}
-
-
-def test_start_of_a_restarted_process_is_the_first_start() -> None:
-    now = time.perf_counter()
-    assert find_start(repr(now - 20)) == now - 20
-    for invalid in (None, "", "x", repr(now + 1e6), "-1"):  # its own start, which was a moment ago
-        assert now - time.process_time() - 1 <= find_start(invalid) <= time.perf_counter()

@@ -14,7 +14,7 @@ from tests.pipeline.factories import make_tokenizer, make_tokenizers
 from tests.training.runs import write_corpus
 
 OPTIONS = [
-    *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast", "allocator=plain")),
+    *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast")),
     *("--set=model.width=16", "--set=model.decoder.cross.score.hidden=8", "--set=tokenizer.vocabulary=300"),
     *("--set=train.updates=4", "--set=train.save_every=2", "--set=validation.every=4", "--set=validation.sentences=4"),
 ]

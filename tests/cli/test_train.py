@@ -1,6 +1,5 @@
 """`regard train` from the command line: what works, and the error for each likely mistake."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -16,8 +15,7 @@ from unittest import mock
 
 import pytest
 
-from regard.base.process_start import RESTART_VARIABLE
-from regard.cli import allocator
+from regard.cli.command_start import command_start
 from regard.cli.train import EXIT_CODES
 from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
@@ -29,7 +27,7 @@ from tests.commands import CommandResult, run_command
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
 # A model of a few thousand weights, and nothing left to autotune
 TINY_OPTIONS = [
-    *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast", "allocator=plain")),
+    *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast")),
     *(f"--set=model.{stack}.layers=1" for stack in ("encoder", "decoder")),
     *(
         "--set=model.width=16",
@@ -45,10 +43,6 @@ def run_train(*arguments: str, code: int = 0) -> CommandResult:
     done = run_command("train", *arguments, columns=200)
     assert done.code == code, f"{done.code}\n{done.output}{done.errors}"
     return done
-
-
-class Restarted(Exception):  # noqa: N818 - nothing went wrong
-    pass
 
 
 @pytest.fixture
@@ -505,29 +499,8 @@ def test_a_stopped_run_reports_how_to_continue() -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_the_allocator_is_tuned_before_a_run_unless_disabled() -> None:
-    with mock.patch("regard.cli.train.tune_allocator", side_effect=Restarted) as tune:
-        run_command("train", *PAIR_OPTIONS, "--dry-run")
-        assert not tune.called
-        with pytest.raises(Restarted):
-            run_command("train", *PAIR_OPTIONS, *OUT_OPTIONS, "--set", "device.allocator=plain")
-        tune.assert_called_once_with(is_enabled=False)
-        with pytest.raises(Restarted):
-            run_command("train", *PAIR_OPTIONS, *OUT_OPTIONS)
-        tune.assert_called_with(is_enabled=True)
-        with mock.patch("regard.cli.train.tune_allocator", return_value=(allocator.NOTE,)):
-            assert allocator.NOTE in run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "1", *TINY_OPTIONS).output
-        assert allocator.NOTE in Path("new/log.txt").read_text(encoding="utf-8")
-        text = Path("new/run.toml").read_text(encoding="utf-8").replace('allocator = "plain"', 'allocator = "tuned"')
-        Path("new/run.toml").write_text(text, encoding="utf-8")
-        with pytest.raises(Restarted):
-            run_command("train", "--resume", "new", "--more", "1")
-        tune.assert_called_with(is_enabled=True)
-
-
-@pytest.mark.usefixtures("corpus")
 def test_ctrl_c_saves_and_ends_with_75(until: Callable[[Callable[[], bool]], None]) -> None:
-    """The command itself, in a process of its own: the allocator's restart, the signal, the code."""
+    """The command itself, in a process of its own: the signal, the code."""
     arguments = [
         "train",
         *PAIR_OPTIONS,
@@ -535,8 +508,6 @@ def test_ctrl_c_saves_and_ends_with_75(until: Callable[[Callable[[], bool]], Non
         "--updates",
         "100000",
         *TINY_OPTIONS,
-        "--set",
-        "device.allocator=tuned",
     ]
     with subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "regard", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -560,70 +531,10 @@ def until() -> Callable[[Callable[[], bool]], None]:
     return wait_until
 
 
-@pytest.fixture
-def restarts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """Record the environments of restarts, as if the command ran under glibc with ample memory."""
-    environments: list[dict[str, str]] = []
-
-    def execve(_path: str, _arguments: list[str], environment: dict[str, str]) -> None:
-        environments.append(environment)
-        raise Restarted
-
-    monkeypatch.setattr(os, "execve", execve)
-    monkeypatch.setattr(allocator, "_has_glibc", lambda: True)
-    monkeypatch.setattr(allocator, "available_memory", lambda: 2 * allocator.MIN_MEMORY)
-    monkeypatch.setattr(sys, "argv", ["/bin/regard", "train"])
-    monkeypatch.setattr(sys, "orig_argv", [sys.executable, "/bin/regard", "train"])
-    for name in (allocator.TUNABLES_VARIABLE, RESTART_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
-    return environments
-
-
-def test_the_allocator_is_tuned_once(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Restarted):
-        allocator.tune_allocator(is_enabled=True)
-    assert restarts[0][allocator.TUNABLES_VARIABLE] == allocator.TUNABLES
-    assert float(restarts[0][RESTART_VARIABLE]) == allocator.command_start()  # `--minutes` counts from there
-    for name, value in restarts[0].items():
-        monkeypatch.setenv(name, value)
-    assert allocator.tune_allocator(is_enabled=True) == (
-        allocator.NOTE,
-    )  # the restarted process does not restart again
-    assert len(restarts) == 1
-    assert allocator.TUNABLES_VARIABLE not in os.environ
-    assert RESTART_VARIABLE not in os.environ
-
-
-def test_no_restart_inside_another_program(restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    for original in (["python", "-m", "pytest"], ["python", "other.py", "train"], ["python", "-c", "main()", "train"]):
-        monkeypatch.setattr(sys, "orig_argv", original)
-        allocator.tune_allocator(is_enabled=True)
-    assert restarts == []
-
-
-def test_no_restart_if_disabled_or_memory_is_short(
-    restarts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(allocator.TUNABLES_VARIABLE, "glibc.malloc.check=3")
-    allocator.tune_allocator(is_enabled=True)
-    monkeypatch.delenv(allocator.TUNABLES_VARIABLE)
-    assert allocator.tune_allocator(is_enabled=False) == ()
-    monkeypatch.setattr(allocator, "available_memory", lambda: allocator.MIN_MEMORY / 2)
-    assert allocator.tune_allocator(is_enabled=True) == ()
-    monkeypatch.setattr(allocator, "available_memory", lambda: 2 * allocator.MIN_MEMORY)
-    monkeypatch.setattr(allocator, "_has_glibc", lambda: False)
-    allocator.tune_allocator(is_enabled=True)
-    assert restarts == []
-
-
 def test_command_start_inside_another_program_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pytest"])
     before = time.perf_counter()
-    assert allocator.command_start() >= before
-
-
-def test_available_memory_is_read_from_the_system() -> None:
-    assert 1e8 < allocator.available_memory() < 1e15
+    assert command_start() >= before
 
 
 @pytest.mark.usefixtures("corpus")

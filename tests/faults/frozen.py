@@ -137,7 +137,7 @@ def make_smallest_run(folder: Path, **changes: Any) -> RunConfig:
     """Make a shorter `make_small_run`: twelve updates, a checkpoint every two, no generated samples."""
     short = {
         "train.updates": 12, "train.save_every": 2, "train.average": 2, "validation.every": 6,
-        "validation.sentences": 0, "validation.samples": 0, "device.allocator": "plain",
+        "validation.sentences": 0, "validation.samples": 0,
     }  # fmt: skip
     return make_small_run("translate", write_corpus(folder / "corpus"), short | changes)
 

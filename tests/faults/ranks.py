@@ -145,7 +145,7 @@ class Ranks:
     listeners: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        changes = {"train.updates": UPDATES, "validation.every": 20, "device.allocator": "plain"}
+        changes = {"train.updates": UPDATES, "validation.every": 20}
         run = make_small_run("translate", write_corpus(self.scratch / "corpus"), changes)
         self.run_file, self.life = self.scratch / "run.toml", self.scratch / "life"
         RUN_FILES.save(run, self.run_file)

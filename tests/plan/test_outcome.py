@@ -20,7 +20,7 @@ def test_a_run_reports_its_plan_against_what_it_needed(tmp_path: Path) -> None:
     RUN_FILES.save(run, run_file)
     planned = run_command("plan", str(run_file), "--write")
     assert planned.code == 0, planned.errors
-    done = run_command("train", str(run_file), "--out", str(out), "--set", "device.allocator=plain", "--force")
+    done = run_command("train", str(run_file), "--out", str(out), "--force")
     assert done.code == 0, done.errors
     (line,) = [line for line in done.output.splitlines() if line.startswith("Forecast and actual over 3 updates")]
     assert "peak memory" in line

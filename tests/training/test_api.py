@@ -158,12 +158,10 @@ def test_a_number_of_updates_replaces_the_minutes_of_a_run_file() -> None:
 
 
 def test_changes_of_a_resumed_run_reach_the_settings_of_the_process(tmp_path: Path) -> None:
-    """The allocator and the device are needed before the run is loaded."""
+    """The device is needed before the run is loaded."""
     files = {name: name for name in ("all.en", "all.de", "book.txt")}
     codec.RUN_FILES.save(make_small_run("translate", files), tmp_path / "run.toml")
-    assert TrainOptions(resume=tmp_path).wants_tuned_allocator
-    changed = TrainOptions(resume=tmp_path, settings=["device.allocator=plain", "device.name=cuda"])
-    assert not changed.wants_tuned_allocator
+    changed = TrainOptions(resume=tmp_path, settings=["device.name=cuda"])
     assert changed.device_name == "cuda"
 
 

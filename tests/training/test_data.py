@@ -218,7 +218,7 @@ def count_passes(counts: Counter[str], files: dict[str, str], sniffed: int = 0) 
 
 
 TINY_OPTIONS = (  # a model of a few thousand weights, and nothing left to autotune
-    "device.name=cpu", "device.threads=1", "device.logit_rows=0", "device.attention=autocast", "device.allocator=plain",
+    "device.name=cpu", "device.threads=1", "device.logit_rows=0", "device.attention=autocast",
     "model.encoder.layers=1", "model.decoder.layers=1", "model.width=16", "tokenizer.vocabulary=300",
     "train.average=1", "validation.sentences=4",
 )  # fmt: skip

@@ -10,7 +10,6 @@ import time
 from collections.abc import MutableMapping
 
 WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")  # any of them is the user's own choice
-RESTART_VARIABLE = "REGARD_STARTED_AGAIN"  # set while a command restarts: when it was started first
 
 
 def set_wait_policy(environment: MutableMapping[str, str]) -> None:
@@ -25,18 +24,6 @@ def set_wait_policy(environment: MutableMapping[str, str]) -> None:
         environment["OMP_WAIT_POLICY"] = "passive"
 
 
-def find_start(restarted: str | None) -> float:
-    """Return when this process, or the one that it replaced, was started, on the clock of `time.perf_counter`.
-
-    The seconds before this call are estimated by their CPU time: the interpreter has done little else.
-    """
-    now = time.perf_counter()
-    try:
-        started = float(restarted or "nan")
-    except ValueError:
-        started = now
-    return started if 0 < started <= now else now - time.process_time()
-
-
 set_wait_policy(os.environ)
-STARTED = find_start(os.environ.get(RESTART_VARIABLE))
+# On the clock of `time.perf_counter`; the seconds before are estimated by their CPU time: little else happened in them.
+STARTED = time.perf_counter() - time.process_time()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
-from regard.cli.allocator import tune_allocator
 from regard.cli.options import option
 from regard.cli.text_input import load_as
 from regard.cli.train import EXIT_CODES, show_events
@@ -61,7 +60,6 @@ def demo(
     """
     model = out / "model"
     _check_folder(out, model)
-    notes = tune_allocator(is_enabled=True)
     counts = _write_corpus(out, QUICK_PAIRS if is_short else {})
     duration = "a few seconds" if is_short else "about three minutes on two CPU cores"
     typer.echo(
@@ -77,7 +75,7 @@ def demo(
         run=out / "run.toml", out=model, updates=updates, settings=QUICK_SETTINGS if is_short else None
     )
     with show_events() as listener:
-        finished = start(options, [SampleListener(listener, out)], notes=notes)
+        finished = start(options, [SampleListener(listener, out)])
     if finished.reason == "stop requested":
         typer.echo(f"Continue with: regard train --resume {model}")
     else:

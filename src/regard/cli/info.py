@@ -12,7 +12,6 @@ import regard
 from regard.base.extras import EXTRAS, install_command, list_missing
 from regard.base.formatting import pluralize
 from regard.base.limits import total_memory
-from regard.cli.allocator import available_memory
 from regard.cli.options import option
 
 
@@ -96,3 +95,12 @@ def _find_processor() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
+
+
+def available_memory() -> float:
+    """Return the bytes that a new process can use without swapping, 0 if the system does not report them."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0.0)

@@ -155,9 +155,7 @@ def _print_plan(plan: "Plan", device: "DeviceSpec | None", ranks: int) -> None:
     if plan.choice is not None and plan.choice.settings:
         changes = " ".join(f"--set {name}={json.dumps(value)}" for name, value in plan.choice.settings.items())
         typer.echo(f"- Settings of {plan.choice.name}: {changes.replace(chr(34), '')}")
-    typer.echo(
-        "- Memory is that of the plain allocator; Python and torch add about 0.4 GiB per process."
-    ) if device is None else None
+    typer.echo("- Python and torch add about 0.4 GiB per process.") if device is None else None
     if device is not None:
         for figure, source in device.sources.items():
             typer.echo(f"- Source of {figure}: {source}")

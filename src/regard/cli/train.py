@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 
-from regard.cli.allocator import command_start, tune_allocator
+from regard.cli.command_start import command_start
 from regard.cli.options import takes_options
 from regard.cli.train_export import check_exports, export_run
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
@@ -90,11 +90,10 @@ def run_training(options: TrainCommandOptions) -> None:
 
 
 def _train(options: TrainCommandOptions, started: float) -> int:
-    notes = tune_allocator(is_enabled=options.wants_tuned_allocator)
     outcome = read_outcome_listener(options.run)
     with show_events() as listener:
         listeners: list[Listener] = [listener, *([] if outcome is None else [outcome])]
-        finished = start(options, listeners, notes=notes, started=started)
+        finished = start(options, listeners, started=started)
     if outcome is not None and outcome.summary:
         typer.echo(outcome.summary)
         with (finished.folder / "log.txt").open("a", encoding="utf-8") as log:
@@ -113,7 +112,6 @@ def _train_rank(options: TrainCommandOptions, worker: Worker, started: float) ->
     try:
         if worker.rank == 0:
             return _train(options, started)
-        tune_allocator(is_enabled=options.wants_tuned_allocator)
         return EXIT_CODES[start(options, started=started).reason]
     except FinishedError:
         if worker.attempt == 0:

@@ -230,8 +230,6 @@ class DeviceConfig(SettingsModel):
     """Rows of logits to compute at a time, which bounds memory; 0 computes all at once."""
     cpu_fast_path: bool = True
     """Use the faster CPU code of docs/cpu.md; false uses the reference code (different dropout masks and batches)."""
-    allocator: Literal["tuned", "plain"] = "tuned"
-    """ "tuned" restarts the command with glibc settings that keep large tensors in the heap (Linux)."""
 
 
 class ParallelConfig(SettingsModel):

@@ -22,7 +22,7 @@ RECOMPUTATION = 4 / 3  # activation checkpointing repeats the forward pass: a th
 USABLE_MEMORY = 0.9  # of a GPU: the rest is for the CUDA context, NCCL's buffers and fragmentation
 OPTIMIZER_PASSES = 7  # fused Adam reads weight, gradient and two moments, and writes all but the gradient
 CPU_OVERHEAD = 1.05  # resident bytes of a CPU process per byte of tensors: buffers of kernels and of gloo
-CPU_HOLES = 100 * 2**20  # freed bytes that the plain allocator keeps; both fitted to five runs of 0.5 to 5.5 GB.
+CPU_HOLES = 100 * 2**20  # freed bytes that the allocator keeps; both fitted to five runs of 0.5 to 5.5 GB.
 # Ranks that share the weights keep none: `distributed.py` lets glibc return freed tensors to the system.
 HEADER_BYTES = 120  # of a safetensors header, per tensor
 GLOO_REDUCE_SCATTER = 2  # gloo sends twice the share of a reduce-scatter; measured over a virtual network
@@ -41,7 +41,7 @@ class Forecast:
     parameters: int
     simulation: Simulation
     start_bytes: int  # that the first rank holds in main memory before the first update of a tuning run
-    is_here: bool  # on this machine, with the plain allocator of the CPU
+    is_here: bool  # on this machine, on the CPU
     memory: int  # bytes of the device that tensors may use
     checkpoint_bytes: int
     wire_bytes: int  # that one rank sends per update

@@ -311,15 +311,6 @@ class TrainOptions:
         run = self._read_changed_run()
         return run.device.name if run is not None else str(self.changes.get("device.name", "auto"))
 
-    @property
-    def wants_tuned_allocator(self) -> bool:
-        """Whether the settings of the run allow the malloc tunables of the command."""
-        run = self._read_changed_run()
-        if run is not None:
-            return run.device.allocator == "tuned" and run.device.cpu_fast_path
-        changes = self.changes
-        return changes.get("device.allocator", "tuned") == "tuned" and changes.get("device.cpu_fast_path", True) is True
-
 
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Write the tables of a run as paths, so that a table changes only the keys that it names.

@@ -1,0 +1,27 @@
+"""When a command began: `--minutes` counts from there."""
+
+import sys
+import time
+from pathlib import Path
+
+from regard.base.process_start import STARTED
+
+
+def is_this_command(original: list[str], arguments: list[str]) -> bool:
+    """Return whether the process was started as `regard ...` or `python -m regard ...`, not as a program that uses it.
+
+    >>> is_this_command(["python", "/bin/regard", "train"], ["/bin/regard", "train"])
+    True
+    >>> is_this_command(["python", "-m", "pytest", "tests"], ["regard", "train"])
+    False
+    """
+    user_arguments = arguments[1:]
+    program = original[: len(original) - len(user_arguments)]
+    if not user_arguments or original[len(program) :] != user_arguments:
+        return False
+    return program[-2:] == ["-m", "regard"] or (len(program) > 1 and Path(program[-1]).name == "regard")
+
+
+def command_start() -> float:
+    """Return when the command began (`time.perf_counter()`): with its process, or now if a program calls it."""
+    return STARTED if is_this_command(sys.orig_argv, sys.argv) else time.perf_counter()
