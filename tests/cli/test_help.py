@@ -15,6 +15,7 @@ from tests.commands import parse_command_line, run_command
 REPOSITORY = Path(__file__).parents[2]
 COMMAND_COUNT = 18
 REMOVED_COMMANDS = ("label", "fill", "caption", "transcribe", "neighbors", "score", "settings")
+MAX_HELP_LINES = 60  # at 80 columns
 MAX_UNGROUPED = 6  # options without a heading in the help of one command
 
 
@@ -58,6 +59,22 @@ def test_help(path: tuple[str, ...]) -> None:
         assert option.is_flag or option.metavar, option.name
     ungrouped = done.output.partition(f"{OTHER_OPTIONS}:")[2].count("\n  -")
     assert ungrouped <= MAX_UNGROUPED
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_page_is_short_and_help_all_lists_every_option(path: tuple[str, ...]) -> None:
+    page = run_command(*path, "--help", columns=80).output
+    assert len(page.splitlines()) <= MAX_HELP_LINES
+    command = COMMANDS[path]
+    if hasattr(command, "list_commands"):  # a group
+        return
+    assert {*command.advanced} <= {parameter.name for parameter in command.params}
+    assert ("--help-all" in page) == bool(command.advanced)
+    done = run_command(*path, "--help-all", columns=80)
+    assert done.code == 0
+    for parameter in command.params:
+        is_shown = parameter.param_type_name == "argument" or f"{max(parameter.opts, key=len)}" in done.output
+        assert is_shown, parameter.name
 
 
 @pytest.mark.parametrize("path", [path for path in COMMANDS if path != ("info",)], ids=" ".join)

@@ -19,12 +19,9 @@ regard translate my-model "Where is Tom?"
 """
 COMMANDS = {  # by heading in the help; a module has the name of its command, except for the keyword `import`
     "Start": ("demo", "info"),
-    "Data": ("check",),
-    "Train": ("train", "tune", "model"),
-    "Use": ("translate", "generate", "predict", "embed"),
-    "Serve": ("serve",),
-    "Inspect": ("look",),
-    "Measure": ("evaluate",),
+    "Train": ("check", "train", "tune", "model"),
+    "Use": ("translate", "generate", "predict", "embed", "serve"),
+    "Inspect": ("evaluate", "look"),
     "Exchange": ("export", "import"),
     "Advanced": ("plan", "prepare", "tokenizer"),
 }
@@ -55,7 +52,9 @@ def _load_command(name: str) -> Any:
         epilog = getattr(module, "EXAMPLES", None)
         parent.command(name, cls=HelpCommand, epilog=epilog, rich_help_panel=panel)(getattr(module, module_name))
     group_command: Any = typer.main.get_command(parent)
-    return group_command.commands[name]
+    command = group_command.commands[name]
+    command.advanced = getattr(module, "ADVANCED", ())
+    return command
 
 
 app = typer.Typer(

@@ -53,7 +53,7 @@ def demo(
         option("Train 20 updates on 500 pairs: shows the steps in a few seconds, and learns little.", "--quick"),
     ] = False,
 ) -> None:
-    """Train a model that translates English to German, on bundled sentences, in about three minutes.
+    """Train an English-German translation model in about three minutes.
 
     It shows the translations of five sentences that the model never trains on, before, during and after training: the
     first five of the validation data, which is in random order.

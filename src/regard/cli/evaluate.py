@@ -32,13 +32,23 @@ EXAMPLES = """
 regard evaluate my-model --source test.en --reference test.de
 regard evaluate my-model --source test.en --reference test.de --other another-model
 regard evaluate my-classifier --data test.tsv
-regard evaluate my-tagger --data test.conllu
 regard evaluate my-book --text another-book.txt
-regard evaluate my-vit --images test
 regard evaluate my-sounds --sounds test
 regard evaluate my-model --score "Wo ist Tom?" --source-text "Where is Tom?"
 regard evaluate my-book --score --text chapter.txt --lines --json
 """
+ADVANCED = (
+    "columns",
+    "train",
+    "into",
+    "samples",
+    "seed",
+    "length_penalty",
+    "window",
+    "unconstrained",
+    "probes",
+    "fit_temperature",
+)  # only in --help-all
 Evaluation = dict[str, Any]  # results by name: the object that --json prints
 
 
@@ -46,11 +56,10 @@ Evaluation = dict[str, Any]  # results by name: the object that --json prints
 def evaluate(options: EvaluateOptions) -> None:
     """Evaluate a model, or a file of its output, on test data.
 
-    Translation: BLEU, chrF, TER, exact match, word error rate, perplexity and calibration. Classification of texts,
-    images and sounds: accuracy, macro F1, Matthews correlation, confusion matrix. Tagging: the same per word, and
-    entity F1. Transcription: character and word error rate. Captions: BLEU, chrF, exact match. Language models:
-    perplexity; masked ones: pseudo-perplexity. Embeddings: retrieval@1 of pairs. Models that generate images: bits per
-    pixel. With --other or --other-output a paired bootstrap test. With --score only the log-probability of each text.
+    Translation: BLEU, chrF, TER, exact match, word error rate, perplexity, calibration. Classification: accuracy, macro
+    F1, Matthews correlation, confusion matrix. Tagging: the same per word, and entity F1. Transcription: character and
+    word error rate. Captions: BLEU, chrF, exact match. Language models: (pseudo-)perplexity. Embeddings: retrieval@1.
+    Models that generate images: bits per pixel. With --other or --other-output a paired bootstrap test.
     """
     options.check()
     settings = None if options.folder is None else _read_settings(options.folder)

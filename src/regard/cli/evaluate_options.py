@@ -74,8 +74,8 @@ class EvaluateOptions:
     images: Annotated[
         Path | None,
         option(
-            "Test images for a model that labels, captions or generates them: a folder with one folder per label, an "
-            "idx or a Parquet file, or a table of files and labels or captions.",
+            "Test images: a folder with one folder per label, an idx or Parquet file, or a table of files and labels "
+            "or captions.",
             metavar="FOLDER",
             panel=INPUT_PANEL,
         ),
@@ -83,8 +83,7 @@ class EvaluateOptions:
     sounds: Annotated[
         Path | None,
         option(
-            "Test sounds for a model that labels or transcribes them: a folder with one folder per label, or a table "
-            "of files and labels or texts.",
+            "Test sounds: a folder with one folder per label, or a table of files and labels or texts.",
             metavar="FOLDER",
             panel=INPUT_PANEL,
         ),

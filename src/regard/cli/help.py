@@ -5,6 +5,8 @@ Typer's own help differs between versions, shows a type for flags, and has no pl
 
 import inspect
 import sys
+from collections.abc import Collection
+from copy import copy
 from difflib import get_close_matches
 from enum import Enum
 from itertools import pairwise, takewhile
@@ -32,17 +34,38 @@ SYNONYMS = (  # one thing in several commands
     ("--reference", "--target"),
 )
 SIMILARITY = 0.75  # of two names, from which one may be a misspelling of the other
+SHOWS_ALL = "regard.shows_all"  # key of the context
 MAX_WIDTH, NAME_WIDTH = 100, 28  # columns of the help, and of the names in it
 
 
 class HelpCommand(TyperCommand):
-    """A command whose help has examples (its epilog) and groups of options (`rich_help_panel`)."""
+    """A command whose help has examples (its epilog) and groups of options (`rich_help_panel`).
+
+    The help leaves out the parameters in `advanced`; --help-all lists them, too.
+    """
+
+    advanced: Collection[str] = ()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, --help-all included."""
+        *parameters, help_option = super().get_params(ctx)
+        help_all: Any = copy(help_option)  # the constructor differs between versions of Typer
+        help_all.name, help_all.opts, help_all.callback = "help_all", ["--help-all"], _show_all
+        help_all.help, help_all.hidden = "Show all options and exit.", not self.advanced
+        return [*parameters, help_option, help_all]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
         formatter.width = min(formatter.width + 2, MAX_WIDTH)
         _write_start(self, ctx, formatter)
-        _write_parameters(self, ctx, formatter)
+        _write_parameters(self, ctx, formatter, () if ctx.meta.get(SHOWS_ALL) else self.advanced)
+
+
+def _show_all(context: Any, _parameter: Any, is_requested: bool) -> None:
+    if is_requested:
+        context.meta[SHOWS_ALL] = True
+        typer.echo(context.command.get_help(context))
+        raise typer.Exit
 
 
 class HelpGroup(TyperGroup):
@@ -62,7 +85,7 @@ class HelpGroup(TyperGroup):
         for heading, rows in panels.items():
             _write_section(formatter, heading, rows)
         _write_parameters(self, ctx, formatter)
-        formatter.write(f"\n`{ctx.command_path} COMMAND --help` shows the options of a command.\n")
+        formatter.write(f"\n`{ctx.command_path} COMMAND --help` shows the common options, --help-all all of them.\n")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; an unknown one is an error that names the most similar command."""
@@ -119,10 +142,10 @@ def _write_start(command: Any, ctx: Any, formatter: Any) -> None:
                 formatter.write(f"  {line}\n")
 
 
-def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
+def _write_parameters(command: Any, ctx: Any, formatter: Any, omitted: Collection[str] = ()) -> None:
     panels: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
-        if getattr(parameter, "hidden", False):
+        if getattr(parameter, "hidden", False) or parameter.name in omitted:
             continue
         if _is_argument(parameter):
             heading, name = "Arguments", parameter.metavar or parameter.name.upper()

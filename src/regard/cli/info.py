@@ -16,7 +16,7 @@ from regard.cli.options import option
 
 
 def info(as_json: Annotated[bool, option("Print one JSON object.", "--json")] = False) -> None:
-    """Show versions, devices, memory, and the extras with the commands that install them."""
+    """Show versions, devices, memory and extras."""
     facts = collect_info()
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))

@@ -33,12 +33,25 @@ regard train --source train.en --target train.de --out my-model --minutes 10
 regard train --text book.txt --out my-book
 regard train --data reviews.tsv --out my-classifier
 regard train --images photos --out my-vit
-regard train --images captions.tsv --out my-captions
 regard train --sounds recordings --out my-sounds
 regard train --resume my-model
-regard train --source train.en --target train.de --out my-model --ranks 4
 regard train --source train.en --target train.de --dry-run
 """
+ADVANCED = (
+    "columns",
+    "languages",
+    "validation_source",
+    "validation_target",
+    "teacher",
+    "seed",
+    "track",
+    "export",
+    "force",
+    "more",
+    "ranks",
+    "hosts",
+    "rendezvous",
+)  # only in --help-all
 USES = {  # by task: the command that uses the model, a text or options for it, and the options of `regard evaluate`
     "translate": ("translate", "...", "--source TEST --reference TEST"),
     "continue": ("generate", "...", "--text TEST"),
