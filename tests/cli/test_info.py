@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import regard
+from regard.cli.info import available_memory
 from tests.commands import run_command
 
 
@@ -27,3 +28,7 @@ def test_a_missing_extra_has_its_command(monkeypatch: pytest.MonkeyPatch) -> Non
     assert lines[row].endswith(": not installed")
     assert lines[row + 1].strip() == extras["language"]["install"]
     assert sys.version.split()[0] in lines[1]
+
+
+def test_available_memory_is_read_from_the_system() -> None:
+    assert 1e8 < available_memory() < 1e15

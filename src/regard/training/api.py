@@ -276,7 +276,6 @@ def start(
     options: TrainOptions,
     listeners: Sequence[Listener] = (),
     *,
-    notes: Sequence[str] = (),
     started: float | None = None,
 ) -> Finished:
     """Start or resume the run that the options describe; its log.txt is always written.
@@ -284,7 +283,6 @@ def start(
     Args:
         options: The options; they are checked first.
         listeners: Called with every event.
-        notes: Further lines for the log, after the reasons of the settings.
         started: When the command began (`time.perf_counter()`; default: now); `minutes` count from there.
     """
     started = time.perf_counter() if started is None else started
@@ -295,7 +293,7 @@ def start(
     try:
         if processes.is_main:
             with run.leading(processes):
-                return _start(options, listeners, notes, started, processes)
+                return _start(options, listeners, started, processes)
         return run.follow(options.resume or options.out or Path(), processes)
     except RuntimeError as error:
         if (explained := processes.explain(error)) is None:
@@ -308,7 +306,6 @@ def start(
 def _start(
     options: TrainOptions,
     listeners: Sequence[Listener],
-    notes: Sequence[str],
     started: float,
     processes: "SingleProcess",
 ) -> Finished:
@@ -322,19 +319,17 @@ def _start(
     assert folder is not None  # noqa: S101 - `check` requires one of them
     trackers = [make_tracker(name, folder) for name in options.track or ()]  # a missing one is reported now
     if options.resume is not None:
-        if notes:
-            _emit(Planned(tuple(notes)), listeners)
         return run.resume(
             folder,
             changes=options.changes,
             updates=options.updates,
             more=options.more,
             force=options.force,
-            listeners=[*listeners, FileLog(RunFolder(folder).log, header=notes), *trackers],
+            listeners=[*listeners, FileLog(RunFolder(folder).log), *trackers],
             started=started,
             processes=processes,
         )
-    plan = make_plan(options, listeners, notes=notes, started=started)
+    plan = make_plan(options, listeners, started=started)
     return run.fit(
         plan.run,
         folder,
@@ -380,7 +375,6 @@ def make_plan(
     options: TrainOptions,
     listeners: Sequence[Listener] = (),
     *,
-    notes: Sequence[str] = (),
     started: float | None = None,
 ) -> Plan:
     """Read the run file or analyze the corpus, choose every setting, and report the choices as events.
@@ -444,7 +438,7 @@ def make_plan(
         option = options.spell("languages")
         hint = f"Name them with {option} (e.g. en de), or later with `regard model set-languages`."
         reasons = (*reasons, f"Languages: not named, but a server and some exports need them. {hint}")
-    plan = Plan(run, (*reasons, _describe_cost(run, length), *notes), length, file_infos, warnings, preview)
+    plan = Plan(run, (*reasons, _describe_cost(run, length)), length, file_infos, warnings, preview)
     _emit(Planned(plan.reasons), listeners)
     return plan
 
