@@ -3,12 +3,10 @@
 import json
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from unicodedata import normalize
 
 import pytest
 
-from regard.data.doctor.detectors.lingua import LinguaJudge
 from tests.commands import CommandResult, run_command
 
 
@@ -135,33 +133,3 @@ def test_lingua_is_an_extra(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "[language]'" in run_check("train.en", "train.de", "--lingua", code=1).errors
     Path("a.txt").write_text("text\n")
     assert "--languages" in run_check("a.txt", "--lingua", code=1).errors
-
-
-def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stub replaces the package: each text lists its own languages and confidences."""
-    package = ModuleType("lingua")
-    detector = SimpleNamespace(compute_language_confidence_values=_confidences)
-    builder = SimpleNamespace(from_all_languages=lambda: SimpleNamespace(build=lambda: detector))
-    package.__dict__.update(
-        IsoCode639_1=SimpleNamespace(EN="EN", DE="DE"),
-        Language=SimpleNamespace(from_iso_code_639_1=lambda code: code),
-        LanguageDetectorBuilder=builder,
-    )
-    monkeypatch.setitem(sys.modules, "lingua", package)
-    judge = LinguaJudge(("en", "de-AT"))
-    texts = [
-        "EN 0.90 DE 0.10 .....",
-        "DE 0.90 EN 0.01 .....",
-        "FR 0.90 DE 0.10 .....",
-        "DE 0.50 EN 0.40 .....",
-        "DE 1.00",
-    ]
-    judgment = judge.judge(0, texts)
-    assert judgment.is_wrong.tolist() == [False, True, True, False, False]  # the last is too short
-    assert judgment.is_other_side.tolist() == [False, True, False, False, False]
-    assert judge.judge(1, texts).is_wrong.tolist() == [False, False, False, False, False]
-
-
-def _confidences(text: str) -> list[SimpleNamespace]:
-    words = text.split()
-    return [SimpleNamespace(language=words[index], value=float(words[index + 1])) for index in (0, 2)]

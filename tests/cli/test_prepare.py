@@ -9,7 +9,7 @@ from regard.base.errors import ConfigError, RegardError
 from regard.cli.app import app
 from regard.data.shards.prepare import open_corpus
 from regard.text.tokenizer_pair import TokenizerPair
-from tests.data.shards.test_prepare import TOKENIZERS, write_corpus
+from tests.data.shards.factories import TOKENIZERS, write_corpus
 
 RUN_TOML = """
 [[data.train]]

@@ -5,10 +5,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 
+import pytest
 import torch
 from torch import Tensor
 
+from regard.decode.protocol import Hypothesis
+
 BOS, EOS = 0, 1
+SUPPRESSED = torch.tensor([BOS])
+MAX_LENGTHS = [4, 2, 3, 4]
+SENTENCES = [0, 1, 2, 3]
 History = tuple[int, ...]
 
 
@@ -99,3 +105,21 @@ def score_all_sequences(
         for text in iter_sequences(table.vocabulary_size, max_length, suppressed)
     )
     return sorted(scored, reverse=True)
+
+
+def make_prompt(rows: int) -> Tensor:
+    return torch.full((rows, 1), BOS)
+
+
+def check_hypothesis(hypothesis: Hypothesis, table: TableModel, sentence: int, length_penalty: float) -> None:
+    """Check a hypothesis's log-probabilities and score against the model."""
+    logprobs = table.logprobs(sentence, hypothesis.tokens)
+    assert hypothesis.logprobs == pytest.approx(logprobs, abs=1e-5)
+    assert hypothesis.score == pytest.approx(sum(logprobs) / len(logprobs) ** length_penalty, abs=1e-5)
+    assert hypothesis.ended == (hypothesis.tokens[-1] == EOS)
+    assert hypothesis.without_eos == tuple(token for token in hypothesis.tokens if token != EOS)
+    assert EOS not in hypothesis.tokens[:-1]
+
+
+def has_phrase(text: tuple[int, ...], phrase: tuple[int, ...]) -> bool:
+    return any(text[start : start + len(phrase)] == phrase for start in range(len(text) - len(phrase) + 1))

@@ -1,7 +1,5 @@
 """Forced prefixes, forbidden phrases and required phrases."""
 
-import random
-
 import pytest
 import torch
 
@@ -9,51 +7,9 @@ from regard.base.errors import RegardError
 from regard.decode.beam import beam
 from regard.decode.constraints import ConstrainedState, constrain
 from regard.decode.greedy import greedy
-from regard.decode.grid_beam import grid_beam
-from regard.decode.phrases import ROOT, PhraseTrie
 from regard.decode.protocol import Step
 from regard.decode.sample import sample
-from tests.decode.table_models import BOS, EOS, TableModel, TableState
-
-SUPPRESSED = torch.tensor([BOS])
-
-
-def make_prompt(rows: int) -> torch.Tensor:
-    return torch.full((rows, 1), BOS)
-
-
-def has_phrase(text: tuple[int, ...], phrase: tuple[int, ...]) -> bool:
-    return any(text[start : start + len(phrase)] == phrase for start in range(len(text) - len(phrase) + 1))
-
-
-def test_trie_node_matches_sequence_suffix() -> None:
-    rng = random.Random(1)
-    for _ in range(200):
-        phrases = [tuple(rng.choices(range(3), k=rng.randint(1, 4))) for _ in range(rng.randint(1, 4))]
-        trie = PhraseTrie(phrases)
-        text = tuple(rng.choices(range(3), k=8))
-        node = trie.walk(ROOT, text)
-        expected_endings = {n for n, phrase in enumerate(phrases) if text[-len(phrase) :] == phrase}
-        assert trie.phrases_ending[node] == expected_endings
-        first_phrase = frozenset({0})
-        for excluded in (frozenset[int](), first_phrase):
-            matched_lengths = [
-                size
-                for n, phrase in enumerate(phrases)
-                for size in range(1, len(phrase) + 1)
-                if n not in excluded and text[-size:] == phrase[:size]
-            ]
-            if len(excluded) < len(set(range(len(phrases)))):
-                assert trie.matched_length(node, excluded) == max(matched_lengths, default=0)
-            expected_tokens = {
-                phrase[size]
-                for n, phrase in enumerate(phrases)
-                for size in range(len(phrase))
-                if n not in excluded and (size == 0 or text[-size:] == phrase[:size])
-            }
-            assert trie.continuing_tokens(node, excluded) == expected_tokens
-        completing = {token for token in range(3) if any((*text, token)[-len(p) :] == p for p in phrases)}
-        assert trie.completing_tokens(node) == completing
+from tests.decode.table_models import BOS, EOS, SUPPRESSED, TableModel, TableState, has_phrase, make_prompt
 
 
 def test_no_search_completes_forbidden_phrases() -> None:
@@ -201,43 +157,6 @@ def test_contradictions_raise() -> None:
         constrain(table.step, table.start([0]), 1, sink=BOS, forced_prefixes=[(), ()])
     with pytest.raises(RegardError, match="no tokens"):
         constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[()])
-
-
-def test_small_beams_generate_required_phrases() -> None:
-    for seed in range(20):
-        table = TableModel(8, seed)
-        required: list[list[tuple[int, ...]]] = [[(5, 6), (7,)], [], [(2, 2, 3)], [(6,), (6, 5)]]
-        result = grid_beam(
-            table.step,
-            table.start(range(4)),
-            make_prompt(4),
-            required=required,
-            beam_size=2,
-            eos=EOS,
-            max_lengths=[6, 5, 4, 3],
-            suppressed=SUPPRESSED,
-        )
-        for sentence, (texts, phrases) in enumerate(zip(result, required, strict=True)):
-            assert all(has_phrase(texts[0].tokens, phrase) for phrase in phrases)
-            assert texts[0].logprobs == pytest.approx(table.logprobs(sentence, texts[0].tokens), abs=1e-5)
-            assert BOS not in texts[0].tokens
-        expected = beam(
-            table.step, table.start([1]), make_prompt(1), beam_size=2, eos=EOS, max_lengths=[5], suppressed=SUPPRESSED
-        )
-        assert result[1] == expected[0]
-
-
-def test_impossible_requirements_raise() -> None:
-    table = TableModel(5, 1)
-    settings = {"beam_size": 2, "eos": EOS, "max_lengths": [3]}
-    with pytest.raises(RegardError, match="No hypothesis of up to 3 tokens"):
-        grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(2, 3, 4, 4)]], **settings)  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="No hypothesis"):
-        grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(0,)]], suppressed=SUPPRESSED, **settings)  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="contains eos"):
-        grid_beam(table.step, table.start([0]), make_prompt(1), required=[[(2, EOS)]], **settings)  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="0 lists of required phrases for 1"):
-        grid_beam(table.step, table.start([0]), make_prompt(1), required=[], **settings)  # type: ignore[arg-type]
 
 
 def test_without_a_sink_the_other_tokens_share_the_probability() -> None:

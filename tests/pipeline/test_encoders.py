@@ -23,7 +23,7 @@ from regard.text.learn import learn
 from regard.text.pretokenize import SPACE_MARK
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.commands import run_command
-from tests.data.shards.test_tags import make_tokenizer
+from tests.text.factories import make_tokenizer
 
 
 def test_a_gap_is_filled_by_what_stood_there(models: dict[str, Path]) -> None:

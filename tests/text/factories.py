@@ -1,11 +1,14 @@
 """Small tokenizers of all kinds, and lines of the shared corpora if they are present."""
 
 import gzip
+import json
+from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from hypothesis import strategies as st
 
 from regard.config.run import (
     AnyTokenizerConfig,
@@ -65,3 +68,36 @@ def read_shared_lines(name: str, max_lines: int) -> list[str]:
         pytest.skip(f"needs ../shared/data/{name}")
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         return [line.removesuffix("\n") for line in islice(file, max_lines)]
+
+
+def make_tokenizer(words: Sequence[str] = ("a", "dog", "a dog"), **changes: object) -> Tokenizer:
+    """Return a WordPiece tokenizer that removes control characters, as BERT's does."""
+    specials = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    specials |= {"bos": "[CLS]", "eos": "[SEP]"}
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys((*specials.values(), *words)))}
+    roles = {role: {"id": role, "ids": [vocabulary[word]], "tokens": [word]} for role, word in specials.items()}
+    sides = [{"Sequence": {"id": side, "type_id": 0}} for side in "AB"]
+    bert = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
+    document = {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": vocabulary[word], "content": word, "special": True, "normalized": False}
+            | dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
+            for word in sorted(set(specials.values()))
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": [bert | {"lowercase": True}]},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "TemplateProcessing", "single": sides[:1], "pair": sides, "special_tokens": roles},
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {"type": "WordPiece", "vocab": vocabulary, "unk_token": "[UNK]", "max_input_chars_per_word": 100}
+        | {"continuing_subword_prefix": "##"},
+    }
+    return Tokenizer(json.dumps(document | changes).encode())
+
+
+ODD = ["<pad>", "</s>", "<2de>", "<unk>", "<url>", "@@", " ", "  ", "\n", "\r\n", "\u2028", "\0", "\ufeff", "\ufffd"]
+ODD += ["é", "e\u0301", "🏳️‍🌈", "ñ", "Ã±", "Ġ", "▁", "ß", "İ", "ﬁ", "한국어", "\u202e", "\U0010ffff", "'s", "</w>"]
+ANY_TEXT = st.lists(st.sampled_from(ODD) | st.text(max_size=5), max_size=10).map("".join)
+LEARNED_TEXT = st.lists(
+    st.text(ALPHABET, max_size=6) | st.sampled_from([" ", "  ", "<pad>", "</s>", "<unk>", "peppers"]), max_size=10
+).map("".join)

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.base.errors import RegardError
-from tests.text.factories import KINDS, get_tokenizer
-from tests.text.test_round_trip import ANY_TEXT
+from tests.text.factories import ANY_TEXT, KINDS, get_tokenizer
 
 
 def push_all(name: str, ids: list[int]) -> list[str]:

@@ -1,96 +1,43 @@
-"""Decoding inverts encoding: 500 strings per property, 10,000 with HYPOTHESIS_PROFILE=long."""
+"""Counts of `check_round_trip` and display of tokens."""
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.text.factories import ALPHABET, get_tokenizer
-
-ODD = ["<pad>", "</s>", "<2de>", "<unk>", "<url>", "@@", " ", "  ", "\n", "\r\n", "\u2028", "\0", "\ufeff", "\ufffd"]
-ODD += ["é", "e\u0301", "🏳️‍🌈", "ñ", "Ã±", "Ġ", "▁", "ß", "İ", "ﬁ", "한국어", "\u202e", "\U0010ffff", "'s", "</w>"]
-ANY_TEXT = st.lists(st.sampled_from(ODD) | st.text(max_size=5), max_size=10).map("".join)
-LEARNED_TEXT = st.lists(
-    st.text(ALPHABET, max_size=6) | st.sampled_from([" ", "  ", "<pad>", "</s>", "<unk>", "peppers"]), max_size=10
-).map("".join)
-WORDS = st.lists(
-    st.text([character for character in ALPHABET if character not in " \n"], min_size=1, max_size=8),
-    min_size=1,
-    max_size=8,
-)
+from regard.text.round_trip import BATCH_SIZE, check_round_trip, show_token
+from tests.text.factories import TEXT, get_tokenizer
 
 
-@given(text=ANY_TEXT)
-def test_any_string(text: str) -> None:
-    for name in ("byte_bpe", "byte", "byte_bpe tagged"):
-        tokenizer = get_tokenizer(name)
-        encoding = tokenizer.encode(text)
-        assert tokenizer.decode(encoding.ids) == text, name
-        assert not tokenizer.specials.control & set(encoding.ids), "special strings in a text are text"
-        assert tokenizer.encode_ids([text, text]) == [encoding.ids, encoding.ids]
+def test_lossless_tokenizer() -> None:
+    texts = TEXT * 300
+    result = check_round_trip(get_tokenizer("byte_bpe"), enumerate(texts))
+    assert result.is_lossless
+    assert result.lines == len(texts) > BATCH_SIZE
+    assert result.characters == sum(map(len, texts))
+    assert result.bytes == sum(len(text.encode()) for text in texts)
+    assert result.tokens == sum(map(len, get_tokenizer("byte_bpe").encode_ids(texts)))
 
 
-@given(text=ANY_TEXT)
-def test_a_normalised_string(text: str) -> None:
-    for name in ("byte_bpe normal", "unigram normal"):
-        tokenizer = get_tokenizer(name)
-        ids = tokenizer.encode(text).ids
-        if tokenizer.specials.unk not in ids and "▁" not in text:
-            assert tokenizer.decode(ids) == tokenizer.normalise(text), name
+def test_changed_lines_are_counted_with_their_first_location() -> None:
+    result = check_round_trip(get_tokenizer("unigram"), enumerate(["peck", "snow ☃ and ☃", "a▁c", "☃", "a▁c"]))
+    assert not result.is_lossless
+    assert (result.unknown.first_location, result.unknown.lines, result.unknown.tokens) == (1, 2, 3)
+    assert (result.changed.first_location, result.changed.lines, result.changed.example) == (2, 2, ("a▁c", "a c"))
+    normal = check_round_trip(get_tokenizer("byte_bpe normal"), enumerate(["a", "É <url>", "E"]))
+    assert normal.is_lossless
+    assert (normal.normalized.first_location, normal.normalized.lines) == (1, 2)
 
 
-def test_normalisation_follows_the_settings() -> None:
-    tokenizer = get_tokenizer("byte_bpe normal")
-    assert tokenizer.decode(tokenizer.encode("É ﬁx E\u0301 <url> 한국").ids) == "e fix e <url> 한국"
+def test_show_token() -> None:
+    shown = {
+        name: [show_token(get_tokenizer(name), token) for token in get_tokenizer(name).encode("a ☃").ids]
+        for name in EXPECTED
+    }
+    assert shown == EXPECTED
+    tagged = get_tokenizer("byte_bpe tagged")
+    assert [show_token(tagged, token) for token in tagged.encode("<url>").ids] == ["<url>"]
+    assert show_token(tagged, tagged.specials.pad) == "<pad>"
 
 
-@given(text=LEARNED_TEXT)
-def test_strings_of_learned_characters(text: str) -> None:
-    for name in ("bpe", "unigram", "character", "bpe tagged", "unigram tagged", "character tagged"):
-        tokenizer = get_tokenizer(name)
-        ids = tokenizer.encode(text).ids
-        assert tokenizer.decode(ids) == text, name
-        assert not tokenizer.specials.control & set(ids), "special strings in a text are text"
-
-
-@given(words=st.lists(st.sampled_from(["Peter", "peck", "<pad>", "zzz"]), max_size=8))
-def test_word_level(words: list[str]) -> None:
-    """The word level decodes known words, shows unknown ones as <unk>, and joins them with one space."""
-    tokenizer = get_tokenizer("word")
-    ids = tokenizer.encode("  ".join(words)).ids
-    assert tokenizer.decode(ids) == " ".join(word if word in ("Peter", "peck") else "<unk>" for word in words)
-
-
-@given(text=ANY_TEXT)
-def test_offsets_cover_the_text_in_order(text: str) -> None:
-    for name in ("byte_bpe", "byte_bpe tagged", "bpe", "unigram", "character", "byte_bpe normal"):
-        encoding = get_tokenizer(name).encode(text)
-        assert len(encoding.ids) == len(encoding.offsets) == len(encoding.word_ids)
-        assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
-        assert [start for start, _ in encoding.offsets] == sorted(start for start, _ in encoding.offsets)
-        if name != "byte_bpe normal":  # removed accents belong to no token
-            covered = {position for start, end in encoding.offsets for position in range(start, end)}
-            assert covered == set(range(len(text))), name
-
-
-@given(words=WORDS)
-def test_words_are_separated_by_spaces(words: list[str]) -> None:
-    text = " ".join(words)
-    for name in ("byte_bpe", "byte", "bpe", "unigram", "character"):
-        encoding = get_tokenizer(name).encode(text)
-        positions: list[set[int]] = [set() for _ in words]
-        for (start, end), word in zip(encoding.offsets, encoding.word_ids, strict=True):
-            assert word is not None
-            positions[word] |= set(range(start, end))
-        assert ["".join(text[position] for position in sorted(word)).strip(" ") for word in positions] == words, name
-
-
-@pytest.mark.parametrize("text", ["Two  dogs play", " Two dogs play", "Two dogs play ", "  Two   dogs  play  "])
-def test_more_spaces_make_no_words(text: str) -> None:
-    for name in ("byte_bpe", "byte", "bpe", "unigram", "character"):
-        encoding = get_tokenizer(name).encode(text)
-        positions: dict[int, set[int]] = {}
-        for (start, end), word in zip(encoding.offsets, encoding.word_ids, strict=True):
-            assert word is not None
-            positions.setdefault(word, set()).update(range(start, end))
-        words = ["".join(text[place] for place in sorted(positions[number])).strip(" ") for number in sorted(positions)]
-        assert words == ["Two", "dogs", "play"], name
+EXPECTED = {
+    "byte": ["a", "␣", "\\xe2", "\\x98", "\\x83"],
+    "bpe": ["a</w>", "<unk>", "</w>"],
+    "character": ["a", "␣", "<unk>"],
+    "word": ["a", "<unk>"],
+}

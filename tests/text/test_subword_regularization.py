@@ -14,9 +14,8 @@ from hypothesis import given
 
 from regard.config.run import BpeConfig, ByteBpeConfig, UnigramConfig, WordLevelConfig
 from regard.text.subword_regularization import BpeDropout, SubwordSampler, UnigramSampling, make_subword_sampler
-from tests.text.factories import TEXT, get_tokenizer
+from tests.text.factories import ANY_TEXT, LEARNED_TEXT, TEXT, get_tokenizer
 from tests.text.reference_bpe import segment_with_dropout
-from tests.text.test_round_trip import ANY_TEXT, LEARNED_TEXT
 
 DROPOUT = 0.3
 

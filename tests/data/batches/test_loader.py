@@ -35,7 +35,7 @@ from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from tests.data.factories import SPECIALS as S
 from tests.data.factories import make_random_shards, make_shard
-from tests.data.shards.test_prepare import TOKENIZERS
+from tests.data.shards.factories import TOKENIZERS
 
 SETTINGS = OrderSettings(seed=1, max_tokens=200, max_length=48, window_size=2, pool_size=64)
 PACKED = replace(SETTINGS, packed=True)

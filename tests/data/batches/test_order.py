@@ -5,43 +5,16 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import asdict, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.data.batches.cutting import BatchShapes, cut_by_tokens, pack_documents, sort_by_length
-from regard.data.batches.keyed_random import (
-    derive,
-    integers,
-    make_key,
-    permutation,
-    splitmix64,
-    spread_permutation,
-    uniform,
-)
-from regard.data.batches.mixture import draw
 from regard.data.batches.order import DataPosition, Order, OrderSettings, batches_of_rank
+from tests.data.batches.factories import COUNTS, SETTINGS, make_lengths, make_order
 
 WORLD_SIZES = (1, 2, 3, 4, 8)
-
-
-def make_lengths(count: int, seed: int, max_length: int = 60) -> NDArray[np.int64]:
-    return 1 + integers(derive(make_key(seed), np.arange(2 * count)), max_length - 1).reshape(2, count)
-
-
-def make_order(
-    counts: list[int], settings: OrderSettings, weights: list[float] | None = None, max_length: int = 60
-) -> Order:
-    lengths = [make_lengths(count, shard, max_length) for shard, count in enumerate(counts)]
-    return Order(counts, lambda shard: lengths[shard], settings, weights=weights, identity="test")
-
-
-SETTINGS = OrderSettings(seed=3, max_tokens=256, max_length=64, window_size=3, pool_size=100)
-COUNTS = [90, 130, 7, 60, 0, 210]
 
 
 def test_every_sample_once_whatever_the_ranks_and_stops() -> None:
@@ -95,16 +68,6 @@ def test_any_few_consecutive_batches_have_all_lengths(pool: int) -> None:
     assert spreads[0] < 0.4 * spreads[1]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 13, 100, 1597])
-def test_spread_permutations_are_complete_and_neighbours_balance(count: int) -> None:
-    for seed in range(5):
-        order = spread_permutation(make_key(seed), count)
-        assert sorted(order.tolist()) == list(range(count))
-        for few in (2, 4, 8):
-            sums = np.lib.stride_tricks.sliding_window_view(order, few)[::2].mean(axis=1) if count >= few else order[:0]
-            assert (np.abs(sums - (count - 1) / 2) <= 0.5 * count / few).all()
-
-
 def test_windows_mix_only_their_own_shards() -> None:
     order = make_order([50] * 10, SETTINGS)
     assert order.window_count == 4
@@ -128,7 +91,8 @@ def test_skipping_to_a_batch_gives_the_same_batches() -> None:
 def test_the_same_order_in_another_process() -> None:
     """Checkpoints rely on it: every later version must give this order, or change `format`."""
     code = (
-        "import hashlib; from tests.data.batches.test_order import *; order = make_order(COUNTS, SETTINGS);"
+        "import hashlib; from tests.data.batches.factories import COUNTS, SETTINGS, make_order;"
+        "order = make_order(COUNTS, SETTINGS);"
         "print(hashlib.sha256(b' '.join(p.samples.tobytes() for _, _, p in order.batches(5))).hexdigest())"
     )
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
@@ -177,119 +141,6 @@ def test_a_batch_must_hold_a_packed_row() -> None:
         make_order(COUNTS, replace(SETTINGS, packed=True, max_tokens=63))
 
 
-# Weights
-
-
-@pytest.mark.parametrize("weight", [0.3, 0.5, 1.0, 1.7, 2.0, 3.25])
-def test_weights_are_exact_over_epochs(weight: float) -> None:
-    count, epochs = 97, 40
-    total = Counter[int]()
-    draws: dict[int, list[int]] = {}
-    for epoch in range(epochs):
-        samples, before = draw(make_key(5), count, weight, epoch)
-        total.update(samples.tolist())
-        for sample, times in zip(samples.tolist(), before.tolist(), strict=True):
-            draws.setdefault(sample, []).append(times)
-        assert total.total() == int(np.floor(count * weight * (epoch + 1) + 1e-9))
-        assert max(total[sample] for sample in range(count)) - min(total[sample] for sample in range(count)) <= 1
-    assert all(times == list(range(len(times))) for times in draws.values())  # the n-th draw knows that it is
-
-
-def test_a_mixture_draws_by_weight_and_resumes() -> None:
-    weights = [2.0, 1.0, 1.0, 0.5, 1.0, 1.0]
-    order = make_order(COUNTS, SETTINGS, weights)
-    seen = Counter(sample for _, _, picked in order.batches(0) for sample in picked.samples.tolist())
-    assert all(seen[sample] == 2 for sample in range(90))
-    assert sum(seen[sample] for sample in range(227, 287)) == 30
-    assert all(seen[sample] == 1 for sample in [*range(90, 227), *range(287, sum(COUNTS))])
-    pairs = [pair for _, _, p in order.batches(0) for pair in zip(p.samples.tolist(), p.draws.tolist(), strict=True)]
-    assert len(set(pairs)) == len(pairs)
-
-
-# Cuts
-
-
-def test_batches_are_as_large_as_the_budget_allows() -> None:
-    """With a budget too small for rounded shapes, batches take every row that fits."""
-    sizes = np.sort(np.random.default_rng(1).integers(1, 50, 1000))
-    starts = cut_by_tokens(sizes, BatchShapes(200, 50))
-    ends = [*starts[1:], 1000]
-    for start, end in zip(starts, ends, strict=True):
-        assert (end - start) * sizes[end - 1] <= 200
-        assert end == 1000 or (end + 1 - start) * sizes[end] > 200
-
-
-@pytest.mark.parametrize("budget", [1000, 2048, 4096, 10_000])
-def test_batches_have_few_shapes_and_nearly_fill_the_budget(budget: int) -> None:
-    max_length = 200
-    sizes = np.sort(np.random.default_rng(2).gamma(3.0, 14.0, 100_000).astype(int).clip(1, max_length))
-    shapes = BatchShapes(budget, max_length)
-    starts = cut_by_tokens(sizes, shapes)
-    products = Counter[int]()
-    for start, end in pairwise([*starts, sizes.size]):
-        width = shapes.padded_width(end - start, int(sizes[end - 1]))
-        assert sizes[end - 1] <= width <= max_length
-        assert (end - start) * width <= budget
-        products[(end - start) * width] += 1
-    assert len(products) <= 64
-    odd = sum(count for product, count in products.items() if product % shapes.size_multiple)
-    assert odd <= 0.05 * len(starts)
-    assert len(starts) <= 1.1 * count_greedy_batches(sizes.tolist(), budget)
-    assert sum(product * count for product, count in products.items()) <= 1.03 * sizes.sum()
-
-
-def count_greedy_batches(sizes: list[int], max_tokens: int) -> int:
-    """Count the batches if each takes every row that fits."""
-    batches, start = 0, 0
-    for end, size in enumerate(sizes):
-        if not batches or (end + 1 - start) * size > max_tokens:
-            batches, start = batches + 1, end
-    return batches
-
-
-@pytest.mark.parametrize("budget", [1, 7, 100, 1000, 4096, 4160, 65_536])
-def test_every_length_up_to_the_budget_fits(budget: int) -> None:
-    for max_length in (1, 50, budget):
-        shapes = BatchShapes(budget, min(max_length, budget))
-        for length in range(1, min(max_length, budget) + 1, 1 + budget // 500):
-            rows = shapes.max_rows(length)
-            assert rows >= 1
-            assert rows >= 0.8 * (budget // length) - 1
-            for n_rows in {*range(1, min(rows, 300) + 1), rows}:
-                assert length <= shapes.padded_width(n_rows, length) <= shapes.max_length
-                assert n_rows * shapes.padded_width(n_rows, length) <= budget
-
-
-def test_neighbours_have_similar_lengths() -> None:
-    lengths = make_lengths(20_000, 7)
-    order = sort_by_length(lengths)
-    assert sorted(order.tolist()) == list(range(20_000))
-    assert (np.diff(lengths[:, order].max(axis=0)) >= 0).all()
-
-    def waste(indices: NDArray[np.int64]) -> float:
-        cuts = cut_by_tokens(lengths[:, indices].max(axis=0), BatchShapes(4096, 512))
-        sizes = np.diff([*cuts, indices.size])
-        padded = sum(int((np.maximum.reduceat(side[indices], cuts) * sizes).sum()) for side in lengths)
-        return 1 - int(lengths.sum()) / padded
-
-    assert waste(order) < 0.6 * waste(np.argsort(lengths.max(axis=0), kind="stable"))
-
-
-@pytest.mark.parametrize("row", [1, 4, 7, 1000])
-def test_packing_covers_every_token_once(row: int) -> None:
-    lengths = np.random.default_rng(2).integers(1, 30, 60)
-    packed = pack_documents(lengths, row)
-    covered = [
-        (int(document), int(begin) + place)
-        for document, begin, length in zip(packed.documents, packed.starts, packed.lengths, strict=True)
-        for place in range(length)
-    ]
-    assert covered == [(document, place) for document, length in enumerate(lengths) for place in range(length)]
-    filled = np.add.reduceat(packed.lengths, packed.row_offsets[:-1])
-    assert (filled[:-1] == row).all()
-    assert 0 < filled[-1] <= row
-
-
 def test_packed_batches_cover_every_position_once() -> None:
     order = make_order(COUNTS, replace(SETTINGS, packed=True))
     seen = Counter[tuple[int, int]]()
@@ -303,16 +154,3 @@ def test_packed_batches_cover_every_position_once() -> None:
             seen.update((int(sample), int(begin) + place) for place in range(length))
     lengths = np.concatenate([make_lengths(count, shard)[0] for shard, count in enumerate(COUNTS)])
     assert seen == Counter((sample, place) for sample, length in enumerate(lengths) for place in range(length))
-
-
-# Chance
-
-
-def test_random_numbers_are_uniform_and_shuffles_are_complete() -> None:
-    numbers = uniform(splitmix64(np.arange(100_000, dtype=np.uint64)))
-    assert abs(np.histogram(numbers, 50, (0, 1))[0] - 2000).max() < 250
-    assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 0.02
-    assert sorted(permutation(make_key(1, 2), 500).tolist()) == list(range(500))
-    firsts = Counter(int(permutation(make_key(seed), 4)[0]) for seed in range(4000))
-    assert all(abs(count - 1000) < 150 for count in firsts.values())
-    assert make_key(1, 2) != make_key(2, 1)

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.config.run import ByteBpeConfig, SpecialsConfig
@@ -22,34 +21,15 @@ from regard.data.batches.tasks import (
 from regard.data.batches.word2vec import Cbow, SkipGram
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
+from tests.data.batches.factories import make_samples, to_list
 from tests.data.factories import SPECIALS as S
 
 TEXT_IDS = np.arange(80)
 
 
-def make_samples(
-    samples: list[tuple[list[int], ...]], numbers: list[int] | None = None, epoch: int = 0
-) -> StoredSamples:
-    count = len(samples)
-    flat = [token for sample in samples for stream in sample for token in stream]
-    return StoredSamples(
-        tokens=np.array(flat, np.uint16),
-        lengths=np.array([[len(sample[stream]) for sample in samples] for stream in range(len(samples[0]))]),
-        samples=np.array(numbers if numbers is not None else range(count)),
-        draws=np.full(count, epoch),
-        languages=np.arange(count) % 2,
-        labels=np.arange(count) - 1,
-    )
-
-
 def make_texts(count: int, seed: int = 0) -> list[list[int]]:
     rng = np.random.default_rng(seed)
     return [rng.integers(0, 80, int(size)).tolist() for size in rng.integers(0, 60, count)]
-
-
-def to_list(array: NDArray[np.int64] | None) -> list[list[int]]:
-    assert array is not None
-    return array.tolist()
 
 
 def test_translate_shifts_the_target() -> None:
@@ -334,28 +314,6 @@ def test_row_lengths_match_the_rows(task: Task) -> None:
     lengths = np.array([[len(sample[stream]) for sample in used] for stream in range(len(task.needs))])
     wide = [array.shape[1] for array in (rows.source, rows.target) if array is not None]
     assert wide == task.row_lengths(lengths).max(axis=1).tolist()
-
-
-def test_cbow_labels_every_token_that_has_neighbours() -> None:
-    rows = Cbow(S).make_arrays(make_samples([([1, 2, 3],), ([4],), ([],)]))
-    assert to_list(rows.source) == [[1, 2, 3], [4, S.pad, S.pad], [S.pad] * 3]
-    assert to_list(rows.labels) == [[1, 2, 3], [IGNORE_INDEX] * 3, [IGNORE_INDEX] * 3]
-
-
-def test_skip_gram_labels_tokens_with_all_of_their_neighbours_alike() -> None:
-    text = list(range(10, 30))
-    counts = Counter[tuple[int, int]]()
-    for epoch in range(400):
-        rows = SkipGram(S, seed=1, window=2).make_arrays(make_samples([(text,)], epoch=epoch))
-        assert to_list(rows.source) == [text]
-        labels = to_list(rows.labels)[0]
-        counts.update((place, label - text[place]) for place, label in enumerate(labels) if label != IGNORE_INDEX)
-    assert {offset for _, offset in counts} == {-2, -1, 1, 2}
-    assert min(place for place, _ in counts) == 0
-    assert (0, -1) not in counts
-    middle = [counts[10, offset] for offset in (-2, -1, 1, 2)]
-    assert sum(middle) == 400
-    assert min(middle) > 70  # 100 in the mean
 
 
 def test_tasks_take_their_tokens_from_the_tokenizer() -> None:

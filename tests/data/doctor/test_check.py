@@ -8,19 +8,10 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.data.doctor import examine, select_rules
-from regard.data.doctor.corpus_findings import describe_shift
 from regard.data.doctor.findings import explain_row, sample_flagged
 from regard.data.doctor.summary import summarize
 from regard.data.example import CorpusError, Example, Location
-
-GOOD_EXAMPLES = [
-    Example(
-        Location("a.en", line),
-        f"{'word ' * (3 + line * 7 % 23)}number {line} end",
-        f"{'Wort ' * (3 + line * 7 % 23)}Nummer {line} Ende",
-    )
-    for line in range(1, 401)
-]
+from tests.data.doctor.factories import GOOD_EXAMPLES, LONG_CORPUS
 
 
 def replace_rows(**changes: tuple[str, str | None]) -> list[Example]:
@@ -34,33 +25,6 @@ def replace_rows(**changes: tuple[str, str | None]) -> list[Example]:
 def find_reasons(corpus: list[Example], row: int, held_out: dict[str, list[Example]] | None = None) -> dict[str, str]:
     diagnosis = examine(corpus, held_out)
     return {finding.rule: finding.reason for finding in explain_row(diagnosis, row, corpus[row])}
-
-
-def test_a_clean_corpus_is_called_clean() -> None:
-    diagnosis = examine(GOOD_EXAMPLES)
-    assert not diagnosis.removal_mask().any()
-    corpus_summary = summarize(diagnosis)
-    assert (corpus_summary.grade, corpus_summary.verdict, corpus_summary.rows, corpus_summary.removed) == (
-        "good",
-        "A clean corpus.",
-        400,
-        0,
-    )
-    assert diagnosis.statistics.sides[0].words == sum(len(example.source.split()) for example in GOOD_EXAMPLES)
-
-
-def test_corpus_with_entities_in_many_lines_is_not_called_good() -> None:
-    def entities(count: int) -> list[Example]:
-        return [
-            replace(example, source=f"{example.source} &amp;", target=f"{example.target} &amp;")
-            if row < count
-            else example
-            for row, example in enumerate(GOOD_EXAMPLES)
-        ]
-
-    assert summarize(examine(entities(10))).grade == "good"
-    many = summarize(examine(entities(40)))
-    assert (many.grade, many.verdict) == ("fair", "Usable. Review these points first.")
 
 
 def test_duplicates_name_the_first() -> None:
@@ -162,9 +126,6 @@ class BrokenCorpus:
         raise CorpusError("The files are not aligned.", where="a.de:4000")
 
 
-LONG_CORPUS = [replace(GOOD_EXAMPLES[row * 131 % 400], where=Location("a.en", row + 1)) for row in range(4000)]
-
-
 def test_misalignment_is_located_in_a_corpus_that_breaks_off() -> None:
     diagnosis = examine(BrokenCorpus(), near_duplicates=False)
     assert len(diagnosis.verdicts) == 3999
@@ -177,15 +138,6 @@ def test_misalignment_is_located_in_a_corpus_that_breaks_off() -> None:
     assert "The files are not aligned." in corpus_summary.advice[0]
     assert "1 line too early" in corpus_summary.advice[1]
     assert sample_flagged(diagnosis, BrokenCorpus())["misaligned"][0].example.where.line == stretch.first_row + 1
-
-
-def test_a_short_misaligned_stretch_grades_the_corpus_bad() -> None:
-    corpus = list(LONG_CORPUS)
-    for row in range(1000, 1150):
-        corpus[row] = replace(corpus[row], target=LONG_CORPUS[row + 1].target)
-    diagnosis = examine(corpus, near_duplicates=False, rules=select_rules(keep=("duplicate",)))
-    assert diagnosis.removal_mask().mean() < 0.1
-    assert summarize(diagnosis).grade == "bad"
 
 
 def test_samples_show_every_rule_and_the_original_of_duplicates() -> None:
@@ -212,10 +164,6 @@ def test_too_few_lines_are_reported_as_unchecked() -> None:
     remarks = examine(GOOD_EXAMPLES[:20]).remarks
     assert any("Languages were not checked" in remark for remark in remarks)
     assert any("stretches were not checked" in remark for remark in remarks)
-
-
-def test_description_of_shifts() -> None:
-    assert describe_shift(2) == "the targets come 2 lines too late: source lines were lost or target lines added"
 
 
 def _get_texts(example: Example) -> tuple[str, str]:

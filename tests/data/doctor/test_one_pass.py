@@ -9,13 +9,12 @@ from unicodedata import normalize
 import pytest
 
 from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig
-from regard.data.doctor.detectors.direction import find_reversed
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.data.example import Example, Location
+from tests.data.doctor.factories import PAIRS
 from tests.data.doctor.synthetic_pairs import Pair, make_pairs
 from tests.training.runs import make_sentences, translate_sentence
 
-PAIRS = make_pairs(1200)
 SOURCE = LinesConfig(source="a.en", target="a.de", languages=("en", "de"))
 
 
@@ -84,34 +83,6 @@ def test_targets_of_ids_and_targets_with_other_numbers_are_refused() -> None:
     assert any(warning.startswith("Numbers differ in 100% of the pairs") for warning in verdict.warnings)
     ids_first = [(identifier, source) for source, identifier in ids]
     assert judge(ids_first).warnings[0].startswith("Most sources are numbers")
-
-
-def shuffle_sides(pairs: Sequence[Pair]) -> list[Pair]:
-    rng = random.Random(4)
-    return [(target, source) if rng.random() < 0.5 else (source, target) for source, target in pairs]
-
-
-def test_mixed_direction_is_not_claimed_for_pairs_of_one_language() -> None:
-    rng, sources = random.Random(6), [source for source, _ in PAIRS]
-    typos = [text[:at] + rng.choice("aeiou") + text[at + 1 :] for text in sources for at in [rng.randrange(len(text))]]
-    paraphrases = [" ".join(rng.sample(words, len(words))[1:]) for words in map(str.split, sources)]
-    for others in ([*sources[1:], sources[0]], typos, paraphrases, [text.upper() for text in sources]):
-        for pairs in (list(zip(sources, others, strict=True)), shuffle_sides(list(zip(sources, others, strict=True)))):
-            assert find_reversed(*zip(*pairs, strict=True)) is None
-
-
-@pytest.mark.parametrize("count", [300, 1200])
-def test_reversed_pairs_of_two_languages_are_found_by_row(count: int) -> None:
-    rows = set(random.Random(7).sample(range(count), count * 2 // 5))
-    pairs = [(target, source) if n in rows else (source, target) for n, (source, target) in enumerate(PAIRS[:count])]
-    result = find_reversed(*zip(*pairs, strict=True))
-    assert result is not None
-    assert set(result[0].tolist()) <= rows
-    assert result[1] == pytest.approx(0.4, abs=0.05)
-    clean = find_reversed(*zip(*PAIRS[:count], strict=True))
-    assert clean is not None
-    assert len(clean[0]) == 0
-    assert find_reversed(*zip(*pairs[:99], strict=True)) is None
 
 
 def make_sequences(count: int, words: Sequence[str], seed: int = 1) -> list[str]:

@@ -10,7 +10,7 @@ from regard.data.doctor import examine
 from regard.data.doctor.findings import sample_flagged
 from regard.data.doctor.report import escape_visibly, render_page
 from regard.data.example import Defects, Example, Location
-from tests.data.doctor.test_check import GOOD_EXAMPLES
+from tests.data.doctor.factories import GOOD_EXAMPLES
 
 NASTY = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)> \x00\u202e & \"quotes' 13"
 

@@ -1,6 +1,5 @@
 """The columns of a table are chosen by their content; a table that leaves a choice is refused with its columns."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,10 @@ from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.columns import parse_columns
 from regard.data.readers.detect import detect_source
+from tests.data.readers.tables import ROWS, make
 
-ROWS = 40
 PAIR = ("Tom has {} dogs and a cat, I think.", "Tom hat {} Hunde und eine Katze; glaube ich.")
 ATTRIBUTION = "CC-BY 2.0 (France) Attribution: tatoeba.org #{} (CK) & #{} (Esperantostern)"
-
-
-def make(*columns: str | Callable[[int], str], separator: str = "\t", header: Sequence[str] = ()) -> str:
-    """Return a table; `{}` in a column is the number of the row."""
-    rows = [
-        [column(n) if callable(column) else column.replace("{}", str(n)) for column in columns] for n in range(ROWS)
-    ]
-    return "".join(f"{separator.join(row)}\n" for row in [*([header] if header else []), *rows])
 
 
 def identify(number: int) -> str:
@@ -122,14 +113,6 @@ def test_ambiguous_table_error_lists_what_each_column_holds(tmp_path: Path) -> N
     )
 
 
-def test_semicolon_table_with_a_wrong_quote_is_refused_at_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(make('"Hi, {}"', '"Na, {}"', separator=";", header=("en", "de")) + '""Hi" again";"Na"\n')
-    with pytest.raises(RegardError, match="';' expected") as refused:
-        detect_source([str(path)])
-    assert refused.value.where == f"{path}:{ROWS + 2}"
-
-
 def test_columns_option_overrides_the_choice(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(make(*PAIR, identify, separator=";", header=("x", "y", "z")).replace("; ", " "))
@@ -145,14 +128,3 @@ def test_columns_option_overrides_the_choice(tmp_path: Path) -> None:
             parse_columns(wrong)
     with pytest.raises(RegardError, match="one table, not two files"):
         detect_source(["a.en", "a.de"], "1,2")
-
-
-def test_table_with_a_line_of_two_million_characters_is_detected(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(make('"Hi, {}"', "Hallo {}", separator=",") + '"' + "word, " * 333_334 + '",Wort\n')
-    assert detect_source([str(path)]) == TableConfig(path=str(path), delimiter="comma", target=2)
-
-
-def test_lines_with_tabs_between_blank_lines_are_no_table(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("The\tDET\ndog\tNOUN\n\n" * 10)
-    assert detect_source([str(tmp_path / "words.txt")]) == LinesConfig(source=str(tmp_path / "words.txt"))

@@ -9,7 +9,7 @@ from regard.data.batches.order import OrderSettings
 from regard.data.batches.tasks import build_task
 from regard.data.shards.prepare import open_corpus
 from regard.data.shards.remote import RemoteShards
-from tests.data.shards.test_prepare import TOKENIZERS, run_prepare, write_corpus
+from tests.data.shards.factories import TOKENIZERS, run_prepare, write_corpus
 
 SETTINGS = OrderSettings(max_tokens=400, window_size=2)
 TASK = build_task("translate", TOKENIZERS)

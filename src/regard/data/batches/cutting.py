@@ -43,7 +43,7 @@ class BatchShapes:
     until the product is a multiple. This costs 1 % of padding and 6 % of the token budget, and 131,072 pairs have 45
     sizes instead of 417.
 
-    CPU fast path; reference: `few_shapes=False`; proven by: tests/data/batches/test_order.py.
+    CPU fast path; reference: `few_shapes=False`; proven by: tests/data/batches/test_cutting.py.
     """
 
     max_tokens: int

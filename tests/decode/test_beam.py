@@ -1,35 +1,32 @@
 """Greedy and beam search, compared with all sequences, on models without a network."""
 
+import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.beam import beam
+from regard.decode.beam import _assign_rows, beam
 from regard.decode.greedy import greedy
-from regard.decode.protocol import Hypothesis
 from regard.decode.sample import sample
-from tests.decode.table_models import BOS, EOS, BigramModel, History, TableModel, TableState, score_all_sequences
+from tests.decode.table_models import (
+    BOS,
+    EOS,
+    MAX_LENGTHS,
+    SENTENCES,
+    BigramModel,
+    History,
+    TableModel,
+    TableState,
+    check_hypothesis,
+    make_prompt,
+    score_all_sequences,
+)
 
-MAX_LENGTHS = [4, 2, 3, 4]
-SENTENCES = [0, 1, 2, 3]
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 2.0]
-
-
-def make_prompt(rows: int) -> Tensor:
-    return torch.full((rows, 1), BOS)
-
-
-def check_hypothesis(hypothesis: Hypothesis, table: TableModel, sentence: int, length_penalty: float) -> None:
-    """Check a hypothesis's log-probabilities and score against the model."""
-    logprobs = table.logprobs(sentence, hypothesis.tokens)
-    assert hypothesis.logprobs == pytest.approx(logprobs, abs=1e-5)
-    assert hypothesis.score == pytest.approx(sum(logprobs) / len(logprobs) ** length_penalty, abs=1e-5)
-    assert hypothesis.ended == (hypothesis.tokens[-1] == EOS)
-    assert hypothesis.without_eos == tuple(token for token in hypothesis.tokens if token != EOS)
-    assert EOS not in hypothesis.tokens[:-1]
 
 
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
@@ -147,21 +144,6 @@ def test_batched_beam_equals_single_beams(size: int) -> None:
             assert alone[0] == batched[sentence]
 
 
-def test_greedy_takes_likeliest_token() -> None:
-    for seed in range(20):
-        table = TableModel(5, seed)
-        for sentence, hypothesis in zip(
-            SENTENCES,
-            greedy(table.step, table.start(SENTENCES), make_prompt(4), eos=EOS, max_lengths=MAX_LENGTHS),
-            strict=True,
-        ):
-            text: tuple[int, ...] = ()
-            while len(text) < MAX_LENGTHS[sentence] and EOS not in text:
-                text += (int(table.logits(sentence, (BOS, *text)).argmax()),)
-            assert hypothesis.tokens == text
-            check_hypothesis(hypothesis, table, sentence, 1.0)
-
-
 def test_finished_rows_are_removed() -> None:
     table = TableModel(4, 1)
     max_lengths = [1, 2, 3, 4, 5, 6]
@@ -206,18 +188,6 @@ def test_suppressed_tokens_are_never_generated() -> None:
             table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppressed=suppressed_ids
         )[0]
         assert not suppressed & set(greedy_hypothesis.tokens)
-
-
-def test_no_step_after_maximum_length() -> None:
-    table = TableModel(5, 3)
-    (hypothesis,) = greedy(
-        table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppressed=torch.tensor([EOS])
-    )
-    assert len(hypothesis.tokens) == len(table.steps) == 3
-    assert not hypothesis.ended
-    table = TableModel(5, 3)
-    greedy(table.step, table.start([0, 1]), make_prompt(2), eos=EOS, max_lengths=[1, 3], suppressed=torch.tensor([EOS]))
-    assert table.steps == [(2, 1), (1, 1), (1, 1)]
 
 
 def test_prompt_is_read_and_not_returned() -> None:
@@ -294,3 +264,65 @@ def test_invalid_length_penalty_and_stop_after_raise() -> None:
     ):
         with pytest.raises(RegardError, match=message):
             beam(table.step, table.start([0]), make_prompt(1), beam_size=2, eos=EOS, max_lengths=[3], **arguments)
+
+
+def test_first_continuation_stays_in_its_row() -> None:
+    for parents in itertools.product(range(4), repeat=4):
+        (rows,) = _assign_rows(np.array([parents]), 4).tolist()
+        assert sorted(rows) == [0, 1, 2, 3]
+        stay_count = sum(row == parent for row, parent in zip(rows, parents, strict=True))
+        assert stay_count == len(set(parents))
+        for parent in set(parents):  # the best continuation stays
+            assert rows[parents.index(parent)] == parent
+
+
+def test_row_assignment_is_independent_per_sentence() -> None:
+    all_parents = np.array(list(itertools.product(range(3), repeat=3)))
+    batched = _assign_rows(all_parents, 3).tolist()
+    assert batched == [_assign_rows(parents[None], 3)[0].tolist() for parents in all_parents]
+    assert _assign_rows(np.zeros((2, 3), np.int64), 1).tolist() == [[0, 1, 2]] * 2
+
+
+def test_reorder_moves_as_few_rows_as_possible() -> None:
+    class Counting(TableState):
+        moved: list[int] = []  # noqa: RUF012
+
+        def reorder(self, index: Tensor) -> None:
+            if index.numel() == len(self.histories):
+                for sentence, parents in enumerate(index.view(-1, 4).tolist()):
+                    rows = range(4 * sentence, 4 * sentence + 4)
+                    Counting.moved.append(sum(row != parent for row, parent in zip(rows, parents, strict=True)))
+                    assert Counting.moved[-1] == 4 - len(set(parents))
+            super().reorder(index)
+
+    for seed in range(10):
+        table = TableModel(8, seed)
+        state = Counting([0, 1, 2], [()] * 3)
+        prompt = torch.full((3, 1), BOS)
+        beam(table.step, state, prompt, beam_size=4, eos=EOS, max_lengths=[8] * 3, suppressed=torch.tensor([EOS]))
+    assert 0 < sum(Counting.moved) < 2 * len(Counting.moved)
+
+
+def test_better_hypothesis_wins_tie_in_any_row() -> None:
+    """Token 3 after token 2 scores the same as token 2 after token 3: the better prefix comes first."""
+
+    def step(tokens: Tensor, state: TableState) -> Tensor:
+        probabilities = []
+        for row, new_tokens in enumerate(tokens.tolist()):
+            state.histories[row] = (*state.histories[row], *new_tokens)
+            length = len(state.histories[row])
+            odds = {1: [0.0, 0.0, 0.3, 0.7], 2: [0.0, 0.0, 0.7, 0.3] if new_tokens[0] == 3 else [0.0, 0.0, 0.3, 0.7]}
+            probabilities.append(torch.tensor(odds.get(length, [0.25] * 4)))
+        return torch.stack(probabilities)[:, None].log()
+
+    hypotheses = beam(
+        step,
+        TableState([0], [()]),
+        torch.tensor([[BOS]]),
+        beam_size=4,
+        eos=EOS,
+        max_lengths=[2],
+        n_best=4,
+        length_penalty=0.0,
+    )[0]
+    assert [hypothesis.tokens for hypothesis in hypotheses] == [(3, 2), (3, 3), (2, 3), (2, 2)]

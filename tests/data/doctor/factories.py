@@ -1,0 +1,43 @@
+"""Examples and helpers that several tests of the corpus doctor use."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from regard.data.doctor.fingerprints import Fingerprints
+from regard.data.example import Example, Location
+from tests.data.doctor.synthetic_pairs import make_pairs
+
+
+def make_examples(*texts: tuple[str, str | None]) -> list[Example]:
+    return [Example(Location("a.en", row), *text) for row, text in enumerate(texts, 1)]
+
+
+def make_fingerprints(*texts: tuple[str, str | None], should_fold: bool = True) -> Fingerprints:
+    fingerprints = Fingerprints(should_fold=should_fold)
+    for example in make_examples(*texts):
+        fingerprints.add(example)
+    return fingerprints
+
+
+def make_lengths(rows: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    source = np.exp(rng.normal(4.5, 0.5, rows))
+    target = source * 1.1 * np.exp(rng.normal(0, 0.15, rows))
+    return source.astype(np.uint32), target.astype(np.uint32)
+
+
+PAIRS = make_pairs(1200)
+
+
+GOOD_EXAMPLES = [
+    Example(
+        Location("a.en", line),
+        f"{'word ' * (3 + line * 7 % 23)}number {line} end",
+        f"{'Wort ' * (3 + line * 7 % 23)}Nummer {line} Ende",
+    )
+    for line in range(1, 401)
+]
+
+
+LONG_CORPUS = [replace(GOOD_EXAMPLES[row * 131 % 400], where=Location("a.en", row + 1)) for row in range(4000)]

@@ -1,0 +1,12 @@
+"""Compact locations of lines."""
+
+from regard.data.doctor.locations import Locations
+from regard.data.example import Location
+
+
+def test_locations_are_small_and_exact() -> None:
+    expected = [Location("a", 1), Location("a", 2), Location("b", 1), Location("a", 9)]
+    locations = Locations()
+    for where in expected:
+        locations.add(where)
+    assert [locations[row] for row in range(len(locations))] == expected
