@@ -112,7 +112,7 @@ def test_torch_distributed_is_imported_by_the_files_that_the_rule_names() -> Non
     message = rules["flake8-tidy-imports"]["banned-api"]["torch.distributed"]["msg"]
     named = {
         f"{package}/{name}.py"
-        for package, names in re.findall(r"(\w+)/\{([\w,]+)\}\.py", message)
+        for package, names in re.findall(r"([\w/]+)/\{([\w,]+)\}\.py", message)
         for name in names.split(",")
     }
     package = root / "src" / "regard"
