@@ -19,16 +19,16 @@ from regard.base.errors import RegardError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of Click, which newer versions of Typer contain
 OTHER_OPTIONS = "Other options"
-HINTS = {  # options of other toolkits, and what the commands that train have instead
+HINTS = {  # options of other tools, and what the commands that train have instead; see also `config.foreign_names`
     "--epochs": "Use --updates N or --minutes N.",
-    "--lr": "Use --set train.schedule.peak=0.001.",
-    "--learning-rate": "Use --set train.schedule.peak=0.001.",
-    "--batch-size": "Use --set train.update_tokens=4096: the tokens of an update.",
     "--device": "Use --set device.name=cuda.",
     "--model": "Use --preset NAME; `regard model presets` lists them.",
 }
 RUN_HINTS = {"--device": 'The command runs on the CPU; in Python: regard.load("MODEL", "cuda").'}
-SYNONYMS = (  # one thing in several commands
+SYNONYMS = (  # one thing in several commands or tools
+    ("--batch-tokens", "--batch-size"),
+    ("--max-length", "--max-new-tokens", "--max-tokens"),
+    ("--n-best", "--count", "--num-return-sequences"),
     ("--out", "--output", "--save"),
     ("--beam", "--beam-size", "--num-beams"),
     ("--reference", "--target"),
@@ -104,14 +104,24 @@ def explain_usage(error: Any) -> RegardError:
     option = getattr(error, "option_name", None)
     if option and context is not None and what.startswith("No such option"):
         hint = f" Did you mean {similar}?" if (similar := _find_similar_option(option, context)) else ""
-        hints = HINTS if context.command.name in ("train", "tune") else RUN_HINTS
-        what = f"There is no option {option}." + (f" {hints[option]}" if option in hints else hint)
+        what = f"There is no option {option}.{_find_hint(option, context.command.name) or hint}"
     if (parameter := getattr(error, "param", None)) is not None and what.startswith("Invalid value"):
         value = next((value for name, value in pairwise(sys.argv) if name in parameter.opts), None)
         message = error.message.removeprefix("Value error, ").partition(", unable")[0].rstrip(".")
         got = "" if value is None or f"'{value}'" in message else f", got '{value}'"
         what = f"{parameter.opts[0]}: {message}{got}."
     return RegardError(what, where=command, fix=f"`{command} --help` lists the options, with examples.")
+
+
+def _find_hint(option: str, command: str) -> str:
+    """Return what replaces an option of other tools."""
+    if command not in ("train", "tune"):
+        return f" {RUN_HINTS[option]}" if option in RUN_HINTS else ""
+    from regard.config.foreign_names import REPLACEMENTS
+
+    paths = REPLACEMENTS.get(option.removeprefix("--").replace("-", "_"), ())
+    settings = " or ".join(f"--set {path}=VALUE" for path in paths)
+    return f" {HINTS[option]}" if option in HINTS else f" Use {settings}." if settings else ""
 
 
 def _find_similar_option(option: str, context: Any) -> str | None:

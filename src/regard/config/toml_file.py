@@ -24,6 +24,7 @@ from regard.base import limits
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.base.files import read_regular_file, write_atomic
 from regard.base.parsing import parse_toml
+from regard.config.foreign_names import REPLACEMENTS
 
 TomlTable = dict[str, Any]
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -137,12 +138,20 @@ class SettingsFile(Generic[Settings]):
     def _report_unknown(self, path: str, keys: list[str]) -> Fault:
         """Return the fault of a name that is no setting: it is nearly one here, or one of another table."""
         parent, name = path.rpartition(".")[::2]
+        if replacements := self._find_replacements(parent, name):
+            return Fault(path, "is not a key here.", f"Use {' or '.join(replacements)}.")
         paths = sorted(_find_paths(self.annotation, name))
         paths = [setting for setting in paths if setting.startswith(f"{parent}.")] or paths
         named = " or ".join(f"'{setting}'" for setting in paths)
         is_misspelt = bool(difflib.get_close_matches(name, keys, n=1, cutoff=0.8))
         is_clear = 0 < len(paths) <= MAX_SUGGESTED and path not in paths and not is_misspelt
         return Fault(path, "is not a key here.", f"Did you mean {named}?" if is_clear else suggest(name, keys))
+
+    def _find_replacements(self, parent: str, name: str) -> list[str]:
+        """Return the settings that replace a setting of other tools, in the same table if possible."""
+        spellings = (text for path in REPLACEMENTS.get(name, ()) for text in {path, path.removeprefix("model.")})
+        paths = [f"'{path}'" for path in sorted(spellings) if not list(self.find_wrong_changes({path: None}))]
+        return [path for path in paths if parent and path.startswith(f"'{parent}.")] or paths
 
     def _find_faults(self, error: ValidationError, table: TomlTable) -> Iterator[Fault]:
         for details in error.errors(include_url=False):
