@@ -15,6 +15,7 @@ from tests.commands import parse_command_line, run_command
 REPOSITORY = Path(__file__).parents[2]
 COMMAND_COUNT = 18
 REMOVED_COMMANDS = ("label", "fill", "caption", "transcribe", "neighbors", "score", "settings")
+REMOVED_OPTIONS = ("deploy", "pause-at", "image-size", "accept", "length-normalization", "stop-after")
 MAX_HELP_LINES = 60  # at 80 columns
 MAX_UNGROUPED = 6  # options without a heading in the help of one command
 
@@ -34,10 +35,13 @@ def test_command_count_stays_small() -> None:
     names = {path[0] for path in COMMANDS if path}
     assert len(names) == COMMAND_COUNT
     assert names.isdisjoint(REMOVED_COMMANDS)
+    options = {name for command in COMMANDS.values() for parameter in command.params for name in parameter.opts}
+    assert options.isdisjoint(f"--{name}" for name in REMOVED_OPTIONS)
 
 
-def test_removed_command_is_named_nowhere() -> None:
-    pattern = re.compile(rf"\bregard ({'|'.join(REMOVED_COMMANDS)})\b")
+def test_removed_command_or_option_is_named_nowhere() -> None:
+    commands, options = "|".join(REMOVED_COMMANDS), "|".join(REMOVED_OPTIONS)
+    pattern = re.compile(rf"\bregard ({commands})\b|(?<![\w-])--({options})\b(?!-)")
     folders = (REPOSITORY / name for name in ("docs", "src", "examples", "scripts", "deploy", "web"))
     files = [file for folder in folders for file in folder.rglob("*") if "node_modules" not in file.parts]
     for file in (REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *files):
