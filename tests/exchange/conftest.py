@@ -1,9 +1,13 @@
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from regard.exchange import parity
+from regard.store.model_folder import StoredModel
+from tests.exchange.ctranslate2_models import make_encoder_decoder, make_stored_model
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -21,3 +25,8 @@ def _few_texts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parity, "TEXTS", 12)
         yield
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> StoredModel:
+    return replace(make_stored_model(make_encoder_decoder()), path=tmp_path / "model")

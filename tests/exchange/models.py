@@ -1,5 +1,6 @@
 """Small random models for the parity tests: settings helpers, and weights of which none is zero or one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,8 +10,15 @@ from torch import Tensor, nn
 from regard.config.codec import MODEL_FILES
 from regard.config.model import AnyModelConfig
 from regard.exchange.mapping import Sinusoid, WeightMap, to_ours
+from regard.exchange.parity_runners import Tokens, TorchRunner
+from regard.exchange.parity_samples import Sample
 from regard.models.build import AnyModel, build
+from regard.models.decoder_only import DecoderOnly
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.heads import ClassHead
+from regard.models.inputs import TokenInput
 from regard.nn.positions import Sinusoidal
+from regard.store.model_folder import StoredModel
 
 WIDTH, HEADS, HIDDEN, VOCABULARY, PAD, POSITIONS = 16, 4, 24, 37, 1, 40
 TOLERANCE = 2e-5
@@ -101,3 +109,37 @@ def _collect_gradients(module: nn.Module) -> dict[str, Tensor]:
     gradients = {name: parameter.grad for name, parameter in module.named_parameters() if parameter.grad is not None}
     assert len(gradients) == len(list(module.parameters()))
     return gradients
+
+
+def compute_outputs(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor, Tensor]:
+    """Return their output, ours, and the mask of valid positions."""
+    tokens, valid = make_batch(20, seed=1)
+    inputs = {"input_ids": tokens, "attention_mask": valid.long()}
+    if isinstance(ours, EncoderDecoder):
+        target, target_valid = make_batch(23, seed=2)
+        theirs_logits = theirs(**inputs, decoder_input_ids=target, decoder_attention_mask=target_valid.long()).logits
+        return theirs_logits, ours(tokens, target, valid), target_valid
+    if isinstance(ours, DecoderOnly):
+        return theirs(**inputs).logits, ours(tokens, valid), valid
+    assert isinstance(ours.source, TokenInput)
+    types = None if ours.source.types is None else make_batch(20, seed=3)[0] % ours.source.types.num_embeddings
+    output = theirs(**inputs, token_type_ids=types)
+    compared_positions = valid.any(dim=1) if isinstance(ours.head, ClassHead) else valid
+    return output[0], ours(tokens, valid, types=types), compared_positions
+
+
+class AlteredRunner(TorchRunner):
+    """PyTorch that is wrong by a given difference."""
+
+    def __init__(self, stored: StoredModel, difference: float = 0.0, replaced_token: int | None = None) -> None:
+        super().__init__(stored)
+        self.difference, self.replaced_token = difference, replaced_token
+
+    def score(self, samples: Sequence[Sample]) -> list[list[float]]:
+        return [[value + self.difference for value in row] for row in super().score(samples)]
+
+    def greedy(self, samples: Sequence[Sample]) -> Tokens | None:
+        outputs = super().greedy(samples)
+        if outputs is not None and self.replaced_token is not None:
+            outputs[0][0], self.replaced_token = self.replaced_token, None  # of the first text only
+        return outputs

@@ -1,104 +1,82 @@
-"""Every Hugging Face architecture with a weight map gives the same logits as our model with its weights."""
+"""The proof of an export: an unequal one fails and leaves nothing, ties are told from differences."""
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
 
-from regard.exchange.mapping import WeightMap, find_ignored, to_ours, to_theirs
-from regard.models.build import AnyModel
-from regard.models.decoder_only import DecoderOnly
+from regard.base.errors import RegardError
+from regard.exchange.parity import measure_parity
+from regard.exchange.parity_runners import TorchRunner
+from regard.exchange.parity_samples import Sample, make_samples
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.heads import ClassHead
-from regard.models.inputs import TokenInput
-from regard.nn.positions import Sinusoidal
-from tests.exchange.cases import CASES
-from tests.exchange.models import (
-    POSITIONS,
-    TOLERANCE,
-    WIDTH,
-    build_model,
-    make_batch,
-    max_difference,
-    max_gradient_difference,
-    randomize_weights,
-)
+from regard.store.model_folder import StoredModel
+from tests.exchange.ctranslate2_models import make_decoder_only, make_encoder_only, make_stored_model
+from tests.exchange.models import AlteredRunner
 
 
-@dataclass(frozen=True)
-class Pair:
-    weight_map: WeightMap
-    theirs: nn.Module
-    ours: AnyModel
+def find_tie(stored: StoredModel, sample: Sample) -> tuple[int, int]:
+    """Return the greedy first token of a sample, and the id of a copy of it."""
+    (output,) = TorchRunner(stored).greedy([sample]) or [[]]
+    return output[0], (output[0] + 1) % 250
 
 
-@cache  # building models takes most of the time, and no test changes them
-def _make_pair(name: str) -> Pair:
-    """Make their model with random weights, and ours with the same; `load_state_dict` checks names and shapes."""
-    case = CASES[name]
-    theirs, ours = randomize_weights(case.make_theirs()), build_model(case.settings)
-    ours.load_state_dict(to_ours(case.weight_map, theirs.state_dict()))
-    return Pair(case.weight_map, theirs, ours)
+def test_an_equal_engine_passes(stored: StoredModel) -> None:
+    result = measure_parity(stored, AlteredRunner(stored, 5e-5), must_match=True, texts=6)
+    assert result.passed is True
+    assert result.max_difference == pytest.approx(5e-5, rel=0.1)
+    assert result.texts == 6
+    assert result.texts_are == "random ids"
+    assert result.greedy is not None
+    assert result.greedy.same == 1.0
+    assert result.beam is not None
+    assert result.bleu is None
+    assert measure_parity(stored, AlteredRunner(stored, 0.3), must_match=False, texts=6).passed is None
 
 
-@pytest.fixture(params=CASES)
-def pair(request: pytest.FixtureRequest) -> Pair:
-    return _make_pair(request.param)
+@pytest.mark.parametrize("difference", [2e-4, float("nan")])
+def test_wrong_log_probabilities_fail(stored: StoredModel, difference: float) -> None:
+    with pytest.raises(RegardError, match="The export is not equal to the model"):
+        measure_parity(stored, AlteredRunner(stored, difference), must_match=True, texts=6)
 
 
-def compute_outputs(theirs: nn.Module, ours: AnyModel) -> tuple[Tensor, Tensor, Tensor]:
-    """Return their output, ours, and the mask of valid positions."""
-    tokens, valid = make_batch(20, seed=1)
-    inputs = {"input_ids": tokens, "attention_mask": valid.long()}
-    if isinstance(ours, EncoderDecoder):
-        target, target_valid = make_batch(23, seed=2)
-        theirs_logits = theirs(**inputs, decoder_input_ids=target, decoder_attention_mask=target_valid.long()).logits
-        return theirs_logits, ours(tokens, target, valid), target_valid
-    if isinstance(ours, DecoderOnly):
-        return theirs(**inputs).logits, ours(tokens, valid), valid
-    assert isinstance(ours.source, TokenInput)
-    types = None if ours.source.types is None else make_batch(20, seed=3)[0] % ours.source.types.num_embeddings
-    output = theirs(**inputs, token_type_ids=types)
-    compared_positions = valid.any(dim=1) if isinstance(ours.head, ClassHead) else valid
-    return output[0], ours(tokens, valid, types=types), compared_positions
+def test_a_tie_is_no_difference(stored: StoredModel) -> None:
+    samples, _ = make_samples(stored, 1)
+    first, copy = find_tie(stored, samples[0])
+    with pytest.raises(RegardError, match="text 0: PyTorch scores the two outputs"):
+        measure_parity(stored, AlteredRunner(stored, replaced_token=copy), must_match=True, texts=2)
+    with torch.no_grad():  # now both tokens have the same logit
+        assert isinstance(stored.model, EncoderDecoder)
+        weight = stored.model.target.embedding.weight
+        weight[copy] = weight[first]
+    result = measure_parity(stored, AlteredRunner(stored, replaced_token=copy), must_match=True, texts=2)
+    assert result.greedy is not None
+    assert len(result.greedy.ties) == 1
+    assert result.greedy.same == 0.5
 
 
-def test_same_outputs(pair: Pair) -> None:
-    assert type(pair.theirs).__name__ == pair.weight_map.architecture
-    with torch.no_grad():
-        assert max_difference(*compute_outputs(pair.theirs, pair.ours)) < TOLERANCE
+def test_time_is_limited(stored: StoredModel) -> None:
+    result = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=50, seconds=0.0)
+    assert result.texts == 1  # the first chunk
+    assert (result.planned_texts, result.describe()[1]) == (
+        50,
+        "The time limit ended the proof after 1 of 50 texts. "
+        "For a complete one, export again when the machine is less busy.",
+    )
+    complete = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=2)
+    assert not any("time limit" in note for note in complete.describe())
 
 
-@pytest.mark.parametrize("name", ["gpt2-gelu", "mbart-relu", "llama-both-biases", "bert-classes-gelu"])
-def test_same_gradients(name: str) -> None:
-    pair = _make_pair(name)
-    outputs = compute_outputs(pair.theirs, pair.ours)
-    assert max_gradient_difference(pair.weight_map, pair.theirs, pair.ours, *outputs) < TOLERANCE
+def test_parity_description_names_the_faster_engine(stored: StoredModel) -> None:
+    result = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=2)
+    assert replace(result, speed_ratio=0.4).describe()[-1] == "speed: 2.5x slower than PyTorch in CPU time."
+    assert replace(result, speed_ratio=2.0).describe()[-1] == "speed: 2.0x faster than PyTorch in CPU time."
 
 
-def test_round_trip(pair: Pair) -> None:
-    theirs, ours = pair.theirs.state_dict(), pair.ours.state_dict()
-    _assert_equal(to_theirs(pair.weight_map, to_ours(pair.weight_map, theirs)), theirs)
-    _assert_equal(to_ours(pair.weight_map, to_theirs(pair.weight_map, ours)), ours)
-
-
-def test_tied_copies_and_constants_may_be_absent(pair: Pair) -> None:
-    theirs = pair.theirs.state_dict()
-    skipped = pair.weight_map.their_copies | find_ignored(pair.weight_map, theirs).keys()
-    part = {name: tensor for name, tensor in theirs.items() if name not in skipped}
-    _assert_equal(to_ours(pair.weight_map, part), to_ours(pair.weight_map, theirs))
-
-
-def _assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    assert actual.keys() == expected.keys()
-    assert [name for name in actual if not torch.equal(actual[name], expected[name])] == []
-
-
-@pytest.mark.parametrize("name", ["marian-relu", "pegasus-relu"])
-def test_marian_sinusoid_equals_ours(name: str) -> None:
-    theirs = _make_pair(name).theirs.state_dict()
-    computed = Sinusoidal(WIDTH, 10000.0, interleaved=False).encode(torch.arange(POSITIONS)[None])[0]
-    for side in ("encoder", "decoder"):
-        assert torch.allclose(computed, theirs[f"model.{side}.embed_positions.weight"], rtol=0, atol=1e-5)
+@pytest.mark.parametrize("settings", [make_decoder_only(), make_encoder_only()], ids=["decoder-only", "encoder-only"])
+def test_other_families(settings: dict[str, object], tmp_path: Path) -> None:
+    stored = replace(make_stored_model(settings), path=tmp_path / "model")
+    result = measure_parity(stored, AlteredRunner(stored, 1e-5), must_match=True, texts=5, max_positions=20)
+    assert result.max_difference == pytest.approx(1e-5, rel=0.1)
+    assert (result.greedy is None) == (settings["family"] == "encoder_only")

@@ -28,8 +28,7 @@ from regard.store.model_folder import WEIGHTS, read_model, write_model
 from regard.store.weights import get_weights
 from tests.exchange.cases import CASES
 from tests.exchange.folders import write_case
-from tests.exchange.models import POSITIONS, max_difference, parse_settings
-from tests.exchange.test_parity import compute_outputs
+from tests.exchange.models import POSITIONS, compute_outputs, max_difference, parse_settings
 
 LABELS = {"task": "classify", "head": {"kind": "classes", "labels": ["good", "bad"]}}
 OPTIONS = ExportOptions(max_positions=POSITIONS)

@@ -1,11 +1,13 @@
 """Small untrained models and their looks, shared by all tests of this package."""
 
 import pytest
+import torch
 
 from regard.config import codec
 from regard.config.model import EncoderOnlyConfig
 from regard.look.build import look_into
 from regard.look.look import Look
+from regard.look.replay import Passage
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.classifier import Classifier
@@ -13,6 +15,7 @@ from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
+from tests.look.factories import LONG
 from tests.pipeline.factories import (
     make_decoder_only,
     make_encoder_decoder,
@@ -87,3 +90,10 @@ def looks(
         "classify": look_into(classifier, "Two young men."),
         "tag": look_into(tagger, "Two young men"),
     }
+
+
+@pytest.fixture(scope="module")
+def long_passage() -> Passage:
+    settings = make_generator_settings(**{"decoder.attention.key_value_heads": 2})
+    ids = torch.randint(0, 250, (LONG,), generator=torch.Generator().manual_seed(1)).tolist()
+    return Passage(make_decoder_only(settings), target=ids, rows=[LONG - 1], labels=[7])

@@ -8,12 +8,10 @@ import pytest
 
 from regard.look.document import Document, decode_blob, encode_f32, encode_i8, encode_sqrt, to_json
 from regard.look.look import Look
-from regard.look.page import make_page
 from tests.look.schema import check
-from tests.look.synthetic import HOSTILE, make_document
+from tests.look.synthetic import make_document
 
 SAMPLE = Path(__file__).parent / "fixtures" / "sample.json"
-SCRIPT = "document.title = 'drawn'"
 
 
 def find_blob_names(document: Document) -> set[str]:
@@ -62,26 +60,3 @@ def test_other_blobs_keep_numbers() -> None:
     assert np.array_equal(decode_blob(encode_f32(numbers)), numbers)
     finite = numbers[1:]
     assert np.abs(decode_blob(encode_i8(finite)) - finite).max() <= np.abs(finite).max() / 254 + 1e-6
-
-
-def test_hostile_tokens_stay_inside_their_strings() -> None:
-    document = make_document(hostile=True)
-    text = to_json(document)
-    assert "<" not in text
-    assert json.loads(text) == document
-    texts = [token["text"].strip() for token in json.loads(text)["sequences"]["source"]]
-    assert set(HOSTILE) <= set(texts)
-    page = make_page(document, SCRIPT)
-    assert page.count("<script") == 2
-    assert page.lower().count("</script") == 2
-    assert "<img" not in page
-    start = page.index('id="document">') + len('id="document">')
-    assert json.loads(page[start : page.index("</script>", start)]) == document
-
-
-def test_a_title_cannot_leave_its_element() -> None:
-    document = make_document()
-    document["text"] = "</title><script>alert(1)</script>"
-    page = make_page(document, SCRIPT)
-    assert page.count("<script") == 2
-    assert "&lt;/title&gt;" in page

@@ -12,7 +12,7 @@ from regard.exchange.importer import import_model
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.training.run import fit
-from tests.exchange.test_pairs import WORDS, write_theirs
+from tests.exchange.huggingface.bert_folders import WORDS, write_theirs
 from tests.training.runs import make_small_run, write_corpus
 
 DEVICE = {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 16}  # nothing is left to be timed

@@ -1,4 +1,4 @@
-"""What `regard train` makes can be deployed: every recipe fits Hugging Face, and generators fit CTranslate2."""
+"""The table of model sizes."""
 
 import pytest
 

@@ -1,12 +1,10 @@
 """Scores are sacreBLEU's, with its signatures; what cannot be compared is refused."""
 
-import math
-
 import pytest
 import sacrebleu
 
 from regard.base.errors import RegardError
-from regard.measure import Score, bits_per_byte, bleu, chrf, exact_match, perplexity
+from regard.measure import Score, bleu, chrf, exact_match
 
 HYPOTHESES = ["Der Hund rennt schnell über die grüne Wiese.", "eine Katze schläft auf dem Sofa ."]
 REFERENCES = ["Der Hund läuft schnell über die grüne Wiese.", "Eine Katze schläft auf dem alten Sofa ."]
@@ -57,14 +55,3 @@ def test_a_way_of_cutting_that_needs_a_download_is_refused() -> None:
 def test_exact_match_counts_characters_case_and_spaces() -> None:
     assert exact_match(["a", "A", "a ", "b"], ["a", "a", "a", "b"]).value == 50.0
     assert str(Score(12.5, "s")) == "12.50 (s)"
-
-
-def test_likelihoods() -> None:
-    assert perplexity(0.0, 5) == 1.0
-    assert perplexity(10 * math.log(7), 10) == pytest.approx(7)
-    assert perplexity(1e9, 1) == math.inf
-    assert bits_per_byte(math.log(256), 1) == pytest.approx(8)
-    with pytest.raises(RegardError, match="0 tokens"):
-        perplexity(1.0, 0)
-    with pytest.raises(RegardError, match="0 bytes"):
-        bits_per_byte(1.0, 0)

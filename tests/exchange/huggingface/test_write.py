@@ -11,7 +11,6 @@ from safetensors.torch import load_file
 from regard.base import extras
 from regard.base.errors import RegardError
 from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
-from regard.exchange import parity, parity_samples
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.huggingface import write
 from regard.exchange.huggingface.architectures import ARCHITECTURES
@@ -27,18 +26,19 @@ from regard.store.model_folder import read_model
 from regard.text.tokenizer import Tokenizer
 from tests.exchange.cases import CASES
 from tests.exchange.folders import FOLDER_CASES, load_theirs, make_tokenizers, write_case
-from tests.exchange.models import POSITIONS, TOLERANCE, max_difference, parse_settings, randomize_weights
-from tests.exchange.test_parity import compute_outputs
+from tests.exchange.huggingface.factories import TEXTS
+from tests.exchange.models import (
+    POSITIONS,
+    TOLERANCE,
+    compute_outputs,
+    max_difference,
+    parse_settings,
+    randomize_weights,
+)
 
-TEXTS = ["a bad dog.", "hello, you", "e", "what <pad> is </s> <unk>"]
+pytestmark = pytest.mark.usefixtures("one_short_text")
+
 OPTIONS = ExportOptions(max_positions=POSITIONS)
-
-
-@pytest.fixture(autouse=True)
-def _one_short_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prove with one short text: there are many exports."""
-    monkeypatch.setattr(parity, "TEXTS", 1)
-    monkeypatch.setattr(parity_samples, "MAX_TOKENS", 8)
 
 
 @pytest.mark.parametrize("name", FOLDER_CASES)
@@ -178,24 +178,3 @@ def test_an_export_without_transformers_says_so(tmp_path: Path, monkeypatch: pyt
     note = report.notes[-1]
     assert note.startswith("parity: not checked, because transformers is not installed")
     assert read_parity(folder) == {"format": 1, "engine": "transformers", "passed": None, "not_checked": note}
-
-
-def test_card_has_front_matter(tmp_path: Path) -> None:
-    write_case("pegasus-gelu", tmp_path / "ours")
-    folder, report = export_model(tmp_path / "ours", "huggingface", options=ExportOptions(license="cc-by-4.0"))
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    front_matter = card.split("---\n")[1].splitlines()
-    assert front_matter[:4] == ["language:", '- "en"', '- "de"', 'license: "cc-by-4.0"']
-    assert "pipeline_tag: translation" in front_matter
-    assert "positions has 1024 rows" in report.notes[0]
-
-
-def test_a_model_without_architecture_is_refused(tmp_path: Path) -> None:
-    write_case("pegasus-gelu", tmp_path / "ours")
-    with pytest.raises(RegardError, match=r"MarianMTModel: encoder.placement is pre"):
-        export_model(tmp_path / "ours", "huggingface", options=ExportOptions(architecture="MarianMTModel"))
-    assert [path.name for path in tmp_path.iterdir()] == ["ours"]  # nothing is left behind
-    with pytest.raises(RegardError, match="There is no export target 'onyx'"):
-        export_model(tmp_path / "ours", "onyx")
-    with pytest.raises(RegardError, match="would change the model folder"):
-        export_model(tmp_path / "ours", "huggingface", tmp_path / "ours")

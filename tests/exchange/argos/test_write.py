@@ -25,7 +25,7 @@ from regard.training.options import UsageError
 from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 ctranslate2 = pytest.importorskip("ctranslate2")
-SPLITTER = Path(__file__).parents[2] / "src/regard/exchange/argos/sentences.onnx"
+SPLITTER = Path(__file__).parents[3] / "src/regard/exchange/argos/sentences.onnx"
 
 
 @cache
@@ -111,7 +111,7 @@ def test_export_option_chooses_the_tokenizer_and_needs_languages() -> None:
 
 def test_the_splitter_follows_our_rules_and_equals_a_rebuild() -> None:
     onnxruntime, _ = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
-    script = Path(__file__).parents[2] / "scripts/make_argos_sentences.py"
+    script = Path(__file__).parents[3] / "scripts/make_argos_sentences.py"
     spec = importlib.util.spec_from_file_location("make_argos_sentences", script)
     assert spec is not None
     assert spec.loader is not None

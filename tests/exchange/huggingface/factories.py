@@ -1,0 +1,1 @@
+TEXTS = ["a bad dog.", "hello, you", "e", "what <pad> is </s> <unk>"]
