@@ -9,7 +9,6 @@ import regard
 from regard.config import codec
 from regard.config.model import EncoderOnlyConfig
 from regard.models.build import build
-from regard.pipeline.evaluate import predict_labels
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.commands import run_command
@@ -35,9 +34,9 @@ def breaks_scheme(tags: tuple[str, ...]) -> bool:
 
 def test_tags_fit_the_scheme(tmp_path: Path) -> None:
     classifier = regard.load_classifier(write_tagger(tmp_path / "tagger", LABELS))
-    free, constrained = (predict_labels(classifier, TEXTS, constrained=value) for value in (False, True))
-    assert any(breaks_scheme(tags) for tags in free)
-    assert not any(breaks_scheme(tags) for tags in constrained)
+    free, constrained = (classifier.tag(TEXTS, constrained=value) for value in (False, True))
+    assert any(breaks_scheme(tagged.labels) for tagged in free)
+    assert not any(breaks_scheme(tagged.labels) for tagged in constrained)
     for tagged in classifier.tag(TEXTS, constrained=False):
         assert all(tag.probability == max(tag.probabilities.values()) for tag in tagged.tags)
     for tagged in classifier.tag(TEXTS):

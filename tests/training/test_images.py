@@ -118,6 +118,8 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     assert list(recorded.source_tokens) == ["class token", "0,0", "0,1", "1,0", "1,1"]
     assert tuple(recorded["encoder.0.self"].shape) == (2, 5, 5)
     assert run_command("predict", str(out), str(tmp_path / "none.png")).code == 1
+    unconstrained = run_command("evaluate", str(out), "--images", str(images), "--unconstrained")
+    assert "--unconstrained is for taggers of text" in unconstrained.errors
     result = run_command("translate", str(out), "text")
     assert "This is a classification model for images, not a translation model" in result.errors
     assert "These are images" in run_command("check", str(images)).errors

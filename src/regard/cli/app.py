@@ -53,7 +53,7 @@ def _load_command(name: str) -> Any:
         parent.command(name, cls=HelpCommand, epilog=epilog, rich_help_panel=panel)(getattr(module, module_name))
     group_command: Any = typer.main.get_command(parent)
     command = group_command.commands[name]
-    command.advanced = getattr(module, "ADVANCED", ())
+    command.advanced = getattr(module, "ADVANCED", "").split()  # parameters that only --help-all lists
     return command
 
 

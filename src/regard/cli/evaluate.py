@@ -37,18 +37,8 @@ regard evaluate my-sounds --sounds test
 regard evaluate my-model --score "Wo ist Tom?" --source-text "Where is Tom?"
 regard evaluate my-book --score --text chapter.txt --lines --json
 """
-ADVANCED = (
-    "columns",
-    "train",
-    "into",
-    "samples",
-    "seed",
-    "length_penalty",
-    "window",
-    "unconstrained",
-    "probes",
-    "fit_temperature",
-)  # only in --help-all
+ADVANCED = "columns train samples seed length_penalty window unconstrained probes fit_temperature"
+LABEL_CHUNK = 1024  # inputs to label at a time: the probabilities of all labels take memory
 Evaluation = dict[str, Any]  # results by name: the object that --json prints
 
 
@@ -106,6 +96,8 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     kind: type[Classifier | ImageClassifier | SoundClassifier] = Classifier
     if data.images is not None or data.sounds is not None:
         kind = SoundClassifier if data.images is None else ImageClassifier
+        if options.unconstrained:
+            raise RegardError("--unconstrained is for taggers of text.", fix="Leave out --unconstrained.")
     classifier, other_classifier = (
         None if path is None else load_as(path, kind) for path in (options.folder, options.other_model)
     )
@@ -170,20 +162,15 @@ def _check_labels(
 def _label(
     classifier: "Classifier | ImageClassifier | SoundClassifier", data: EvaluationData, options: EvaluateOptions
 ) -> list[Labels]:
-    from regard.pipeline.audio_classifier import SoundClassifier
-    from regard.pipeline.evaluate import predict_labels
-    from regard.pipeline.image_classifier import ImageClassifier
-
-    if isinstance(classifier, ImageClassifier | SoundClassifier):
-        with show_progress("labeling", len(data.labels or ())) as advance:
-            if isinstance(classifier, SoundClassifier):
-                return [(label.label,) for label in classifier.classify(data.sounds or [], advance)]
-            return [(label.label,) for label in classifier.classify(data.images or [], advance)]
-    sources = data.sources or []
-    with show_progress("labeling", len(sources)) as advance:
-        return predict_labels(
-            classifier, sources, data.second_sources, constrained=not options.unconstrained, report=advance
-        )
+    inputs: Sequence[Any] = data.images or data.sounds or data.sources or []
+    predicted: list[Labels] = []
+    with show_progress("labeling", len(inputs)) as advance:
+        for start in range(0, len(inputs), LABEL_CHUNK):
+            chunk = slice(start, start + LABEL_CHUNK)
+            details: dict[str, Any] = {"pairs": data.second_sources[chunk]} if data.second_sources else {}
+            details |= {"unconstrained": True} if options.unconstrained else {}
+            predicted += [result.labels for result in classifier.predict(inputs[chunk], report=advance, **details)]
+    return predicted
 
 
 def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:

@@ -38,7 +38,7 @@ regard predict my-tagger --input texts.txt --output tagged.txt
 regard predict my-pair-model "A man sleeps." --pair-text "He is awake."
 regard predict my-lm "A fine film." --labels good,bad --examples shots.tsv
 """
-ADVANCED = ("template", "mean_logprob", "unconstrained", "length_penalty")  # only in --help-all
+ADVANCED = "template mean_logprob unconstrained length_penalty"
 
 
 def predict(

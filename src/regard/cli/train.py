@@ -37,21 +37,8 @@ regard train --sounds recordings --out my-sounds
 regard train --resume my-model
 regard train --source train.en --target train.de --dry-run
 """
-ADVANCED = (
-    "columns",
-    "languages",
-    "validation_source",
-    "validation_target",
-    "teacher",
-    "seed",
-    "track",
-    "export",
-    "force",
-    "more",
-    "ranks",
-    "hosts",
-    "rendezvous",
-)  # only in --help-all
+ADVANCED = """columns languages validation_source validation_target teacher seed track export force more ranks
+    hosts rendezvous"""
 USES = {  # by task: the command that uses the model, a text or options for it, and the options of `regard evaluate`
     "translate": ("translate", "...", "--source TEST --reference TEST"),
     "continue": ("generate", "...", "--text TEST"),

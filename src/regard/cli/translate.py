@@ -47,7 +47,7 @@ regard translate my-model --input news.en --output news.de
 regard translate my-model "Where is Tom?" --n-best 3 --beam 10
 cat news.en | regard translate my-model > news.de
 """
-ADVANCED = ("align", "prefix", "require", "forbid", "top_k", "min_p", "batch_tokens", "engine")  # only in --help-all
+ADVANCED = "align prefix require forbid top_k min_p batch_tokens engine"
 
 
 def translate(

@@ -39,6 +39,11 @@ class Label(CompactRepr):
             best = max(range(len(probabilities)), key=probabilities.__getitem__)
         return Label(labels[best], probabilities[best], dict(zip(labels, probabilities, strict=True)))
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label, as a tuple; see `TaggedText.labels`."""
+        return (self.label,)
+
     def to_lines(self, source: str, n_best: int, /) -> list[str]:
         """Return a row for each of the most probable labels: label, probability, source."""
         best = sorted(self.probabilities.items(), key=lambda item: -item[1])[:n_best]
@@ -63,6 +68,11 @@ class TaggedText:
     def __repr__(self) -> str:
         pairs = zip(self.words, self.tags, strict=True)
         return f"TaggedText({' '.join(f'{word}/{tag.label}' for word, tag in pairs)!r})"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each word."""
+        return tuple(tag.label for tag in self.tags)
 
     def to_lines(self, _source: str, n_best: int, /) -> list[str]:
         """Return one line of word/tag."""

@@ -11,11 +11,9 @@ from regard.measure.calibration import calibration_error, fit_temperature
 from regard.measure.error_rate import cer, ter, wer
 from regard.measure.likelihood import bits_per_byte, perplexity
 from regard.measure.metric import References, Score
-from regard.pipeline.classifier import Classifier
 from regard.pipeline.scorer import ScoredText, Scorer
 
 BINS = 10
-LABEL_CHUNK = 1024  # texts to label at a time: the probabilities of all labels take memory
 
 
 @dataclass(frozen=True)
@@ -143,33 +141,3 @@ def calibrate_scorer(
     """
     temperature = fit_temperature(scorer.curve(texts, sources, target_language=target_language, window=window))
     return Scorer(scorer.model, scorer.tokenizers, scorer.settings, temperature)
-
-
-def predict_labels(
-    classifier: Classifier,
-    texts: Sequence[str],
-    pairs: Sequence[str] | None = None,
-    *,
-    constrained: bool = True,
-    report: Callable[[int], None] = lambda _: None,
-) -> list[tuple[str, ...]]:
-    """Return the label of each text, or the tag of each of its words.
-
-    Args:
-        classifier: A classifier or tagger.
-        texts: The texts.
-        pairs: The second text of each pair, for a model that was trained on pairs.
-        constrained: Whether tags of entities fit their scheme (`Classifier.tag`).
-        report: Called with the number of texts that were just labeled.
-    """
-    predicted: list[tuple[str, ...]] = []
-    for start in range(0, len(texts), LABEL_CHUNK):
-        chunk = texts[start : start + LABEL_CHUNK]
-        if classifier.settings.task == "tag":
-            tagged_texts = classifier.tag(chunk, constrained=constrained)
-            predicted += [tuple(tag.label for tag in tagged.tags) for tagged in tagged_texts]
-        else:
-            second = None if pairs is None else pairs[start : start + LABEL_CHUNK]
-            predicted += [(classification.label,) for classification in classifier.classify(chunk, second)]
-        report(len(chunk))
-    return predicted
