@@ -1,45 +1,23 @@
 """The live display of a run, and its plain lines without a terminal."""
 
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rich.console import Console  # noqa: TID251
 
-from regard.base.formatting import escape_control_characters
-from regard.cli.display import MAX_LOSSES, WIDTH, Display, LossHistory, sparkline
-from regard.training.event_lines import FileLog, LineLogger, Speed
-from regard.training.events import (
-    Event,
-    Finished,
-    Message,
-    Planned,
-    SampleOutput,
-    Saved,
-    Spiked,
-    Stage,
-    Started,
-    Updated,
-    Validated,
-)
+from regard.cli.display import MAX_LOSSES, WIDTH, LossHistory, sparkline
+from regard.training.event_lines import LineLogger
+from regard.training.events import Event, Finished, Message, SampleOutput, Saved, Spiked, Stage, Updated, Validated
+from tests.cli.event_samples import MARKUP, STARTED, Clock, FakeTerminal, make_updated
 
 LONG_TEXT = "Zwei junge weiße Männer stehen im Freien in der Nähe vieler Büsche. " * 5
-MARKUP = "[bold red]not[/] markup [/unknown] [link=x]"
-
-
-def make_updated(update: int, loss: float = 3.0, seconds: float = 0.5) -> Updated:
-    return Updated(update, update // 10, loss, loss, 30, 4000, 0.002, 1.25, seconds)
 
 
 def make_validated(update: int, chrf: float, *, best: bool) -> Validated:
     scores = {"loss": 3.2, "perplexity": 24.53, "bits_per_byte": 1.21, "accuracy": 0.512, "bleu": 12.3, "chrf": chrf}
     sample = SampleOutput("Two men.", f"Zwei {MARKUP} \x1b[31mMänner\n.", LONG_TEXT)
     return Validated(update, scores, best, (sample,), {"bleu": "tok:13a"}, seconds=2.0)
-
-
-STARTED = Started(Path("my-model"), 0, 2000, 2_605_056, 28_000, 1_014, "cpu", "chrf")
 
 
 def make_events() -> Iterator[Event]:
@@ -57,32 +35,6 @@ def make_events() -> Iterator[Event]:
     yield Finished(200, "stop requested", Path("my-model"), {"chrf": 39.0})
 
 
-class FakeTerminal:
-    """A display on a terminal that records its output."""
-
-    def __init__(self, width: int = 80) -> None:
-        self.file = io.StringIO()
-        self.console = Console(
-            file=self.file, width=width, force_terminal=True, color_system=None, legacy_windows=False
-        )
-        self.now = 0.0
-        self.display = Display(self.console, clock=lambda: self.now)
-
-    def send(self, *events: Event) -> None:
-        for event in events:
-            self.display(event)
-
-    @property
-    def rendered(self) -> list[str]:
-        with self.console.capture() as capture:
-            self.console.print(self.display.render())
-        return capture.get().rstrip("\n").split("\n")
-
-    @property
-    def printed(self) -> str:
-        return self.file.getvalue()
-
-
 def test_before_the_first_update_the_stage_is_shown() -> None:
     terminal = FakeTerminal()
     terminal.send(Stage("learning the vocabulary"))
@@ -90,19 +42,6 @@ def test_before_the_first_update_the_stage_is_shown() -> None:
     assert terminal.rendered == ["learning the vocabulary ... 1 min 05 s"]
     terminal.send(Stage("tokenizing the train corpus", "29,000 samples"), STARTED)
     assert terminal.rendered == ["tokenizing the train corpus: 29,000 samples ... 1 min 05 s"]
-
-
-def test_the_reasons_of_a_plan_are_wrapped_at_the_width_of_a_terminal_only() -> None:
-    terminal, lines = FakeTerminal(40), list[str]()
-    planned = Planned((f"Vocabulary: 10,000 tokens. {MARKUP}", "Dropout: none."))
-    terminal.send(planned)
-    LineLogger(lines.append)(planned)
-    assert terminal.printed.splitlines() == [
-        "- Vocabulary: 10,000 tokens. [bold",
-        "  red]not[/] markup [/unknown] [link=x]",
-        "- Dropout: none.",
-    ]
-    assert lines == [f"- Vocabulary: 10,000 tokens. {MARKUP}", "- Dropout: none."]
 
 
 def test_a_long_line_is_truncated_with_an_ellipsis() -> None:
@@ -190,23 +129,6 @@ def test_the_loss_history_is_bounded_and_keeps_its_shape() -> None:
     assert few.downsample(60) == [3.0, 2.0]
 
 
-def test_speed_is_recent() -> None:
-    speed = Speed()
-    for update in range(100):
-        speed.add(make_updated(update, seconds=10.0 if update < 50 else 0.5))
-    assert speed.tokens_per_second == pytest.approx(8000)
-    assert speed.seconds_per_update == pytest.approx(0.5)
-
-
-class Clock:
-    """A clock that the test sets."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def log_lines() -> list[str]:
     clock, logged = Clock(), list[str]()
     listener = LineLogger(logged.append, seconds=10.0, clock=clock)
@@ -244,36 +166,3 @@ def test_plain_lines() -> None:
         "warning: Defects in the train corpus: empty line: 2, first at a.en:7.",
         "stopped on request, checkpoint saved, at update 200; best: chrf 39.00",
     ]
-
-
-def test_the_last_update_is_always_logged() -> None:
-    logged: list[str] = []
-    listener = LineLogger(logged.append, clock=Clock())
-    listener(STARTED)
-    for update in range(1, 2001):
-        listener(make_updated(update))
-    assert [line.split()[2] for line in logged[1:]] == ["1/2,000", "2,000/2,000"]
-
-
-def test_a_resumed_run_reports_where_it_continues() -> None:
-    logged: list[str] = []
-    LineLogger(logged.append)(Started(Path("m"), 1200, 2000, 10, 10, 1, "cpu", "loss"))
-    assert "resuming after update 1,200" in logged[0]
-
-
-def test_the_log_begins_with_the_reasons_and_grows(tmp_path: Path) -> None:
-    path = tmp_path / "run" / "log.txt"
-    log = FileLog(path, header=["29,000 pairs: preset tiny."])
-    assert not path.parent.exists()  # a new run's folder must be empty
-    path.parent.mkdir()
-    log(Message("one \ud800"))
-    log(Message("two"))
-    FileLog(path)(Message("three"))
-    first, *others = path.read_text(encoding="utf-8").split("\n")
-    assert first == "29,000 pairs: preset tiny."
-    assert [line[10:] for line in others] == ["one \\ud800", "two", "three", ""]
-
-
-def test_text_cannot_move_the_cursor() -> None:
-    assert escape_control_characters("a\rb\tc\x07\u202e") == "a\\rb\\tc\\x07\\u202e"
-    assert escape_control_characters("Grüße, 世界 🙂") == "Grüße, 世界 🙂"

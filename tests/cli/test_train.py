@@ -1,5 +1,6 @@
 """`regard train` from the command line: what works, and the error for each likely mistake."""
 
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,60 +16,13 @@ from unittest import mock
 
 import pytest
 
-from regard.cli.command_start import command_start
-from regard.cli.train import EXIT_CODES
-from regard.cli.train_options import TrainCommandOptions
+from regard.cli.train import EXIT_CODES, _print_next_steps
 from regard.config import codec
 from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig, RunConfig, TableConfig
-from regard.training.options import UsageError
+from regard.training.events import Finished
 from regard.training.run import fit
-from tests.commands import CommandResult, run_command
-
-WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
-# A model of a few thousand weights, and nothing left to autotune
-TINY_OPTIONS = [
-    *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast")),
-    *(f"--set=model.{stack}.layers=1" for stack in ("encoder", "decoder")),
-    *(
-        "--set=model.width=16",
-        "--set=tokenizer.vocabulary=300",
-        "--set=train.average=1",
-        "--set=validation.sentences=4",
-    ),
-]
-PAIR_OPTIONS = ["--source", "a.en", "--target", "a.de"]
-
-
-def run_train(*arguments: str, code: int = 0) -> CommandResult:
-    done = run_command("train", *arguments, columns=200)
-    assert done.code == code, f"{done.code}\n{done.output}{done.errors}"
-    return done
-
-
-@pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    rows = [" ".join(WORDS[(n * k) % len(WORDS)] for k in range(1, 6)) + f" {n}" for n in range(200)]
-    _write("a.en", rows)
-    _write("a.de", [row.upper() for row in rows])
-    _write("short.de", rows[:150])
-    _write("five.en", rows[:5])
-    _write("five.de", rows[:5])
-    _write("book.txt", rows)
-    Path("empty.en").touch()
-    Path("empty.de").touch()
-    Path("picture.txt").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x01")
-    Path("latin.txt").write_bytes("Übung\n".encode("latin-1") * 50)
-    Path("full").mkdir()
-    Path("full/something").touch()
-    Path("broken.toml").write_text("[model\n", encoding="utf-8")
-    monkeypatch.setattr("regard.training.autotune.seconds_per_update", lambda *_, **__: 0.25)
-    return tmp_path
-
-
-def _write(name: str, lines: list[str]) -> None:
-    Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
+from tests.cli.factories import CONLL, PAIR_OPTIONS, TABLE, TINY_OPTIONS, run_train, write_lines
+from tests.commands import run_command
 
 OUT_OPTIONS = ["--out", "new"]
 MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
@@ -337,15 +291,6 @@ def test_a_run_from_files_to_a_model_and_resumed() -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_tune_into_an_existing_run_names_the_command_that_resumes() -> None:
-    Path("full/run.toml").touch()
-    Path("model").mkdir()
-    Path("model/model.toml").touch()
-    done = run_command("tune", "model", *PAIR_OPTIONS, "--out", "full")
-    assert (done.code, "Continue it with regard train --resume full" in done.errors) == (1, True)
-
-
-@pytest.mark.usefixtures("corpus")
 def test_changed_files_are_named_unless_accepted() -> None:
     run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "2", *TINY_OPTIONS)
     with Path("a.en").open("a", encoding="utf-8") as file:
@@ -379,7 +324,7 @@ def test_a_run_file_is_used_unchanged() -> None:
     ],
 )
 def test_files_need_no_option(files: list[str], source: AnySourceConfig) -> None:
-    _write("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
+    write_lines("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
     Path("texts").mkdir()
     Path("texts/one.txt").write_text(Path("book.txt").read_text(encoding="utf-8"), encoding="utf-8")
     done = run_train(*files, "--dry-run")
@@ -390,7 +335,7 @@ def test_files_need_no_option(files: list[str], source: AnySourceConfig) -> None
 @pytest.mark.usefixtures("corpus")
 def test_train_shows_columns_and_examples_and_asks_for_languages() -> None:
     pairs = zip(*(Path(name).read_text(encoding="utf-8").splitlines() for name in ("a.en", "a.de")), strict=True)
-    _write("pairs.tsv", [f"{n}\t{source}\t{n + 7}\t{target}" for n, (source, target) in enumerate(pairs)])
+    write_lines("pairs.tsv", [f"{n}\t{source}\t{n + 7}\t{target}" for n, (source, target) in enumerate(pairs)])
     arguments = ("pairs.tsv", "--dry-run", "--updates", "1", *TINY_OPTIONS)
     text = run_train(*arguments).output
     source, target = (Path(name).read_text(encoding="utf-8").splitlines()[0] for name in ("a.en", "a.de"))
@@ -401,21 +346,9 @@ def test_train_shows_columns_and_examples_and_asks_for_languages() -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_text_file_with_columns_is_a_table() -> None:
-    _write("deu.txt", [f"Go {n}.\tGeh {n}.\tCC-BY {n}\t{n}" for n in range(40)])
-    (source,) = TrainCommandOptions(files=["deu.txt"]).place_files().sources
-    assert source == TableConfig(path="deu.txt", target=2)
-    (source,) = TrainCommandOptions(files=["deu.txt"], columns="2,1").place_files().sources
-    assert source == TableConfig(path="deu.txt", source=2, target=1)
-    assert TrainCommandOptions(files=["book.txt"]).place_files().text == ["book.txt"]
-    with pytest.raises(UsageError, match="--columns needs --data"):
-        TrainCommandOptions(source=["a.en"], target=["a.de"], columns="1,2").check()
-
-
-@pytest.mark.usefixtures("corpus")
 def test_the_corpus_is_checked_before_the_run_starts() -> None:
     rows = Path("a.en").read_text(encoding="utf-8").split("\n")[:-1]
-    _write("copy.de", rows)
+    write_lines("copy.de", rows)
     arguments = ["a.en", "copy.de", *OUT_OPTIONS, "--updates", "1", *TINY_OPTIONS]
     refused = run_train(*arguments, code=1)
     assert "Do not train on this yet:\n  - Untranslated copy: 100.0% of the checked lines, the first at a.en:1." in (
@@ -471,7 +404,7 @@ def test_own_validation_files_and_other_corpora() -> None:
     done = run_train(*PAIR_OPTIONS, "--dry-run", *validation_options, *TINY_OPTIONS)
     assert "Validation data: 5 pairs of your own." in done.output
     assert "held_out = 0.0" in done.output
-    _write("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
+    write_lines("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
     assert 'task = "classify"' in run_train("--data", "a.tsv", "--dry-run").output
 
 
@@ -531,12 +464,6 @@ def until() -> Callable[[Callable[[], bool]], None]:
     return wait_until
 
 
-def test_command_start_inside_another_program_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pytest"])
-    before = time.perf_counter()
-    assert command_start() >= before
-
-
 @pytest.mark.usefixtures("corpus")
 def test_languages_and_validation_options_are_used() -> None:
     dry = run_train(*PAIR_OPTIONS, "--dry-run", "--languages", "fr", "it", *TINY_OPTIONS).output
@@ -567,13 +494,6 @@ def test_ranks_get_a_total_of_updates_that_a_second_attempt_can_repeat(monkeypat
     assert launched == [["-m", "regard", "train", "--resume", "new", "--ranks", "2", "--updates", "7"]]
 
 
-def test_a_second_attempt_resumes_a_run_that_has_begun(tmp_path: Path) -> None:
-    options = TrainCommandOptions(source=["a.en"], target=["a.de"], out=tmp_path, updates=9, track=["tensorboard"])
-    assert options.for_next_attempt() == options, "nothing has begun"
-    (tmp_path / "run.toml").touch()
-    assert options.for_next_attempt() == TrainCommandOptions(resume=tmp_path, track=["tensorboard"])
-
-
 @pytest.mark.usefixtures("corpus")
 def test_the_variables_of_another_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     """A container may set them for one process; of several ranks, none can plan or launch others."""
@@ -584,3 +504,19 @@ def test_the_variables_of_another_launcher(monkeypatch: pytest.MonkeyPatch) -> N
     for option in (["--dry-run"], ["--ranks", "2"]):
         done = run_train(*PAIR_OPTIONS, *option, *TINY_OPTIONS, code=2)
         assert "RANK and WORLD_SIZE say that a launcher started this process as one of 2 ranks." in done.errors
+
+
+@pytest.mark.parametrize(("task", "data"), [("fill", "the dog\n"), ("classify", TABLE), ("tag", CONLL)])
+def test_the_commands_printed_after_training_work(
+    trained_encoders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, data: str
+) -> None:
+    test_file = tmp_path / {"fill": "test.txt", "classify": "test.tsv", "tag": "test.conll"}[task]
+    test_file.write_text(data)
+    _print_next_steps(Finished(60, "finished", trained_encoders[task]))
+    lines = capsys.readouterr().out.splitlines()
+    commands = [line.partition(": regard ")[2] for line in lines if line.startswith(("Use it:", "Measure it:"))]
+    assert len(commands) == 2
+    for command in commands:
+        done = run_command(*(str(test_file) if part == "TEST" else part for part in shlex.split(command)))
+        assert done.code == 0, done.errors
+        assert done.output

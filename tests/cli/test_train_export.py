@@ -9,9 +9,8 @@ from regard.cli.train_export import check_exports
 from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
 from regard.store.export_folder import PARITY_FILE
-from tests.cli.test_train import PAIR_OPTIONS, TINY_OPTIONS, corpus, run_train
+from tests.cli.factories import PAIR_OPTIONS, TINY_OPTIONS, run_train
 
-__all__ = ["corpus"]  # the fixture
 pytestmark = pytest.mark.usefixtures("corpus")
 
 

@@ -11,7 +11,6 @@ from unittest import mock
 import pytest
 
 from regard.base.errors import RegardError
-from regard.cli import search_options
 from regard.config import codec
 from regard.models.build import build
 from regard.pipeline.load import load
@@ -22,9 +21,7 @@ from regard.store.weights import get_weights
 from tests.commands import run_command
 from tests.pipeline.factories import (
     TEXTS,
-    make_decoder_only,
     make_encoder_decoder,
-    make_generator_settings,
     make_tokenizer,
     make_tokenizers,
     make_translator_settings,
@@ -39,14 +36,6 @@ def translator_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("translate") / "model"
     settings = make_translator_settings()
     write_model(path, settings, make_tokenizers(), get_weights(make_encoder_decoder(settings)), "card")
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def generator_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("generate") / "model"
-    settings = make_generator_settings()
-    write_model(path, settings, make_tokenizers(), get_weights(make_decoder_only(settings)), "card")
     return str(path)
 
 
@@ -115,21 +104,6 @@ def test_a_terminal_gets_an_answer_to_each_line(translator_folder: str, monkeypa
     monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"two\nmen\n")))
     assert run_command("translate", translator_folder, "--max-length", "3").code == 0
     assert sizes == [1, 1]
-
-
-def test_generate_continues_a_prompt(generator_folder: str) -> None:
-    options = ["--max-new-tokens", "9", "--temperature", "1.2", "--top-k", "20", "--top-p", "0.9", "--seed", "3"]
-    done = run_command("generate", generator_folder, "Two young", *options)
-    assert done.code == 0, done.errors
-    assert done.output.startswith("Two young")
-    assert len(done.output) > len("Two young\n")
-    assert run_command("generate", generator_folder, "Two young", *options).output == done.output
-    assert run_command("generate", generator_folder, "Two young", *options[:-1], "4").output != done.output
-    searched = run_command(
-        "generate", generator_folder, "Two young", "--max-new-tokens", "4", "--search", "beam", "--count", "2"
-    )
-    assert searched.code == 0, searched.errors
-    assert len(searched.output.splitlines()) == 2
 
 
 def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_path: Path) -> None:
@@ -276,61 +250,6 @@ def test_translate_searches_and_constraints(translator_folder: str) -> None:
     assert (done.code, "--search sample" in done.errors) == (1, True)
 
 
-def test_generate_searches_and_filters(generator_folder: str) -> None:
-    basic = ["generate", generator_folder, "Two young", "--max-new-tokens", "6", "--seed", "1"]
-    done = run_command(*basic, "--count", "3")
-    assert done.code == 0, done.errors
-    assert done.output.count("Two young") == 3
-    done = run_command(
-        *basic,
-        "--json",
-        "--min-p",
-        "0.1",
-        "--typical-p",
-        "0.9",
-        "--repetition-penalty",
-        "1.2",
-        "--no-repeat-ngram",
-        "2",
-    )
-    record = json.loads(done.output)
-    assert (record["prompt"], len(record["tokens"])) == ("Two young", len(record["logprobs"]))
-    greedy = run_command("generate", generator_folder, "Two young", "--max-new-tokens", "6", "--temperature", "0")
-    for filter_options in (["--top-k", "1"], ["--top-p", "0.0001"], ["--min-p", "1"]):
-        filtered = run_command(
-            "generate",
-            generator_folder,
-            "Two young",
-            "--max-new-tokens",
-            "6",
-            "--temperature",
-            "1.5",
-            *filter_options,
-            "--seed",
-            "1",
-        )
-        assert filtered.output == greedy.output, filter_options
-    token_ids = json.loads(run_command(*basic, "--json", "--no-repeat-ngram", "1").output)["tokens"]
-    assert len(set(token_ids)) == len(token_ids) > 1
-    drafted = run_command(
-        "generate",
-        generator_folder,
-        "Two young",
-        "--max-new-tokens",
-        "6",
-        "--temperature",
-        "0",
-        "--draft",
-        generator_folder,
-    )
-    assert drafted.output == greedy.output
-    assert "draft tokens accepted" in drafted.errors
-    beam = run_command(
-        "generate", generator_folder, "Two young", "--max-new-tokens", "6", "--search", "beam", "--count", "2"
-    )
-    assert beam.code == 0, beam.errors
-
-
 def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> None:
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress("\n".join(LINES).encode() + b"\n"))
@@ -338,20 +257,3 @@ def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> No
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES)
     document = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7", "--document")
     assert document.code == 0, document.errors
-
-
-@pytest.mark.parametrize(("options", "size"), [((), 32), (("--count", "2"), 32), (("--count", "40"), 40)])
-def test_generate_chooses_among_many_samples(
-    generator_folder: str, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], size: int
-) -> None:
-    sizes: list[int] = []
-    make_search = search_options.make_search
-
-    def record(kind: search_options.SearchKind, count: int, *arguments: Any) -> Any:
-        sizes.append(count)
-        return make_search(kind, count, *arguments)
-
-    monkeypatch.setattr(search_options, "make_search", record)
-    arguments = ("--search", "mbr", "--max-new-tokens", "3", "--seed", "1", *options)
-    assert run_command("generate", generator_folder, "Two", *arguments).code == 0
-    assert sizes == [size]

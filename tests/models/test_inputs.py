@@ -9,24 +9,9 @@ from regard.base.errors import ConfigError, ShapeError
 from regard.config.codec import MODEL_FILES
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
-from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.encoder_only import EncoderOnly
 from regard.models.inputs import ConvolutionInput
 from regard.nn.positions import Sinusoidal, Sinusoidal2d
-
-CLOSE = 3e-5
-STACK = {
-    "layers": 2,
-    "placement": "pre",
-    "final_norm": True,
-    "position": {"kind": "rotary"},
-    "attention": {"heads": 2},
-    "feedforward": {"kind": "plain", "hidden": 24},
-}
-TOKENS = {"kind": "tokens", "vocabulary": 20}
-PATCHES = {"kind": "patches", "patch": 2, "channels": 3}
-MEL = {"kind": "mel", "bins": 5, "frames": 2}
-LABELS = {"kind": "classes", "labels": ["cat", "dog", "cow"]}
+from tests.models.factories import MEL, PATCHES, STACK, TOKENS
 
 
 def test_a_convolutional_stem_keeps_the_places_of_patches() -> None:
@@ -87,33 +72,6 @@ def test_patches_are_squares_of_the_image_row_by_row() -> None:
 
 
 @torch.no_grad()
-def test_images_are_classified_by_an_encoder() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
-    model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
-    images, valid = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
-    assert model(images, valid).shape == (2, 3)
-    changed = images.clone()
-    changed[1, :, 2:] += 1  # the lower patches of the second image are padding
-    assert torch.equal(model(images, valid), model(changed, valid))
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("stem", ["linear", "convolution"])
-def test_sound_is_transcribed_by_an_encoder_decoder(stem: str) -> None:
-    decoder = STACK | {"cross": {"heads": 2}}
-    table = {"family": "encoder_decoder", "width": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
-    model = build(MODEL_FILES.parse(table | {"source": MEL | {"stem": stem}, "target": TOKENS}), seed=0).eval()
-    assert isinstance(model, EncoderDecoder)
-    mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])
-    valid = torch.arange(7) < torch.tensor([[7], [5]])  # 7 frames fill four vectors, 5 frames three
-    batched = model(mel, target, valid)
-    alone = model(mel[1:, :5], target[1:])
-    torch.testing.assert_close(batched[1:], alone, atol=CLOSE, rtol=0)
-    with pytest.raises(ShapeError, match="4 mel bins"):
-        model(mel[..., :4], target)
-
-
-@torch.no_grad()
 @pytest.mark.parametrize("frames", [1, 2, 3])
 def test_a_convolutional_stem_of_sounds_has_the_vectors_of_a_linear_one(frames: int) -> None:
     table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
@@ -127,52 +85,6 @@ def test_a_convolutional_stem_of_sounds_has_the_vectors_of_a_linear_one(frames: 
         MODEL_FILES.parse(table | {"source": mel | {"frames": 4}})
     with pytest.raises(ConfigError, match=r"pad_to: is 1,000,000 frames of 160 samples"):
         MODEL_FILES.parse(table | {"source": mel | {"pad_to": 1_000_000, "rate": 16_000}})
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("position", ["rotary", "sinusoidal", "alibi"])
-def test_an_image_before_tokens_is_a_caption(position: str) -> None:
-    stack = STACK | {"position": {"kind": position}}
-    table = {"family": "decoder_only", "width": 12, "task": "caption", "decoder": stack, "tokens": TOKENS}
-    model = build(MODEL_FILES.parse(table | {"prefix": PATCHES}), seed=0).eval()
-    assert isinstance(model, DecoderOnly)
-    image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
-    valid = torch.tensor([[True] * 4, [True, True, False, False]])
-    full = model(tokens, prefix=image, prefix_valid=valid)
-    assert full.shape == (2, 3, 20)
-    state = model.start(7, prefix=image, prefix_valid=valid)
-    stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
-    torch.testing.assert_close(stepped, full, atol=CLOSE, rtol=0)
-    alone = model(tokens[1:], prefix=image[1:, :, :2])  # its first two squares are its upper row
-    torch.testing.assert_close(full[1:], alone, atol=CLOSE, rtol=0)
-    with pytest.raises(ShapeError, match="Packed rows cannot have a prefix"):
-        model(tokens, prefix=image, documents=torch.zeros(2, 3))
-
-
-def check_packing(model: Any) -> None:
-    first, second = torch.tensor([[1, 2, 3]]), torch.tensor([[7, 8, 9, 10]])
-    packed = model(
-        torch.cat((first, second), dim=1),
-        documents=torch.tensor([[0, 0, 0, 1, 1, 1, 1]]),
-        positions=torch.tensor([[0, 1, 2, 0, 1, 2, 3]]),
-    )
-    torch.testing.assert_close(packed, torch.cat((model(first), model(second)), dim=1), atol=CLOSE, rtol=0)
-
-
-@torch.no_grad()
-def test_packed_documents_equal_documents_alone() -> None:
-    table = {"width": 12, "family": "decoder_only", "decoder": STACK, "tokens": TOKENS}
-    check_packing(build(MODEL_FILES.parse(table), seed=0).eval())
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("pool", ["first", "mean", "last"])
-def test_pooling_ignores_padding(pool: str) -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "source": TOKENS}
-    model = build(MODEL_FILES.parse(table | {"head": LABELS | {"pool": pool, "hidden": False}}), seed=0).eval()
-    assert isinstance(model, EncoderOnly)
-    tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
-    torch.testing.assert_close(model(tokens, valid), model(tokens[:, :3]), atol=CLOSE, rtol=0)
 
 
 def test_too_long_for_learned_positions_is_said() -> None:
@@ -189,73 +101,6 @@ def test_too_long_for_learned_positions_is_said() -> None:
         model.step(torch.ones(1, 1, dtype=torch.long), state)
     with pytest.raises(ShapeError, match="has no prefix input"):
         model.start(9, prefix=torch.ones(1, 3, 4, 4))
-
-
-@torch.no_grad()
-def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
-    stack = STACK | {"position": {"kind": "sinusoidal"}}
-    check_packing(build(MODEL_FILES.parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("family", ["encoder_only", "encoder_decoder"])
-def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None:
-    stack = STACK | {"window": 2, "layers": 1}
-    table = {"width": 12, "family": family, "encoder": stack, "source": TOKENS}
-    if family == "encoder_only":
-        table |= {"task": "embed", "head": {"kind": "none"}}
-    else:
-        table |= {"decoder": STACK | {"cross": {"heads": 2}}, "target": {"kind": "shared"}}
-    model: Any = build(MODEL_FILES.parse(table), seed=0).eval()
-    read = model.hidden_states if family == "encoder_only" else model.encode
-    before = read(torch.tensor([[1, 2, 3, 4, 5]]))[0]
-    after = read(torch.tensor([[1, 2, 3, 4, 9]]))[0]
-    assert torch.equal(before[:, :3], after[:, :3])
-    assert not torch.equal(before[:, 3], after[:, 3])  # the neighbor sees it
-
-
-@torch.no_grad()
-def test_the_class_token_stands_first() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
-    model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
-    image = torch.randn(1, 3, 4, 4)
-    model.source.class_token.normal_(generator=torch.Generator().manual_seed(0))
-    embedded, _ = model.source(image)
-    assert torch.equal(embedded[0, 0], model.source.class_token)
-    before = model(image)
-    model.source.class_token.neg_()
-    assert not torch.equal(model(image), before)
-    with pytest.raises(ShapeError, match="1 channels, but the model was built for 3"):
-        model(image[:, :1])
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("pool", ["last", "mean"])
-def test_a_decoder_classifies_by_its_valid_tokens(pool: str) -> None:
-    table = {"family": "decoder_only", "width": 12, "decoder": STACK, "tokens": TOKENS, "task": "classify"}
-    model = build(MODEL_FILES.parse(table | {"head": LABELS | {"pool": pool}}), seed=0).eval()
-    assert isinstance(model, DecoderOnly)
-    tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
-    torch.testing.assert_close(model(tokens, valid), model(tokens[:, :3]), atol=CLOSE, rtol=0)
-    assert not torch.allclose(model(tokens, valid), model(tokens), atol=CLOSE)
-    assert model(tokens, torch.zeros(1, 5, dtype=torch.bool)).isfinite().all()  # a row of padding only gives no NaN
-    with pytest.raises(ShapeError, match="cannot generate text"):
-        model.start(5)
-
-
-@torch.no_grad()
-def test_a_prefix_within_a_window_and_a_prefix_with_a_hole() -> None:
-    table = {"family": "decoder_only", "width": 12, "task": "caption", "tokens": TOKENS, "prefix": PATCHES}
-    model = build(MODEL_FILES.parse(table | {"decoder": STACK | {"window": 3}}), seed=0).eval()
-    assert isinstance(model, DecoderOnly)
-    image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
-    valid = torch.tensor([[True] * 4, [True, True, False, False]])
-    state = model.start(7, prefix=image, prefix_valid=valid)
-    stepped = torch.cat([model.step(token, state) for token in tokens.split(1, dim=1)], dim=1)
-    torch.testing.assert_close(stepped, model(tokens, prefix=image, prefix_valid=valid), atol=CLOSE, rtol=0)
-    with pytest.raises(ShapeError, match="padding before valid"):
-        model.start(7, prefix=image, prefix_valid=torch.tensor([[True, False, True, True]] * 2))
 
 
 @torch.no_grad()

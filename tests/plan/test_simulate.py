@@ -4,12 +4,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from regard.base.errors import RegardError
 from regard.plan.simulate import SHORT_LAYERS, Simulation, simulate
-from regard.plan.tracker import MemoryTracker
 from regard.store.size_check import count_parameters
 from regard.training.distributed.layout import Layout
 from tests.plan.runs import make_run
@@ -27,24 +24,6 @@ def count_calls(simulation: Simulation) -> Counter[str]:
         if collective.size > 64:  # sums of token counts and gradient norms are smaller
             calls[collective.kind] += count
     return calls
-
-
-def test_tracker_counts_live_and_peak_bytes() -> None:
-    with FakeTensorMode(), MemoryTracker() as tracker:
-        kept = torch.zeros(1000)
-        view = kept[:10]
-        temporary = torch.ones(500) + 1
-        assert tracker.live_bytes == 4000 + 2000
-        del temporary
-        assert (tracker.live_bytes, tracker.peak_bytes) == (4000, 8000)
-        assert view.shape == (10,)
-
-
-def test_tracker_follows_resized_storages() -> None:
-    with FakeTensorMode(), MemoryTracker() as tracker, tracker.track_resizes():
-        gathered = torch.zeros(1000)
-        gathered.untyped_storage().resize_(0)
-        assert tracker.live_bytes == 0
 
 
 def test_one_process() -> None:

@@ -11,7 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+import torch
+from torch import Tensor
+
 from regard.store.weights import load_tensors
+from regard.training.precision import Precision
 from regard.training.run import fit
 from tests.training.runs import TASKS, make_small_run, write_corpus
 
@@ -35,3 +40,11 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+LOW_PRECISIONS: list[Precision] = ["bfloat16", "float16"]
+each_low_precision = pytest.mark.parametrize("precision", LOW_PRECISIONS)
+
+
+def random_tensor(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(4))

@@ -12,28 +12,21 @@ from regard.config.training import AdamWConfig, MuonConfig
 from regard.models.build import build
 from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.autocast_attention import AutocastAttention, set_attention_float32
-from regard.nn.norm import make_norm
-from regard.nn.positions import Rotary, Sinusoidal
 from regard.nn.record import Record
 from regard.nn.scores import Score
 from regard.training.loss import token_loss
 from regard.training.optim import make_optimizers
 from regard.training.precision import GradScaler, Precision, autocast
 from tests.matrix.models import OPTIONS, make_model, make_settings, random_tokens
+from tests.training.tensors import each_low_precision, random_tensor
 
 BASE = {"score": "scaled_dot", "placement": "pre", "norm": "layer", "heads": "gqa", "feedforward": "swiglu"}
-LOW_PRECISIONS: list[Precision] = ["bfloat16", "float16"]
-each_low_precision = pytest.mark.parametrize("precision", LOW_PRECISIONS)
 IMAGE = {"family": "encoder_only", "width": 16, "source": {"kind": "patches", "patch": 4, "channels": 1}}
 
 
 def run_model(model: nn.Module, family: str, **options: Any) -> Tensor:
     source, target = random_tokens(3, 8, seed=1), random_tokens(3, 6, seed=2)
     return model(source, target, **options) if family == "encoder_decoder" else model(target, **options)
-
-
-def random_tensor(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(4))
 
 
 def test_float32_is_no_autocast_at_all() -> None:
@@ -73,34 +66,6 @@ def test_images_enter_a_float32_stream(position: str) -> None:
     with autocast("cpu", "bfloat16"):
         model(torch.ones(2, 1, 8, 8), record=record)
     assert {recorded.dtype for recorded in record.residuals.values()} == {torch.float32}
-
-
-@each_low_precision
-@pytest.mark.parametrize("kind", ["layer", "rms"])
-def test_norms_of_low_precision_vectors_are_computed_in_float32(kind: str, precision: Precision) -> None:
-    norm, x = make_norm(kind, 64, 1e-6, bias=True), (random_tensor(5, 64) * 30 + 100).to(getattr(torch, precision))
-    with torch.no_grad():
-        norm.weight.copy_(random_tensor(64))  # type: ignore[operator]
-    expected = norm(x.float())
-    with autocast("cpu", precision):
-        assert norm(x.float()).dtype == torch.float32
-        output = norm(x)
-    rounding = torch.finfo(x.dtype).eps
-    torch.testing.assert_close(output.float(), expected, rtol=rounding, atol=1e-6)  # rounded once, at the end
-
-
-@each_low_precision
-@pytest.mark.parametrize("interleaved", [True, False])
-def test_angles_are_float32_and_rotate_low_precision_heads(interleaved: bool, precision: Precision) -> None:
-    rotary, positions = Rotary(8, 10000.0, interleaved), torch.arange(1000, 1007)[None]
-    heads = random_tensor(2, 3, 7, 8).to(getattr(torch, precision))
-    exact = rotary.on_heads(heads.float(), rotary.angles(positions))
-    with autocast("cpu", precision):
-        angles = rotary.angles(positions)
-        rotated = rotary.on_heads(heads, angles)
-        encodings = Sinusoidal(8, 10000.0, interleaved).encode(positions)
-    assert {angles[0].dtype, angles[1].dtype, encodings.dtype} == {torch.float32}
-    assert torch.equal(rotated, exact.to(heads.dtype))
 
 
 @each_low_precision

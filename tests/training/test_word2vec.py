@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import preset
@@ -14,7 +13,6 @@ from regard.config.model import EncoderOnlyConfig
 from regard.config.run import WordLevelConfig
 from regard.config.toml_file import to_dict
 from regard.models.build import build
-from regard.models.heads import BagHead
 from regard.models.inputs import TokenInput
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.load import load
@@ -70,19 +68,6 @@ def test_words_of_the_same_contexts_become_neighbours(task: str, tmp_path: Path)
         nearest = [neighbor.text for neighbor in vectors.find_neighbors([group[0]], n_best=3)]
         assert set(nearest) == set(group[1:])
     assert isinstance(load(tmp_path / "run"), Embedder)
-
-
-def test_the_head_averages_the_valid_neighbours() -> None:
-    head = build(preset("word2vec", {"source.vocabulary": 30, "head.window": 2}), seed=1).head
-    assert isinstance(head, BagHead)
-    x = torch.randn(2, 6, 100, generator=torch.Generator().manual_seed(1))
-    valid = torch.tensor([[True] * 6, [True, True, True, False, False, False]])
-    means = head.average(x, valid)
-    for row, length in enumerate((6, 3)):
-        for place in range(length):
-            neighbors = [n for n in range(place - 2, place + 3) if 0 <= n < length and n != place]
-            assert torch.allclose(means[row, place], x[row, neighbors].mean(dim=0), atol=1e-6)
-    assert torch.allclose(head.average(x[:1, :1], None), torch.zeros(1, 1, 100), atol=1e-6)  # no neighbors
 
 
 def test_layers_and_the_head_of_word2vec_exclude_each_other() -> None:

@@ -1,14 +1,16 @@
-"""A Vision Transformer with the weights of Hugging Face's `ViTModel` computes the same hidden states."""
+"""Encoders: packed texts, windows, images, and a Vision Transformer that computes what `ViTModel` does."""
+
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from regard.config.codec import preset
+from regard.config.codec import MODEL_FILES, preset
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
+from tests.models.factories import LABELS, PATCHES, STACK, TOKENS, check_packing
 
-transformers = pytest.importorskip("transformers")
 LAYERS, WIDTH = 3, 32
 OUTER = {
     "embeddings.patch_embeddings.projection": "source.project",
@@ -43,6 +45,7 @@ def convert(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize(("channels", "size"), [(1, 28), (3, 16)])
 def test_hidden_states_equal_those_of_hugging_face(channels: int, size: int) -> None:
+    transformers = pytest.importorskip("transformers")
     torch.manual_seed(1)
     config = transformers.ViTConfig(
         hidden_size=WIDTH,
@@ -74,3 +77,38 @@ def test_hidden_states_equal_those_of_hugging_face(channels: int, size: int) -> 
         difference = (model(images) - expected).abs().max()
     assert float(expected.abs().max()) > 1
     assert float(difference) <= 2e-5
+
+
+@torch.no_grad()
+def test_images_are_classified_by_an_encoder() -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
+    model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
+    images, valid = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
+    assert model(images, valid).shape == (2, 3)
+    changed = images.clone()
+    changed[1, :, 2:] += 1  # the lower patches of the second image are padding
+    assert torch.equal(model(images, valid), model(changed, valid))
+
+
+@torch.no_grad()
+def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
+    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    stack = STACK | {"position": {"kind": "sinusoidal"}}
+    check_packing(build(MODEL_FILES.parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["encoder_only", "encoder_decoder"])
+def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None:
+    stack = STACK | {"window": 2, "layers": 1}
+    table = {"width": 12, "family": family, "encoder": stack, "source": TOKENS}
+    if family == "encoder_only":
+        table |= {"task": "embed", "head": {"kind": "none"}}
+    else:
+        table |= {"decoder": STACK | {"cross": {"heads": 2}}, "target": {"kind": "shared"}}
+    model: Any = build(MODEL_FILES.parse(table), seed=0).eval()
+    read = model.hidden_states if family == "encoder_only" else model.encode
+    before = read(torch.tensor([[1, 2, 3, 4, 5]]))[0]
+    after = read(torch.tensor([[1, 2, 3, 4, 9]]))[0]
+    assert torch.equal(before[:, :3], after[:, :3])
+    assert not torch.equal(before[:, 3], after[:, 3])  # the neighbor sees it

@@ -3,8 +3,12 @@
 import pytest
 import torch
 
+from regard.base.errors import ShapeError
+from regard.config.codec import MODEL_FILES
+from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from tests.matrix.models import WIDTH, make_model, random_tokens
+from tests.models.factories import CLOSE, MEL, STACK, TOKENS
 
 CHOICE = {
     "family": "encoder_decoder",
@@ -59,3 +63,19 @@ def test_a_token_is_dropped_as_a_whole_and_its_position_stays() -> None:
     is_kept = embedded[..., 0] > 0.5
     assert 0.2 < 1 - is_kept.double().mean() < 0.3
     torch.testing.assert_close(embedded[..., 0], is_kept / 0.75, atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("stem", ["linear", "convolution"])
+def test_sound_is_transcribed_by_an_encoder_decoder(stem: str) -> None:
+    decoder = STACK | {"cross": {"heads": 2}}
+    table = {"family": "encoder_decoder", "width": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
+    model = build(MODEL_FILES.parse(table | {"source": MEL | {"stem": stem}, "target": TOKENS}), seed=0).eval()
+    assert isinstance(model, EncoderDecoder)
+    mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])
+    valid = torch.arange(7) < torch.tensor([[7], [5]])  # 7 frames fill four vectors, 5 frames three
+    batched = model(mel, target, valid)
+    alone = model(mel[1:, :5], target[1:])
+    torch.testing.assert_close(batched[1:], alone, atol=CLOSE, rtol=0)
+    with pytest.raises(ShapeError, match="4 mel bins"):
+        model(mel[..., :4], target)
