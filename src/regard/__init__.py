@@ -88,7 +88,7 @@ _MODULES = {
     "cost": "models.cost",
     "export_model": "exchange.export",
     "exportable_to": "config.exportable",
-    "import_model": "exchange.imported",
+    "import_model": "exchange.importer",
     "load": "pipeline.load",
     "load_classifier": "pipeline.load",
     "load_embedder": "pipeline.load",
