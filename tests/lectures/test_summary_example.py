@@ -9,8 +9,7 @@ from examples.lectures import summary
 
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from tests.pipeline.factories import make_tokenizers
-from tests.pipeline.test_embedder import make_parts
+from tests.pipeline.factories import make_parts, make_tokenizers
 
 TEXT = """# Rivers
 

@@ -12,11 +12,11 @@ from tests.pipeline.factories import (
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,
+    make_parts,
     make_tokenizer,
     make_tokenizers,
     make_translator_settings,
 )
-from tests.pipeline.test_embedder import make_parts
 
 
 def end_early(model: torch.nn.Module) -> None:

@@ -6,11 +6,12 @@ from typing import TypeVar
 import torch
 
 from regard.config import codec
-from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.config.run import ByteBpeConfig, SpecialsConfig
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.encoder_only import EncoderOnly
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
@@ -68,3 +69,13 @@ def perturb(model: M, seed: int) -> M:
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
     return model.eval()
+
+
+def make_parts(**changes: object) -> tuple[EncoderOnly, EncoderOnlyConfig]:
+    sizes = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "encoder.attention.heads": 4}
+    sizes |= {"encoder.feedforward.hidden": 64, "encoder.position.length": 32}
+    settings = codec.preset("encoder-small", sizes | changes)
+    assert isinstance(settings, EncoderOnlyConfig)
+    model = build(settings, seed=1)
+    assert isinstance(model, EncoderOnly)
+    return perturb(model, 1), settings

@@ -7,25 +7,11 @@ import pytest
 import torch
 
 from regard.base.errors import DamagedError, RegardError
-from regard.config import codec
-from regard.config.model import EncoderOnlyConfig
-from regard.models.build import build
-from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.embedder import Embedder, Pooling, read_pooling
 from regard.pipeline.load import load, load_embedder
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from tests.pipeline.factories import TEXTS, make_tokenizer, make_tokenizers, perturb
-
-
-def make_parts(**changes: object) -> tuple[EncoderOnly, EncoderOnlyConfig]:
-    sizes = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "encoder.attention.heads": 4}
-    sizes |= {"encoder.feedforward.hidden": 64, "encoder.position.length": 32}
-    settings = codec.preset("encoder-small", sizes | changes)
-    assert isinstance(settings, EncoderOnlyConfig)
-    model = build(settings, seed=1)
-    assert isinstance(model, EncoderOnly)
-    return perturb(model, 1), settings
+from tests.pipeline.factories import TEXTS, make_parts, make_tokenizers
 
 
 @pytest.mark.parametrize("pool", ["mean", "first", "last"])

@@ -1,23 +1,14 @@
 """A real server on this machine, with three small models."""
 
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 import torch
-import uvicorn
 
 from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.lora import add_adapters, is_adapter
-from regard.serve.server import make_config
-from regard.serve.settings import ServeConfig
-from regard.serve.state import ServerState
+from regard.serve.settings import ServeConfig, hash_key
 from regard.store.adapter_folder import write_adapter
 from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import WEIGHTS, read_model, write_model
@@ -27,30 +18,11 @@ from tests.pipeline.factories import (
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,
+    make_parts,
     make_tokenizers,
     make_translator_settings,
 )
-from tests.pipeline.test_embedder import make_parts
-
-TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:"
-
-
-@dataclass(frozen=True)
-class RunningServer:
-    """A running server."""
-
-    url: str
-    server: uvicorn.Server
-    thread: threading.Thread
-    state: ServerState
-
-    @property
-    def port(self) -> int:
-        return int(self.url.rsplit(":", 1)[1])
-
-    def client(self, **options: Any) -> httpx.Client:
-        options = {"timeout": 30, "verify": False} | options  # there is no TLS: reading certificates takes 80 ms
-        return httpx.Client(base_url=self.url, **options)
+from tests.serve.factories import KEY, TEMPLATE, RunningServer, run_in_thread
 
 
 @pytest.fixture(scope="package")
@@ -87,28 +59,6 @@ def adapters(folders: dict[str, Path]) -> dict[str, Path]:
     return {name: place / name for name in parents}
 
 
-@contextmanager
-def run_in_thread(settings: ServeConfig) -> Iterator[RunningServer]:
-    """Run uvicorn with the application in a thread, on a free port."""
-    state = ServerState(settings)
-    config = make_config(settings, state)
-    config.port, config.timeout_graceful_shutdown = 0, 5
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    end = time.monotonic() + 60
-    while not server.started and thread.is_alive() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert server.started
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield RunningServer(f"http://127.0.0.1:{port}", server, thread, state)
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive()
-
-
 @pytest.fixture(scope="package")
 def server(folders: dict[str, Path]) -> Iterator[RunningServer]:
     """A server with both models and the default settings."""
@@ -124,3 +74,10 @@ def start(folders: dict[str, Path]) -> Iterator[Callable[..., RunningServer]]:
 
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(run_in_thread(ServeConfig(**{"models": folders} | changes)))
+
+
+@pytest.fixture
+def keys_file(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.txt"
+    path.write_text(f"# keys\nalice {hash_key(KEY)}\n")
+    return path

@@ -7,13 +7,11 @@ from pathlib import Path
 import openai
 import pytest
 
-from regard.base.errors import RegardError
 from regard.decode.filters import Filters
 from regard.pipeline.load import load
 from regard.pipeline.search import Beam, Sampling
-from regard.serve.loaded import assign_adapters
-from regard.serve.settings import ServeConfig, read_settings
-from tests.serve.conftest import RunningServer, run_in_thread
+from regard.serve.settings import ServeConfig
+from tests.serve.factories import RunningServer, run_in_thread
 
 GREEDY = Sampling(filters=Filters(temperature=0))
 TEXT = "Two young men"
@@ -99,17 +97,3 @@ def test_clients_of_openai_name_an_adapter_as_the_model(
         assert vectors == pytest.approx(embedder.embed(TEXT).tolist(), abs=1e-6)
     assert vectors != pytest.approx(embedder.embed(TEXT).tolist(), abs=1e-3)
     assert (tuned.model, chat.model) == ("poet", "poet")
-
-
-def test_an_adapter_that_cannot_be_served_is_refused(folders: dict[str, Path], adapters: dict[str, Path]) -> None:
-    environment = {"REGARD_SERVE_ADAPTERS__LAW": str(adapters["law"])}
-    settings = read_settings(None, environment, ["engine=ctranslate2"], {"models": {"en-de": folders["en-de"]}})
-    assert settings.adapters == {"law": adapters["law"]}
-    with pytest.raises(RegardError, match="CTranslate2 cannot change adapters") as error:
-        assign_adapters(settings)
-    assert f"law={adapters['law']}" in str(error.value.fix)
-    with pytest.raises(RegardError, match="'law' belongs to other weights than those of writer") as error:
-        assign_adapters(ServeConfig(models={"writer": folders["writer"]}, adapters={"law": adapters["law"]}))
-    assert "en-de" in str(error.value.fix)
-    with pytest.raises(RegardError, match="have the name 'en-de'"):
-        assign_adapters(ServeConfig(models=folders, adapters={"en-de": adapters["law"]}))

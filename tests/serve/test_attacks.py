@@ -4,8 +4,6 @@ import json
 import socket
 import struct
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -13,13 +11,9 @@ from typing import Any
 
 import pytest
 
-from regard.base.errors import RegardError
-from regard.serve.loaded import load_model
-from regard.serve.settings import add_key
 from regard.text.chat_template import ChatTemplate
-from tests.serve.conftest import TEMPLATE, RunningServer
+from tests.serve.factories import TEMPLATE, RunningServer, Start, wait_until
 
-Start = Callable[..., RunningServer]
 CHAT = {"model": "writer", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
 
 
@@ -106,13 +100,6 @@ def test_pipelined_request_is_dropped_and_the_first_is_answered(server: RunningS
     assert b"translatedText" in answer
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize("origin", ["null", "file://", "http://localhost:1", "http://127.0.0.1:1", "https://127.0.0.1"])
 @pytest.mark.parametrize("path", ["/translate", "/reload/en-de", "/v1/completions", "/translate_file", "/none"])
 def test_post_from_a_page_of_another_origin_is_refused(server: RunningServer, origin: str, path: str) -> None:
@@ -139,54 +126,6 @@ def test_post_from_a_page_of_another_origin_is_refused(server: RunningServer, or
 def test_post_origin_is_compared_with_host_and_port(server: RunningServer, host: str, origin: str, status: int) -> None:
     with server.client() as client:
         assert client.post("/none", headers={"Host": host, "Origin": origin}).status_code == status
-
-
-def test_reload_aborted_clients_hold_one_extra_model_copy(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    server, may_end, loads = start(), threading.Event(), list[int]()
-    original = load_model
-
-    def load(*arguments: Any) -> Any:
-        loads.append(1)
-        assert may_end.wait(60)
-        return original(*arguments)
-
-    monkeypatch.setattr("regard.serve.model.load_model", load)
-    served = server.state.models["writer"]
-    before = served.pipeline
-    try:
-        for _ in range(40):
-            with closing(socket.create_connection(("127.0.0.1", server.port))) as connection:
-                connection.sendall(b"POST /reload/writer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
-                wait_until(lambda: len(loads) == 1)
-        with server.client() as client:
-            refused = client.post("/reload/en-de")
-            assert (refused.status_code, refused.headers["retry-after"]) == (409, "5")
-            assert len(loads) == 1
-            may_end.set()
-            wait_until(lambda: served.pipeline is not before)  # the reload goes on without its client
-            wait_until(lambda: client.post("/reload/writer").status_code == 200)
-            assert len(loads) == 2
-    finally:
-        may_end.set()
-
-
-def test_reload_needs_a_key_that_is_named(start: Start, tmp_path: Path) -> None:
-    path = tmp_path / "keys.txt"
-    names = {name: {"Authorization": f"Bearer {add_key(path, name)}"} for name in ("alice", "operator")}
-    server = start(keys_file=path, reload_keys=("operator",), open_routes=("/reload/writer",))
-    with server.client() as client:
-        assert client.post("/reload/writer").status_code == 403
-        assert client.post("/reload/en-de").status_code == 401
-        assert client.post("/reload/en-de", headers=names["alice"]).status_code == 403
-        assert client.get("/reload/en-de", headers=names["alice"]).status_code == 403
-        assert client.post("/reload/en-de", headers=names["operator"]).status_code == 200
-    with pytest.raises(RegardError, match="no key with the name 'operater'"):
-        start(keys_file=path, reload_keys=("operater",))
-
-
-def test_reload_through_a_proxy_needs_a_key(server: RunningServer) -> None:
-    with server.client() as client:
-        assert client.post("/reload/writer", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
 
 
 def test_rate_limit_ignores_forwarded_addresses_of_unknown_proxies(start: Start) -> None:

@@ -3,52 +3,15 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from regard.base.errors import RegardError
 from regard.serve.batcher import Batcher, BatchStats, DeadlineError, QueueFullError, StoppedError
-
-
-class Model:
-    """A model that takes some time for each batch and remembers its batches and threads."""
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds, self.batches, self.threads = seconds, list[tuple[Hashable, list[str]]](), set[int]()
-
-    def __call__(self, key: Hashable, items: list[str]) -> list[str | Exception]:
-        self.threads.add(threading.get_ident())
-        self.batches.append((key, items))
-        time.sleep(self.seconds)
-        return [ValueError(item) if item == "bad" else item.upper() for item in items]
-
-
-@asynccontextmanager
-async def running(model: Model, **changes: Any) -> AsyncIterator[Batcher[str, str]]:
-    settings: dict[str, Any] = {"max_tokens": 100, "max_requests": 8, "max_waiting": 50, "window": 0.0} | changes
-    batcher: Batcher[str, str] = Batcher(model, **settings)
-    batcher.start()
-    try:
-        yield batcher
-    finally:
-        async with asyncio.timeout(10):
-            await batcher.stop()
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    """Run an asynchronous test with a time limit."""
-
-    async def limited() -> None:
-        async with asyncio.timeout(20):
-            await test()
-
-    asyncio.run(limited())
-
-
-def submit(batcher: Batcher[str, str], item: str, key: str = "k", tokens: int = 1) -> "asyncio.Task[str]":
-    return asyncio.ensure_future(batcher.submit(key, item, tokens=tokens, timeout=10))
+from tests.serve.factories import Model, run, running, submit
 
 
 def test_requests_with_equal_options_share_a_batch_within_the_token_budget() -> None:
@@ -256,3 +219,165 @@ def test_batches_are_observed() -> None:
         assert all(seconds >= 0 for batch in stats for seconds in batch.queue_seconds)
 
     run(test)
+
+
+def test_one_bad_item_does_not_fail_its_batch() -> None:
+    class Strict(Model):
+        def __call__(self, key: object, items: list[str]) -> list[str | Exception]:
+            self.batches.append((key, items))
+            time.sleep(0.02)
+            if "bad" in items:
+                raise RegardError("bad")
+            return list[str | Exception](items)
+
+    async def test() -> None:
+        model = Strict()
+        async with running(model) as batcher:
+            first = submit(batcher, "first")
+            await asyncio.sleep(0.01)
+            tasks = [submit(batcher, item) for item in ("good", "bad", "better")]
+            results = await asyncio.gather(first, *tasks, return_exceptions=True)
+        assert results[:2] == ["first", "good"]
+        assert isinstance(results[2], RegardError)
+        assert results[3] == "better"
+
+    run(test)
+
+
+def test_a_deadline_is_kept_while_a_batch_runs() -> None:
+    async def test() -> None:
+        async with running(Model(0.5)) as batcher:
+            first = submit(batcher, "first")
+            await asyncio.sleep(0.01)
+            begin = time.perf_counter()
+            with pytest.raises(DeadlineError):
+                await batcher.submit("k", "late", tokens=1, timeout=0.05)
+            assert time.perf_counter() - begin < 0.3
+            assert batcher.waiting == 0
+            assert await first == "FIRST"
+
+    run(test)
+
+
+def test_calls_are_bounded_as_requests_are() -> None:
+    async def test() -> None:
+        batcher: Batcher[str, str] = Batcher(Model(), max_tokens=9, max_requests=1, max_waiting=2, window=0)
+        batcher.start()
+        calls = [asyncio.ensure_future(batcher.call(lambda: time.sleep(0.05))) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(QueueFullError):
+            await batcher.call(lambda: None)
+        await asyncio.gather(*calls)
+        await batcher.call(lambda: None)
+        await batcher.stop()
+
+    run(test)
+
+
+SAFETY_SECONDS = 30  # a broken batcher fails a test instead of blocking it
+
+
+class GatedModel:
+    """A model whose batches wait at a gate."""
+
+    def __init__(self) -> None:
+        self.batches, self.started, self.gate = list[list[str]](), threading.Event(), threading.Event()
+
+    def __call__(self, _key: Hashable, items: list[str]) -> list[str]:
+        self.batches.append(items)
+        self.started.set()
+        assert self.gate.wait(SAFETY_SECONDS)
+        return [item.upper() for item in items]
+
+
+@asynccontextmanager
+async def busy(model: GatedModel, **changes: Any) -> AsyncIterator[Batcher[str, str]]:
+    """Yield a batcher whose worker runs a batch, ["first"], until the gate opens."""
+    settings: dict[str, Any] = {"max_tokens": 100, "max_requests": 8, "max_waiting": 50, "window": 0.0} | changes
+    batcher: Batcher[str, str] = Batcher(model, **settings)
+    batcher.start()
+    try:
+        first = submit_gated(batcher, "first")
+        assert await asyncio.to_thread(model.started.wait, SAFETY_SECONDS)
+        yield batcher
+        model.gate.set()
+        assert await first == "FIRST"
+    finally:
+        model.gate.set()
+        await batcher.stop()
+
+
+def submit_gated(batcher: Batcher[str, str], item: str, tokens: int = 1, timeout: float = 1000) -> "asyncio.Task[str]":
+    return asyncio.ensure_future(batcher.submit("k", item, tokens=tokens, timeout=timeout))
+
+
+async def wait_until_queued(batcher: Batcher[str, str], count: int) -> None:
+    """Give way to other tasks until this many items wait."""
+    for _ in range(1000):
+        if batcher.waiting == count:
+            return
+        await asyncio.sleep(0)
+    pytest.fail(f"{batcher.waiting} items wait, not {count}")
+
+
+def run_batches(sizes: dict[str, int], **changes: Any) -> list[list[str]]:
+    """Queue items of these numbers of tokens while the worker is busy, and return the batches that they became."""
+    model = GatedModel()
+
+    async def run() -> None:
+        async with busy(model, **changes) as batcher:
+            tasks = [submit_gated(batcher, item, tokens) for item, tokens in sizes.items()]
+            await wait_until_queued(batcher, len(tasks))
+            model.gate.set()
+            assert await asyncio.gather(*tasks) == [item.upper() for item in sizes]
+
+    asyncio.run(run())
+    return model.batches[1:]
+
+
+def test_batch_has_at_most_max_requests_items() -> None:
+    assert run_batches({"a": 1, "b": 1, "c": 1}, max_requests=2) == [["a", "b"], ["c"]]
+
+
+def test_batch_budget_counts_padding_of_shorter_items() -> None:
+    assert run_batches({"a": 10, "b": 10, "c": 60}) == [["a", "b"], ["c"]]  # 80 tokens, but 180 with padding
+    assert run_batches({"c": 60, "a": 10, "b": 10}) == [["c"], ["a", "b"]]
+
+
+def test_deadline_fails_waiting_requests_and_not_running_ones() -> None:
+    model = GatedModel()
+
+    async def run() -> None:
+        loop, offset = asyncio.get_running_loop(), 0.0
+        clock = loop.time
+        loop.time = lambda: clock() + offset  # type: ignore[method-assign]
+        async with busy(model) as batcher:  # "first" runs
+            late = submit_gated(batcher, "late")
+            await wait_until_queued(batcher, 1)
+            offset = 2000.0  # later than both deadlines
+            with pytest.raises(DeadlineError):
+                await late
+
+    asyncio.run(run())
+    assert model.batches == [["first"]]
+
+
+def test_cancelled_request_frees_its_places_in_the_queue() -> None:
+    model = GatedModel()
+
+    async def run() -> None:
+        async with busy(model, max_waiting=2) as batcher:
+            left = asyncio.ensure_future(batcher.submit_all("k", ["a", "b"], tokens=[1, 1], timeout=1000))
+            await wait_until_queued(batcher, 2)
+            assert batcher.free == 0
+            left.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await left
+            assert (batcher.waiting, batcher.free) == (0, 2)
+            stays = submit_gated(batcher, "stays")  # would be refused if the queue were full
+            await asyncio.sleep(0)
+            model.gate.set()
+            assert await stays == "STAYS"
+
+    asyncio.run(run())
+    assert model.batches == [["first"], ["stays"]]

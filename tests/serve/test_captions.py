@@ -19,14 +19,8 @@ from regard.store.adapter_folder import write_adapter
 from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import WEIGHTS, read_model
 from regard.store.weights import get_weights
-from tests.pipeline.media_models import (
-    make_huge_png,
-    make_png,
-    make_wav,
-    write_captioning_model,
-    write_image_model,
-)
-from tests.serve.conftest import RunningServer, run_in_thread
+from tests.pipeline.media_models import make_huge_png, make_png, make_wav, write_captioning_model, write_image_model
+from tests.serve.factories import RunningServer, run_in_thread
 
 Files = list[tuple[str, tuple[str, bytes]]]
 

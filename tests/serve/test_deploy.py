@@ -16,7 +16,7 @@ import yaml
 
 from regard.config.toml_file import SettingsFile
 from regard.serve.settings import ServeConfig, add_key
-from tests.serve.conftest import RunningServer
+from tests.serve.factories import RunningServer
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regard.serve import detect
-from tests.serve.conftest import RunningServer
+from tests.serve.factories import RunningServer
 
 
 @pytest.fixture

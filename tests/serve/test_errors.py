@@ -1,33 +1,15 @@
 """Errors have the form that the clients of each protocol read, and refusals are logged without secrets."""
 
-import json
-import logging
-import socket
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
 import openai
 import pytest
 
-from regard.serve.server import Formatter
 from regard.serve.settings import add_key
-from tests.serve.conftest import RunningServer
+from tests.serve.factories import RunningServer, Start, post_large
 
-Start = Callable[..., RunningServer]
 JSON = {"Content-Type": "application/json"}
-
-
-def post_large(server: RunningServer, path: str) -> httpx.Response:
-    """Send a body that is too large together with its headers: the server closes the connection without reading it."""
-    with closing(socket.create_connection(("127.0.0.1", server.port), timeout=60)) as connection:
-        connection.sendall(
-            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 101\r\n\r\n".encode() + b"x" * 101
-        )
-        head, _, body = b"".join(iter(lambda: connection.recv(4096), b"")).partition(b"\r\n\r\n")
-    return httpx.Response(int(head.split()[1]), content=body)
 
 
 def check_error(path: str, content: Any) -> str:
@@ -128,64 +110,3 @@ def test_path_with_a_slash_at_its_end_is_not_redirected(server: RunningServer) -
         for path in ("/translate/", "/health/", "/v1/models/writer/"):
             answer = client.get(path, headers={"Host": "localhost"})
             assert (answer.status_code, answer.headers.get("location")) == (404, None)
-
-
-def test_refusals_are_logged_without_secrets(start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    key = add_key(tmp_path / "keys.txt", "alice")
-    server = start(keys_file=tmp_path / "keys.txt", requests_per_minute=1, limits={"body_bytes": 100})
-    caplog.set_level(logging.INFO, "regard.serve")
-    caplog.clear()
-    with server.client() as client:
-        client.post("/translate", json={"q": "A private text.", "api_key": "guess-1"})
-        client.get("/secret-path?api_key=guess-2", headers={"Authorization": "Bearer guess-3"})
-        client.post("/translate", headers={"Origin": "null"})
-        post_large(server, "/translate")
-        for _ in range(2):
-            client.get("/health", headers={"Authorization": f"Bearer {key}"})
-    server.server.should_exit = True  # the line of the last request is written after its response
-    server.thread.join(60)
-    records: list[Any] = [record for record in caplog.records if record.getMessage() == "request"]
-    outcomes = [(record.status, getattr(record, "refusal", None)) for record in records]
-    assert outcomes == [(401, "key"), (401, "key"), (403, "host"), (413, "body"), (200, None), (429, "rate")]
-    assert records[-1].key == "alice"
-    lines = "\n".join(Formatter(form).format(record) for record in records for form in ("text", "json"))
-    for secret in (key, "guess", "private", "secret", "null"):
-        assert secret not in lines
-    assert "refusal=key" in lines
-
-
-def test_metrics_have_no_names_of_keys(start: Start, tmp_path: Path) -> None:
-    key = add_key(tmp_path / "keys.txt", "alice")
-    server = start(keys_file=tmp_path / "keys.txt", open_routes=("/metrics",))
-    with server.client() as client:
-        client.get("/health", headers={"Authorization": f"Bearer {key}"})
-        text = client.get("/metrics").text
-    assert "request_success" in text
-    assert "alice" not in text
-
-
-def test_log_escapes_control_characters_and_keeps_the_lines_of_a_traceback() -> None:
-    try:
-        raise ValueError("wrong\x1b[2J\r")
-    except ValueError as error:
-        fields: dict[str, Any] = {"route": "a\nb", "exc_info": error}
-        record = logging.makeLogRecord({"msg": "one\n%s", "args": ("\x1b[31mtwo",), "levelname": "INFO", **fields})
-        record.exc_info = (type(error), error, error.__traceback__)
-    line, *traceback = Formatter("text").format(record).split("\n")
-    assert line.endswith("INFO  one⏎\\x1b[31mtwo  route=a⏎b")
-    assert traceback[0] == "Traceback (most recent call last):"
-    assert traceback[-1] == "ValueError: wrong\\x1b[2J\\r"
-    assert json.loads(Formatter("json").format(record))["route"] == "a\nb"
-
-
-def test_full_queue_is_logged_once_per_second(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    server = start()
-    caplog.set_level(logging.INFO, "regard.serve")
-    batcher = server.state.models["en-de"].batcher
-    batcher._max_waiting = 0
-    with server.client() as client:
-        codes = {client.post("/translate", json={"q": "A"}).status_code for _ in range(3)}
-    assert codes == {429}
-    server.state._log_early_refusals()
-    lines = [record.getMessage() for record in caplog.records if "the queue is full: " in record.getMessage()]
-    assert sum(int(line.split(": ")[1]) for line in lines) == 3

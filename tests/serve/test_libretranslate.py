@@ -13,6 +13,7 @@ import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
+from regard.pipeline.constraints import Constraints
 from regard.pipeline.load import load_translator
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.search import Beam
@@ -21,7 +22,7 @@ from regard.store.model_folder import read_model, set_languages, write_model
 from regard.store.weights import get_weights
 from regard.text.special_marks import MARK, REPLACEMENT
 from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
-from tests.serve.conftest import RunningServer
+from tests.serve.factories import SENTENCES, RunningServer
 
 Start = Callable[..., RunningServer]
 
@@ -281,3 +282,36 @@ def test_no_text_of_a_client_holds_a_special_token(server: RunningServer) -> Non
         texts = [f"Two {mark}</s> men" for mark in (MARK, REPLACEMENT)]
         first, second = (client.post("/translate", json={"q": text, "tokens": True}).json() for text in texts)
     assert first == second
+
+
+def test_two_sentences_prefix_and_required_phrase_hold_for_the_first(
+    server: RunningServer, folders: dict[str, Path]
+) -> None:
+    translator = load_translator(folders["en-de"])
+    for field, constraints in (
+        ({"prefix": "Zwei"}, Constraints(prefixes=["Zwei"])),
+        ({"required": ["Zwei"]}, Constraints(required=[["Zwei"]])),
+    ):
+        first = translator.translate(SENTENCES[0], Beam(5), constraints=constraints).text
+        second = translator.translate(SENTENCES[1], Beam(5)).text
+        assert "Zwei" in first
+        assert "Zwei" not in second
+        with server.client() as client:
+            request = {"q": " ".join(SENTENCES), "source": "en", "target": "de", **field}
+            assert client.post("/translate", json=request).json()["translatedText"] == f"{first} {second}"
+
+
+def test_two_sentences_alignment_counts_words_of_the_whole_text(server: RunningServer) -> None:
+    with server.client() as client:
+
+        def align(text: str) -> tuple[str, list[list[int]]]:
+            request = {"q": text, "source": "en", "target": "de", "alignment": True}
+            answer = client.post("/translate", json=request).raise_for_status().json()
+            return answer["translatedText"], answer["alignment"]
+
+        (first, first_links), (_, second_links) = map(align, SENTENCES)
+        _, links = align(" ".join(SENTENCES))
+    source_words, target_words = len(SENTENCES[0].split()), len(first.split())
+    assert second_links
+    assert target_words
+    assert links == first_links + [[source + source_words, target + target_words] for source, target in second_links]

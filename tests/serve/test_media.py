@@ -4,7 +4,7 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
@@ -15,29 +15,24 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from regard.base.errors import RegardError
 from regard.pipeline.audio_classifier import SoundClassifier
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.load import load_classifier, load_image_classifier, load_sound_classifier, load_transcriber
-from regard.serve.loaded import load_model
 from regard.serve.settings import ServeConfig
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from tests.pipeline.factories import make_tokenizers
+from tests.pipeline.factories import make_parts, make_tokenizers
 from tests.pipeline.media_models import (
     make_huge_png,
     make_huge_wav,
     make_png,
     make_wav,
-    write_captioning_model,
     write_image_model,
     write_sound_model,
     write_transcription_model,
 )
-from tests.pipeline.test_embedder import make_parts
-from tests.serve.conftest import RunningServer, run_in_thread
+from tests.serve.factories import RunningServer, run_in_thread
 
-Start = Callable[..., RunningServer]
 Files = list[tuple[str, tuple[str, bytes]]]
 
 
@@ -240,15 +235,6 @@ def test_flac_without_its_package_is_refused(media_server: RunningServer, monkey
     for response in (classify(media_server, [b"fLaC"], model="tones"), transcribe(media_server, b"fLaC")):
         assert response.status_code == 422
         assert "needs the package 'soundfile'" in response.json()["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    "write", [write_image_model, write_sound_model, write_transcription_model, write_captioning_model]
-)
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_damaged_model_is_not_served(tmp_path: Path, write: Callable[..., Path], value: float) -> None:
-    with pytest.raises(RegardError, match="not numbers"):
-        load_model(write(tmp_path / "model", fill=value), "torch", {})
 
 
 def test_logits_that_are_not_finite_are_no_labels(media_folders: dict[str, Path]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import openai
 import pytest
 
-from regard.decode.filters import Filters
 from regard.pipeline.load import load_embedder, load_generator
 from regard.pipeline.search import Beam, Sampling
 from regard.serve.metrics import Metrics
@@ -17,9 +16,7 @@ from regard.serve.settings import ServeConfig
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.chat_template import ChatTemplate
-from tests.serve.conftest import TEMPLATE, RunningServer
-
-GREEDY = Filters(temperature=0)
+from tests.serve.factories import GREEDY, TEMPLATE, RunningServer
 
 
 @pytest.fixture
@@ -177,3 +174,29 @@ def test_logprobs_belong_to_the_text_and_not_to_a_stream(server: RunningServer) 
         for fields in ({"logprobs": 0}, {"logprobs": None, "echo": True}):
             answer = client.post("/v1/completions", json=request | fields | {"stream": True})
             assert (answer.status_code, "neither echo nor logprobs" in answer.text) == (422, True)
+
+
+@pytest.mark.parametrize("fields", [{}, {"max_tokens": 9}])
+def test_chat_max_completion_tokens_limits_the_answer(
+    client: openai.OpenAI, folders: dict[str, Path], fields: dict[str, int]
+) -> None:
+    answer = client.chat.completions.create(
+        model="writer",
+        messages=[{"role": "user", "content": "Hello"}],
+        temperature=0,
+        max_completion_tokens=4,
+        **fields,  # type: ignore[call-overload]
+    )
+    prompt = ChatTemplate(TEMPLATE).render([{"role": "user", "content": "Hello"}])
+    expected = load_generator(folders["writer"]).generate(prompt, 4, Sampling(filters=GREEDY))
+    assert len(expected.tokens) == 4
+    assert answer.choices[0].message.content == expected.text
+    assert answer.usage.completion_tokens == 4
+
+
+def test_stream_with_a_seed_is_repeatable(client: openai.OpenAI) -> None:
+    def read_stream(seed: int) -> str:
+        stream = client.completions.create(model="writer", prompt="Two", max_tokens=12, seed=seed, stream=True)
+        return "".join(chunk.choices[0].text for chunk in stream)
+
+    assert read_stream(5) == read_stream(5) != read_stream(6)

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 
-from tests.serve.conftest import RunningServer
+from tests.serve.factories import RunningServer
 
 
 def test_the_policy_allows_the_page_s_own_program_and_style_only(server: RunningServer) -> None:

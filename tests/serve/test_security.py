@@ -9,36 +9,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
-from regard.base.errors import RegardError
+from regard.serve import security
 from regard.serve.security import Guard
-from regard.serve.settings import ServeConfig, check_bind, hash_key, read_keys
-from tests.serve.conftest import RunningServer
+from regard.serve.settings import hash_key
+from tests.serve.factories import KEY, RunningServer, find_app
 
-KEY = "correct horse battery staple"
 Start = Callable[..., RunningServer]
-
-
-@pytest.fixture
-def keys_file(tmp_path: Path) -> Path:
-    path = tmp_path / "keys.txt"
-    path.write_text(f"# keys\nalice {hash_key(KEY)}\n")
-    return path
-
-
-def test_a_public_address_needs_keys() -> None:
-    check_bind("127.0.0.1", has_keys=False)
-    check_bind("::1", has_keys=False)
-    check_bind("0.0.0.0", has_keys=True)  # noqa: S104
-    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org"):  # noqa: S104
-        with pytest.raises(RegardError, match="open to everyone"):
-            check_bind(host, has_keys=False)
-
-
-def test_the_default_address_is_this_machine(folders: dict[str, Path]) -> None:
-    assert ServeConfig(models=folders).host == "127.0.0.1"
 
 
 def find_routes(server: RunningServer) -> list[tuple[str, str]]:
@@ -47,12 +25,6 @@ def find_routes(server: RunningServer) -> list[tuple[str, str]]:
     routes = [(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods]
     routes += [("GET", route.path) for route in app.routes if hasattr(route, "path")]
     return [(method, path.replace("{name}", "writer")) for method, path in routes]
-
-
-def find_app(app: object) -> FastAPI:
-    while not isinstance(app, FastAPI):
-        app = app.app  # type: ignore[attr-defined]
-    return app
 
 
 def test_every_route_of_the_table_needs_the_key_whatever_the_host(start: Start, keys_file: Path) -> None:
@@ -85,14 +57,6 @@ def test_open_routes_are_the_only_ones_without_a_key(start: Start, keys_file: Pa
     with server.client() as client:
         assert client.get("/health").status_code == 200
         assert client.get("/ready").status_code == 401
-
-
-def test_keys_files_are_checked(tmp_path: Path) -> None:
-    path = tmp_path / "keys.txt"
-    for content in ("", "# nothing\n", f"alice {KEY}\n", "alice\n"):
-        path.write_text(content)
-        with pytest.raises(RegardError):
-            read_keys(path)
 
 
 def test_limits_are_answered_before_anything_is_computed(server: RunningServer) -> None:
@@ -181,40 +145,6 @@ def test_rate_limit_refuses_with_retry_after(start: Start, keys_file: Path) -> N
         assert int(client.get("/health").headers["Retry-After"]) >= 1
 
 
-def test_metrics_have_no_labels_of_the_client(server: RunningServer) -> None:
-    with server.client() as client:
-        counts = []
-        for number in range(60):
-            client.get(f"/random/{number}")
-            client.post("/v1/completions", json={"model": f"model-{number}", "prompt": "a"})
-            client.get("/health", headers={"Host": f"host-{number}"})
-            counts.append(count_series(client))
-        assert len(set(counts[1:])) == 1  # the first round has the first call of each route
-
-
-def test_tokens_are_counted(server: RunningServer) -> None:
-    with server.client() as client:
-        request = {"model": "writer", "prompt": "Two", "max_tokens": 5, "temperature": 0}
-        before = read_counter(client)
-        usage = client.post("/v1/completions", json=request).raise_for_status().json()["usage"]
-        assert read_counter(client) == before + usage["completion_tokens"]
-        client.post("/v1/completions", json=request | {"stream": True}).raise_for_status()
-        assert read_counter(client) == before + 2 * usage["completion_tokens"]
-        assert "regard:time_to_first_token_seconds_count" in client.get("/metrics").text
-
-
-def read_counter(client: httpx.Client) -> float:
-    lines = client.get("/metrics").text.splitlines()
-    values = [line for line in lines if line.startswith('regard:generation_tokens_total{model="writer"}')]
-    return float(values[0].split()[-1]) if values else 0.0
-
-
-def count_series(client: httpx.Client) -> int:
-    text = client.get("/metrics").raise_for_status().text
-    assert "regard:num_requests_waiting" in text
-    return sum(not line.startswith("#") for line in text.splitlines())
-
-
 def test_a_guard_answers_a_body_that_is_longer_than_it_says() -> None:
     """A server reads as many bytes as content-length says; an ASGI server without that check must not matter."""
     sent: list[dict[str, object]] = []
@@ -239,3 +169,40 @@ def test_a_guard_answers_a_body_that_is_longer_than_it_says() -> None:
     assert len(sent) == 2
     assert sent[0]["status"] == 413
     assert "100" in json.loads(sent[1]["body"])["error"]["message"]  # type: ignore[arg-type]
+
+
+ALICE, BOB = {"Authorization": "Bearer key-of-alice"}, {"Authorization": "Bearer key-of-bob"}
+
+
+@pytest.fixture
+def two_keys_file(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.txt"
+    path.write_text(f"alice {hash_key('key-of-alice')}\nbob {hash_key('key-of-bob')}\n")
+    return path
+
+
+def test_rate_limit_two_keys_of_one_address_are_counted_apart(start: Start, two_keys_file: Path) -> None:
+    with start(keys_file=two_keys_file, requests_per_minute=2).client() as client:
+        assert [client.get("/health", headers=ALICE).status_code for _ in range(3)] == [200, 200, 429]
+        assert [client.get("/health", headers=BOB).status_code for _ in range(3)] == [200, 200, 429]
+        assert client.get("/health", headers=ALICE).status_code == 429
+
+
+@pytest.mark.parametrize(
+    ("route", "others"), [("/", ("/health", "/ready", "/v1/models")), ("/v1/models", ("/v1/models/writer", "/health"))]
+)
+def test_open_route_opens_no_longer_path(
+    start: Start, two_keys_file: Path, route: str, others: tuple[str, ...]
+) -> None:
+    with start(keys_file=two_keys_file, open_routes=(route,)).client() as client:
+        assert client.get(route).status_code != 401
+        assert [client.get(path).status_code for path in others] == [401] * len(others)
+        assert [client.get(path, headers=BOB).status_code for path in others] == [200] * len(others)
+
+
+def test_rate_limit_forgets_the_clients_that_came_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "MAX_CLIENTS", 3)
+    limit = security.RateLimit(1)
+    assert [limit.take(client, now=0.0) for client in "abcd"] == [0.0] * 4
+    assert limit.take("d", now=0.0) > 0
+    assert limit.take("a", now=0.0) == 0.0  # forgotten, so that memory is bounded

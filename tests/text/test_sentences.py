@@ -1,10 +1,13 @@
 """Sentence splitting loses no text and handles common cases."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.text.sentences import split_sentences
+from tests.serve.factories import BOUND
 
 # ruff: noqa: RUF001
 
@@ -35,3 +38,14 @@ def test_concatenated_sentences_are_the_text(text: str) -> None:
 )
 def test_common_cases(text: str, sentences: list[str]) -> None:
     assert [sentence for sentence, _ in split_sentences(text)] == sentences
+
+
+@pytest.mark.parametrize("unit", ["a. ", "1. ", ".", ".)", " ", "\n", "!? ", "。", "Dr. "])
+def test_sentences_are_split_in_linear_time(unit: str) -> None:
+    for text in (unit * (300_000 // len(unit)), "a " + unit * (300_000 // len(unit)) + "b"):
+        seconds: list[float] = []
+        while not seconds or (min(seconds) >= BOUND and len(seconds) < 3):  # a busy machine adds to the CPU time
+            begin = time.process_time()
+            assert "".join(sentence + space for sentence, space in split_sentences(text)) == text
+            seconds.append(time.process_time() - begin)
+        assert min(seconds) < BOUND

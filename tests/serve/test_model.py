@@ -1,37 +1,83 @@
-"""Requests that share a batch: each one keeps its own text, language, constraints and seed."""
+"""Served models: what a batch computes, and that each request keeps its own text and language."""
 
 import asyncio
 import math
 import shutil
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import openai
 import pytest
 
 from regard.config.run import ByteBpeConfig
-from regard.pipeline.constraints import Constraints
-from regard.pipeline.load import load_generator, load_translator
+from regard.exchange.export import ExportOptions, export_model
+from regard.models import cpu_decoder
+from regard.pipeline.ctranslate2_pipelines import CTranslate2Translator
+from regard.pipeline.load import load_translator
 from regard.pipeline.results import Translation
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.search import Beam, Sampling
+from regard.pipeline.search import Beam
 from regard.pipeline.word_alignment import with_alignment
-from regard.serve.model import Options, ServedModel, TextRequest
+from regard.serve.model import Options, ServedModel, TextRequest, describe
 from regard.store.calibration import write_temperature
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
-from regard.text.chat_template import ChatTemplate
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
-from tests.serve.conftest import TEMPLATE, RunningServer
-from tests.serve.test_batch_cost import serve
-from tests.serve.test_openai import GREEDY
+from tests.serve.factories import SENTENCES, serve
 
-Start = Callable[..., RunningServer]
 OPTIONS = Options(Beam(2), max_length=8)
-SENTENCES = ("Two young men.", "A girl climbs.")
+
+
+@pytest.mark.parametrize("name", ["en-de", "writer"])
+def test_weights_are_packed_once_for_all_batches(
+    folders: dict[str, Path], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packs, pack = [], cpu_decoder._pack
+
+    def counted_pack(parts: Any, biases: Any) -> Any:
+        packs.append(parts)
+        return pack(parts, biases)
+
+    monkeypatch.setattr(cpu_decoder, "_pack", counted_pack)
+
+    async def use(model: ServedModel) -> None:
+        count = len(packs)
+        assert count
+        for text in ("a", "b", "c"):
+            await model.run(OPTIONS, [TextRequest(text)])
+        assert len(packs) == count
+        assert describe(model)["supports"] == ["stream", "alignment"]
+
+    serve(folders[name], use, engine="torch")
+
+
+def test_scores_are_computed_where_a_request_asks_for_them(folders: dict[str, Path], tmp_path: Path) -> None:
+    export_model(folders["en-de"], "ctranslate2", tmp_path / "export", ExportOptions())
+    scored = []
+
+    async def use(model: ServedModel) -> None:
+        assert isinstance(model.pipeline, CTranslate2Translator)
+        assert describe(model)["supports"] == []  # an export without its PyTorch model
+        engine = model.pipeline.engine
+        score = engine.score
+
+        def score_and_count(*rows: Any) -> Any:
+            scored.append(rows)
+            return score(*rows)
+
+        engine.score = score_and_count
+        (plain,) = await model.run(OPTIONS, [TextRequest("a")])
+        assert not scored
+        (with_score,) = await model.run(OPTIONS, [TextRequest("a", should_score=True)])
+        assert len(scored) == 1
+        assert with_score.score < 0
+        assert with_score.tokens == plain.tokens
+        await model.run(Options(Beam(2), n_best=2, max_length=4), [TextRequest("a")])  # in the order of their scores
+        assert len(scored) == 2
+
+    serve(tmp_path / "export", use, engine="ctranslate2")
 
 
 @pytest.fixture(scope="module")
@@ -106,68 +152,3 @@ def test_request_of_a_replaced_model_is_encoded_again(tmp_path: Path) -> None:
     serve(tmp_path / "model", use, engine="torch")
     expected = load_translator(tmp_path / "model").translate(SENTENCES[0], OPTIONS.search, max_length=8)
     assert results[0].tokens == expected.tokens
-
-
-def test_two_sentences_prefix_and_required_phrase_hold_for_the_first(
-    server: RunningServer, folders: dict[str, Path]
-) -> None:
-    translator = load_translator(folders["en-de"])
-    for field, constraints in (
-        ({"prefix": "Zwei"}, Constraints(prefixes=["Zwei"])),
-        ({"required": ["Zwei"]}, Constraints(required=[["Zwei"]])),
-    ):
-        first = translator.translate(SENTENCES[0], Beam(5), constraints=constraints).text
-        second = translator.translate(SENTENCES[1], Beam(5)).text
-        assert "Zwei" in first
-        assert "Zwei" not in second
-        with server.client() as client:
-            request = {"q": " ".join(SENTENCES), "source": "en", "target": "de", **field}
-            assert client.post("/translate", json=request).json()["translatedText"] == f"{first} {second}"
-
-
-def test_two_sentences_alignment_counts_words_of_the_whole_text(server: RunningServer) -> None:
-    with server.client() as client:
-
-        def align(text: str) -> tuple[str, list[list[int]]]:
-            request = {"q": text, "source": "en", "target": "de", "alignment": True}
-            answer = client.post("/translate", json=request).raise_for_status().json()
-            return answer["translatedText"], answer["alignment"]
-
-        (first, first_links), (_, second_links) = map(align, SENTENCES)
-        _, links = align(" ".join(SENTENCES))
-    source_words, target_words = len(SENTENCES[0].split()), len(first.split())
-    assert second_links
-    assert target_words
-    assert links == first_links + [[source + source_words, target + target_words] for source, target in second_links]
-
-
-@pytest.fixture
-def client(server: RunningServer) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
-        yield client
-
-
-@pytest.mark.parametrize("fields", [{}, {"max_tokens": 9}])
-def test_chat_max_completion_tokens_limits_the_answer(
-    client: openai.OpenAI, folders: dict[str, Path], fields: dict[str, int]
-) -> None:
-    answer = client.chat.completions.create(
-        model="writer",
-        messages=[{"role": "user", "content": "Hello"}],
-        temperature=0,
-        max_completion_tokens=4,
-        **fields,  # type: ignore[call-overload]
-    )
-    prompt = ChatTemplate(TEMPLATE).render([{"role": "user", "content": "Hello"}])
-    expected = load_generator(folders["writer"]).generate(prompt, 4, Sampling(filters=GREEDY))
-    assert len(expected.tokens) == 4
-    assert answer.choices[0].message.content == expected.text
-    assert answer.usage.completion_tokens == 4
-
-
-def test_stream_with_a_seed_is_repeatable(client: openai.OpenAI) -> None:
-    def read_stream(seed: int) -> str:
-        stream = client.completions.create(model="writer", prompt="Two", max_tokens=12, seed=seed, stream=True)
-        return "".join(chunk.choices[0].text for chunk in stream)
-
-    assert read_stream(5) == read_stream(5) != read_stream(6)
