@@ -32,3 +32,12 @@ def rank_results(rank_folder: Path) -> list[dict[str, Any]]:
     return run_workers(
         "tests.training.rank_cases:run_all", RANKS, {"folder": str(rank_folder)}, folder=rank_folder, timeout=240
     )
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{word} {number}" for number in range(40) for word in ("cat", "dog", "tree", "house runs", "old man")]
+    Path("a.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    Path("a.de").write_text("".join(f"{line.upper()}\n" for line in lines), encoding="utf-8")
+    return tmp_path

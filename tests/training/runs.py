@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image as Pillow
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import RunConfig
-from regard.store.run_folder import parse_step
+from regard.config.run import ImagesConfig, RunConfig
+from regard.data.example import Defects
+from regard.data.readers import read
+from regard.store.run_folder import RunFolder, parse_step
+from regard.training.data import RunData, prepare_data
+from regard.training.events import Event
+from regard.training.run import fit
 
 TASKS = ("translate", "continue", "fill")
 RECURRENT = "recurrent"  # translation by recurrent stacks
@@ -216,3 +222,63 @@ def compute_fingerprints(folder: Path) -> dict[str, str]:
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """Read the lines of metrics.jsonl."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().split("\n") if line]
+
+
+SHORT_RUN: dict[str, Any] = {"train.updates": 4, "train.save_every": 2, "validation.every": 2, "train.average": 2}
+
+
+def run_to_end(
+    folder: Path, changes: dict[str, Any] | None = None, task: str = "translate"
+) -> tuple[Path, list[Event]]:
+    """Train a short run to its end; return it with its events."""
+    events: list[Event] = []
+    run = make_small_run(task, write_corpus(folder / "corpus"), SHORT_RUN | (changes or {}))
+    fit(run, folder / "run", listeners=[events.append])
+    return folder / "run", events
+
+
+def select_events(events: list[Event], event_type: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, event_type)]
+
+
+FinishedRun = tuple[Path, list[Event]]
+
+
+def make_prompt_run(
+    folder: Path, prompts: list[str], responses: list[str], changes: dict[str, Any] | None = None
+) -> RunConfig:
+    """Write the corpus, its first lines also as validation, and return a small run."""
+    table: dict[str, Any] = {"data": {"batch_tokens": 128, "max_length": 32}}
+    for part, rows in (("train", slice(None)), ("validation", slice(0, 20))):
+        for name, lines in (("prompts", prompts), ("responses", responses)):
+            (folder / f"{part}.{name}").write_text("".join(f"{line}\n" for line in lines[rows]))
+        files = {"source": str(folder / f"{part}.prompts"), "target": str(folder / f"{part}.responses")}
+        table["data"][part] = [{"kind": "lines", **files}]
+    table |= {
+        "tokenizer": {"kind": "word", "vocabulary": 64},
+        "model": {"preset": "lm-small", "width": 16, "tokens.vocabulary": 64},
+        "train": {"updates": 4, "update_tokens": 128, "schedule": {"kind": "constant", "peak": 0.01}},
+        "device": {"name": "cpu", "threads": 1},
+    }
+    return RUN_FILES.parse(table, {"model.decoder.layers": 1, "model.decoder.attention.heads": 2, **(changes or {})})
+
+
+def read_data(run: RunConfig, folder: Path, events: list[Event] | None = None) -> RunData:
+    folder.mkdir(exist_ok=True)
+    return prepare_data(run, RunFolder(folder), (lambda _: None) if events is None else events.append)
+
+
+def write_folders(folder: Path, count: int = 80) -> Path:
+    """Write the images of `write_images` as PNG files in one folder per label."""
+    write_images(folder / "images-idx3-ubyte", count)
+    source = ImagesConfig(path=str(folder / "images-idx3-ubyte"), labels=str(folder / "labels-idx1-ubyte"))
+    for example in read(source, Defects()):
+        assert example.image is not None
+        path = folder / "png" / f"class {example.label}" / f"{example.where.line}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Pillow.frombytes("L", (8, 8), example.image.pixels).save(path)
+    return folder / "png"
+
+
+def make_sound_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "sounds") -> RunConfig:
+    return make_small_run(task, write_corpus(folder, 60), changes)

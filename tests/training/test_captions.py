@@ -17,7 +17,6 @@ from regard.config.codec import MODEL_FILES, RUN_FILES
 from regard.config.run import ImagesConfig, LinesConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.images import CaptionImages
-from regard.data.example import CorpusError
 from regard.look.page import read_document
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
@@ -27,7 +26,6 @@ from regard.store.model_folder import WEIGHTS, read_model
 from regard.store.model_path import find_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights
-from regard.training.autotune import seconds_per_update, synthetic_batch
 from regard.training.batches import make_loader, make_task
 from regard.training.data import prepare_data
 from regard.training.objective import Objective
@@ -207,19 +205,6 @@ def test_a_tuned_captioner_learns_new_tokens(parent: Path, tmp_path: Path) -> No
     assert stored.settings.target.vocabulary == stored.tokenizers.target.size  # type: ignore[union-attr]
 
 
-def test_settings_are_chosen_from_captions(tmp_path: Path) -> None:
-    write_captions(tmp_path, 60)
-    source = ImagesConfig(path=str(tmp_path / "captions.tsv"), second="text")
-    run = configure(source).run
-    assert (run.model.task, run.tokenizer.kind) == ("caption", "byte_bpe")
-    assert run.data.augmentation is not None
-    assert not run.data.augmentation.flip
-    assert seconds_per_update(run, 4, should_tune=False) > 0
-    assert synthetic_batch(run, 3, 4).source.shape == (3, 1, 8, 8)  # type: ignore[union-attr]
-    with pytest.raises(RegardError, match="Preset 'vit' writes no captions"):
-        configure(source, preset="vit")
-
-
 def test_padding_and_the_other_captions_of_a_batch_do_not_matter(tmp_path: Path) -> None:
     run = make_small_run("caption", write_corpus(tmp_path, 60))
     data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
@@ -268,15 +253,3 @@ def test_prepared_captions_train_the_same_model(tmp_path: Path) -> None:
 def test_settings_that_do_not_fit_captions_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make_small_run("caption", {"all.en": "", "all.de": "", "book.txt": ""}, changes)
-
-
-def test_a_row_of_a_table_is_named(tmp_path: Path) -> None:
-    write_captions(tmp_path, 60)
-    table = tmp_path / "captions.tsv"
-    source = ImagesConfig(path=str(table), second="text")
-    table.write_text("pictures/1.pgm\ta sky\npictures/nowhere.pgm\ta field\n")
-    with pytest.raises(CorpusError, match=r"captions\.tsv:2 names it"):
-        configure(source)
-    table.write_text("pictures/1.pgm\n")
-    with pytest.raises(CorpusError, match="The row has 1 column, not 2"):
-        configure(source)

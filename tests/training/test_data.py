@@ -4,7 +4,6 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,7 +12,6 @@ import pytest
 from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
 from regard.config.codec import RUN_FILES
-from regard.config.run import RunConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
@@ -21,20 +19,14 @@ from regard.data.readers import text_files
 from regard.data.shards.prepare import prepare
 from regard.data.shards.remote import RemoteShards
 from regard.store.run_folder import RunFolder
-from regard.training import tokenizers as module
 from regard.training.api import make_plan
-from regard.training.data import RunData, check_corpus, prepare_data
+from regard.training.data import check_corpus, prepare_data
 from regard.training.events import Event, Message, Stage
 from regard.training.options import TrainOptions
 from regard.training.recipes.corpus_stats import collect_stats
 from regard.training.run import fit
 from tests.commands import run_command
-from tests.training.runs import make_small_run, write_corpus
-
-
-def read_data(run: RunConfig, folder: Path, events: list[Event] | None = None) -> RunData:
-    folder.mkdir(exist_ok=True)
-    return prepare_data(run, RunFolder(folder), (lambda _: None) if events is None else events.append)
+from tests.training.runs import make_small_run, read_data, write_corpus
 
 
 def test_a_second_start_reuses_tokenizers_and_shards(tmp_path: Path) -> None:
@@ -80,29 +72,6 @@ def test_book_is_reported_as_a_document_with_its_tokens(tmp_path: Path) -> None:
         lines["tokenizing the train corpus"]
         == f"{len(data.train)} document{'s' * (len(data.train) > 1)}, {tokens:,} tokens"
     )
-
-
-def test_tokenizers_are_saved_completely_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes = {
-        "tokenizer.joint": False,
-        "model.target": {"kind": "tokens", "vocabulary": 300},
-        "model.head.tied": False,
-    }
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), changes)
-    with monkeypatch.context() as patched:
-        from regard.text.tokenizer import Tokenizer
-
-        original = Tokenizer.save
-
-        def interrupt(self: Tokenizer, path: Path) -> None:
-            if path.name == "target.json":
-                raise KeyboardInterrupt
-            original(self, path)
-
-        patched.setattr(Tokenizer, "save", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            read_data(run, tmp_path / "run")
-    assert read_data(run, tmp_path / "run").tokenizers.target.size == 300
 
 
 def test_shards_of_another_vocabulary_are_rejected(tmp_path: Path) -> None:
@@ -156,24 +125,6 @@ def test_only_the_start_of_a_long_text_is_kept_as_a_sample(tmp_path: Path) -> No
     assert [len(example.source) for example in examples] == [10_000]
     pair_run = make_small_run("translate", write_corpus(tmp_path / "corpus"))
     assert all(example.target for example in read_data(pair_run, tmp_path / "pairs").examples)
-
-
-def test_a_vocabulary_of_much_text_is_learned_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SAMPLE_CHARACTERS", 100)
-    events: list[Event] = []
-    texts = [f"{number:010}" for number in range(1000)]
-    sampler = module._Subsampler(events.append)
-    numbers = [int(text) for text in texts if sampler.should_keep(text)]
-    assert numbers[:10] == list(range(10))
-    assert {later - number for number, later in pairwise(numbers)} >= {1, 2, 4, 8, 16}
-    assert len(numbers) < 80
-    assert numbers[-1] > 900
-    assert [event.text for event in events if isinstance(event, Message)] == [
-        "More than 100 characters: the vocabulary is learned from a sample of the rest."
-    ]
-    sampler = module._Subsampler(events.append)
-    assert all(map(sampler.should_keep, texts[:9]))
-    assert len(events) == 1
 
 
 def test_defects_of_a_split_corpus_are_reported_once(tmp_path: Path) -> None:

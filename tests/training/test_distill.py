@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import regard
 from regard.base.errors import ConfigError, DamagedError, RegardError
 from regard.base.files import seal
 from regard.config.codec import RUN_FILES
-from regard.config.run import DistillationConfig, RunConfig
+from regard.config.run import RunConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
@@ -27,15 +27,7 @@ from regard.training import distill as module
 from regard.training.data import RunData, prepare_data
 from regard.training.events import Event, Message, Stage
 from regard.training.run import fit, resume
-from regard.training.teachers import Teacher
 from tests.commands import run_command
-from tests.pipeline.factories import (
-    TEXTS,
-    make_encoder_decoder,
-    make_tokenizer,
-    make_tokenizers,
-    make_translator_settings,
-)
 from tests.training.runs import compute_fingerprints, make_small_run, write_corpus
 
 FILES = {name: name for name in ("all.en", "all.de", "book.txt")}  # only named, never read
@@ -318,47 +310,6 @@ def test_long_sources_make_short_chunks(world: Path, monkeypatch: pytest.MonkeyP
     assert len(texts) > 2
     assert max(sizes) <= module.CHUNK_CHARACTERS
     assert all(size + len(after[0]) > module.CHUNK_CHARACTERS for size, after in zip(sizes, texts[1:], strict=False))
-
-
-@pytest.fixture(scope="module")
-def multilingual(tmp_path_factory: pytest.TempPathFactory) -> Teacher:
-    """A teacher of three languages, not trained."""
-    tags = ("de", "en", "fr")
-    settings = make_translator_settings(**{"source.vocabulary": make_tokenizer(*tags).size}, languages=list(tags))
-    folder = tmp_path_factory.mktemp("multilingual") / "teacher"
-    write_model(folder, settings, make_tokenizers(*tags), get_weights(make_encoder_decoder(settings)), "A teacher.")
-    return Teacher(str(folder), folder, settings)
-
-
-def test_chunk_digest_depends_on_everything_that_decides_translations(multilingual: Teacher) -> None:
-    settings = DistillationConfig(teachers=(multilingual.folder,))
-
-    def compute_digest(
-        changes: dict[str, Any], texts: Sequence[str] = ("a", "b"), languages: Sequence[str] = ("en", "de")
-    ) -> str:
-        max_length = changes.pop("max_length", 64)
-        group = module._Group([multilingual], settings.model_copy(update=changes), "cpu", max_length)
-        return group.compute_digest(texts, languages)
-
-    digests = [compute_digest({}), compute_digest({"beam_size": 2})]
-    digests += [compute_digest({"max_length": 32}), compute_digest({}, ("a", "c")), compute_digest({}, ("b", "a"))]
-    digests += [compute_digest({}, languages=pair) for pair in (("en", "fr"), ("fr", "de"), ())]
-    assert len(set(digests)) == len(digests)
-    assert compute_digest({}) == digests[0]
-
-
-def test_multilingual_teacher_translates_into_the_target_language(
-    multilingual: Teacher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_find_fault", lambda _: None)  # keep what an untrained model writes without an end
-    group = module._Group([multilingual], DistillationConfig(teachers=(multilingual.folder,), beam_size=2), "cpu", 64)
-    texts = [text[:12] for text in TEXTS]
-    contents = {
-        pair: group.translate(texts, pair, module._Progress(len(texts), lambda _: None))
-        for pair in (("en", "de"), ("fr", "de"), ("en", "fr"))
-    }
-    assert contents["en", "de"] == contents["fr", "de"]
-    assert contents["en", "de"] != contents["en", "fr"]
 
 
 def test_distilled_sources_have_weight_and_languages_of_their_originals(tmp_path: Path) -> None:

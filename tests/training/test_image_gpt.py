@@ -20,14 +20,12 @@ from regard.data.k_means import cluster_levels
 from regard.data.readers import read
 from regard.serve.loaded import load_model
 from regard.store.run_folder import RunFolder
-from regard.training.autotune import seconds_per_update
 from regard.training.batches import make_loader
 from regard.training.data import prepare_data
 from regard.training.recipes.configure import configure
 from regard.training.run import fit, resume
 from tests.commands import run_command, show_next_steps
-from tests.training.runs import compute_fingerprints, make_small_run, write_corpus, write_images
-from tests.training.test_images import write_folders
+from tests.training.runs import compute_fingerprints, make_small_run, write_corpus, write_folders, write_images
 
 
 def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
@@ -231,33 +229,3 @@ def test_a_label_that_no_training_image_had_is_located(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="No training image had the label '7'") as caught:
         prepare_data(run, RunFolder(tmp_path), lambda _: None)
     assert caught.value.where == f"{tmp_path / 'test-images-idx3-ubyte'}:4"
-
-
-def test_coloured_images_without_labels(tmp_path: Path) -> None:
-    folder = tmp_path / "flags"
-    folder.mkdir()
-    rng = np.random.default_rng(1)
-    for number in range(60):
-        flag = np.zeros((40, 60, 3), np.uint8)
-        flag[:, :, number % 3] = rng.integers(200, 256, (40, 60))
-        Pillow.fromarray(flag).save(folder / f"{number}.png")
-    sizes = {"width": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.hidden": 16}
-    changes = {f"model.{name}": value for name, value in sizes.items()} | {"model.task": "continue", "train.updates": 2}
-    auto_run = configure(ImagesConfig(path=str(folder), size=(2, 3)), changes=changes)
-    assert auto_run.run.raster is not None
-    assert (auto_run.run.raster.size, auto_run.run.raster.channels) == ((2, 3), 3)
-    assert seconds_per_update(auto_run.run, auto_run.typical_length, should_tune=False) > 0
-    whole = configure(ImagesConfig(path=str(folder)), preset="image-gpt")
-    assert whole.run.raster is not None
-    assert whole.run.raster.size == (21, 32), "scaled down: a token for each pixel is expensive"
-    fit(auto_run.run, tmp_path / "run")
-    generator = regard.load_image_generator(tmp_path / "run")
-    assert generator.labels == ()
-    (image,) = generator.generate(seed=1)
-    assert image.shape == (2, 3, 3)
-    assert generator.complete([image], rows=1, seed=1)[0][0].tolist() == image[0].tolist()
-    assert len(generator.bits_per_pixel([image, image])) == 2
-    with pytest.raises(RegardError, match="had no labels"):
-        generator.find_labels([image])
-    with pytest.raises(RegardError, match="generates no images"):
-        configure(ImagesConfig(path=str(folder)), preset="vit", changes={"model.task": "continue"})

@@ -7,7 +7,6 @@ import shutil
 import signal
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -17,37 +16,26 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.files import verify
 from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoderConfig
-from regard.config.toml_file import to_dict
 from regard.data.held_out import is_held_out
 from regard.data.shards.prepare import WorkerError
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model, set_languages
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
-from regard.training.changed_settings import check_changes, differences
 from regard.training.events import Event, Finished, Message, Stage, Started, Updated, Validated
 from regard.training.run import fit, is_finished, resume
 from regard.training.schedule import learning_rate
-from tests.training.runs import TASKS, compute_fingerprints, make_small_run, read_metrics, write_corpus
-
-SHORT_RUN: dict[str, Any] = {"train.updates": 4, "train.save_every": 2, "validation.every": 2, "train.average": 2}
-
-
-def run_to_end(
-    folder: Path, changes: dict[str, Any] | None = None, task: str = "translate"
-) -> tuple[Path, list[Event]]:
-    """Train a short run to its end; return it with its events."""
-    events: list[Event] = []
-    run = make_small_run(task, write_corpus(folder / "corpus"), SHORT_RUN | (changes or {}))
-    fit(run, folder / "run", listeners=[events.append])
-    return folder / "run", events
-
-
-def select_events(events: list[Event], event_type: type[Any]) -> list[Any]:
-    return [event for event in events if isinstance(event, event_type)]
-
-
-FinishedRun = tuple[Path, list[Event]]
+from tests.training.runs import (
+    SHORT_RUN,
+    TASKS,
+    FinishedRun,
+    compute_fingerprints,
+    make_small_run,
+    read_metrics,
+    run_to_end,
+    select_events,
+    write_corpus,
+)
 
 
 @pytest.fixture(scope="module")
@@ -311,15 +299,6 @@ def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
     assert resume(folder, changes={"validation.patience": 1}, force=True).update == 8  # patience starts again
 
 
-def test_differences_are_listed_key_by_key() -> None:
-    before = {"a": {"b": 1, "c": [1]}, "d": 2}
-    assert list(differences(before, {"a": {"b": 1, "c": [2]}, "e": 3})) == [
-        ("a.c", [1], [2]),
-        ("d", 2, "(not set)"),
-        ("e", "(not set)", 3),
-    ]
-
-
 def test_listeners_receive_what_the_journal_holds(finished_run: FinishedRun) -> None:
     folder, events = finished_run
     written = [line["loss"] for line in read_metrics(folder) if "loss" in line]
@@ -476,16 +455,6 @@ def test_a_missing_device_is_reported_before_anything_is_done(tmp_path: Path) ->
     assert not (tmp_path / "run" / "tokenizer").exists()
 
 
-def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path))
-    before = to_dict(run)
-    del before["model"]["max_length_ratio"], before["train"]["clip"]
-    check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
-    before["train"]["clip"] = 0.123
-    with pytest.raises(RegardError, match=r"train\.clip: was 0\.123"):
-        check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
-
-
 def test_the_max_length_ratio_is_taken_from_the_corpus(tmp_path: Path) -> None:
     """Every source word becomes twelve target words."""
     (tmp_path / "in").write_text("".join(f"go {n}\n" for n in range(300)), encoding="utf-8")
@@ -506,11 +475,3 @@ def test_samples_that_are_set_aside_are_reported(tmp_path: Path) -> None:
     messages = [message for message in select_events(events, Message) if "12 tokens" in message.text]
     assert messages
     assert messages[0].kind == "warning"
-
-
-def test_settings_of_processes_need_no_acceptance(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
-    fit(run, tmp_path / "run", pause_at=2)
-    changes = {"parallel.mode": "fsdp", "parallel.tensor": 2}  # one process ignores them
-    assert resume(tmp_path / "run", changes=changes).reason == "finished"
-    assert to_dict(RUN_FILES.load(tmp_path / "run" / "run.toml"))["parallel"]["tensor"] == 2

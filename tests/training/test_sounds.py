@@ -10,31 +10,31 @@ import pytest
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import MODEL_FILES, RUN_FILES
-from regard.config.run import AudioConfig, LinesConfig, RunConfig
 from regard.data.mel import log_mel
 from regard.measure.error_rate import cer
 from regard.models.build import build
 from regard.pipeline.search import Beam
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
-from regard.training.autotune import seconds_per_update, synthetic_batch
 from regard.training.batches import make_loader
 from regard.training.data import prepare_data
 from regard.training.objective import Objective
-from regard.training.recipes.configure import configure
 from regard.training.run import fit, resume
 from tests.commands import run_command, show_next_steps
-from tests.training.runs import compute_fingerprints, make_small_run, write_corpus, write_sounds, write_wav
+from tests.training.runs import (
+    compute_fingerprints,
+    make_small_run,
+    make_sound_run,
+    write_corpus,
+    write_sounds,
+    write_wav,
+)
 
 SMALL = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
 
 
-def make_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "sounds") -> RunConfig:
-    return make_small_run(task, write_corpus(folder, 60), changes)
-
-
 def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "corpus")
+    run = make_sound_run(tmp_path / "corpus")
     finished = fit(run, tmp_path / "whole")
     fit(run, tmp_path / "parts", pause_at=7)
     resume(tmp_path / "parts")
@@ -52,7 +52,7 @@ def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
 
 
 def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
-    fit(make_run(tmp_path / "corpus", {"train.updates": 1}), tmp_path / "run")
+    fit(make_sound_run(tmp_path / "corpus", {"train.updates": 1}), tmp_path / "run")
     resolved = RUN_FILES.load(tmp_path / "run" / "run.toml")
     data = prepare_data(resolved, RunFolder(tmp_path / "run"), lambda _: None)
     mel: Any = resolved.model.source  # type: ignore[union-attr]
@@ -65,7 +65,7 @@ def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
 
 
 def test_padding_does_not_matter(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "corpus")
+    run = make_sound_run(tmp_path / "corpus")
     data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
     batches: list[Any] = list(make_loader(run, data.train, None).iter_epoch(0))
     batch = next(batch for batch in batches if not batch.source_valid.all())
@@ -122,29 +122,6 @@ def test_a_folder_of_sounds_becomes_a_model(tmp_path: Path) -> None:
     assert "not a sound file" in run_command("look", str(out), "text").errors
 
 
-def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
-    write_sounds(tmp_path, 60)
-    source = AudioConfig(path=str(tmp_path / "sounds"))
-    auto_run = configure(source)
-    run = auto_run.run
-    assert run.data.train == (source,)
-    assert run.data.max_length == 11
-    assert run.data.spec_augment is not None
-    assert seconds_per_update(run, 8, should_tune=False) > 0, "a synthetic batch has sounds"
-    assert synthetic_batch(run, 3, 8).source.shape == (3, 8, 40)  # type: ignore[union-attr]
-    with pytest.raises(RegardError, match="Preset 'tiny' labels no sounds"):
-        configure(source, preset="tiny")
-    write_wav(tmp_path / "sounds" / "low" / "fast.wav", bytes(2000), rate=16000)
-    with pytest.raises(RegardError, match="different rates: 8,000, 16,000") as caught:
-        configure(source)
-    assert "fast.wav" in str(caught.value.where)
-    assert "(the first of 1)" in str(caught.value.where)
-    (tmp_path / "sounds" / "low" / "fast.wav").unlink()
-    write_wav(tmp_path / "sounds" / "no label.wav", bytes(2000))
-    with pytest.raises(RegardError, match="1 of 61 sounds has no label"):
-        configure(source)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -159,8 +136,8 @@ def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
 )
 def test_settings_that_do_not_fit_sounds_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        make_run(tmp_path, changes)
-    make_run(tmp_path / "16", {"model.encoder.position": {"kind": "learned", "length": 16}})  # 32 frames
+        make_sound_run(tmp_path, changes)
+    make_sound_run(tmp_path / "16", {"model.encoder.position": {"kind": "learned", "length": 16}})  # 32 frames
 
 
 def test_text_settings_refuse_masks_on_sounds(tmp_path: Path) -> None:
@@ -169,7 +146,7 @@ def test_text_settings_refuse_masks_on_sounds(tmp_path: Path) -> None:
 
 
 def test_prepared_sounds_train_the_same_model(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "corpus", {"train.updates": 6})
+    run = make_sound_run(tmp_path / "corpus", {"train.updates": 6})
     fit(run, tmp_path / "whole")
     RUN_FILES.save(run, tmp_path / "run.toml")
     result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"))
@@ -187,28 +164,10 @@ def test_leaked_sounds_are_found(tmp_path: Path) -> None:
     assert "Leakage: 60 of the 60 validation sounds are also in the training data" in " ".join(result.errors.split())
 
 
-def test_a_model_of_sounds_is_tuned_to_other_labels(tmp_path: Path) -> None:
-    files, parent, out = write_corpus(tmp_path, 60), tmp_path / "parent", tmp_path / "tuned"
-    fit(make_small_run("sounds", files, {"train.updates": 1}), parent)
-    table = tmp_path / "other.tsv"
-    rows = [line.split("\t") for line in Path(files["speech.tsv"]).read_text().splitlines()]
-    table.write_text("file\tlabel\n" + "".join(f"{file}\t{text[0]}\n" for file, text in rows))
-    result = run_command("tune", str(parent), "--sounds", str(table), "--out", str(out), "--updates", "2")
-    assert result.code == 0, result.errors
-    assert "Head: a new one for the 2 labels" in result.output
-    tuned, before = (read_model(folder).settings for folder in (out, parent))
-    assert tuned.head.labels == ("h", "l")  # type: ignore[union-attr]
-    assert tuned.source == before.source, "mean and deviation of the parent"  # type: ignore[union-attr]
-    with pytest.raises(RegardError, match=r"The model reads sounds, and this corpus holds text.*"):
-        configure(LinesConfig(source=files["all.en"]), parent=parent)
-    with pytest.raises(RegardError, match="these sounds are for the task 'transcribe'"):
-        configure(AudioConfig(path=files["speech.tsv"], second="text"), parent=parent)
-
-
 def test_speech_becomes_text(tmp_path: Path) -> None:
     """A transcription run resumes to the byte; the commands write and score texts."""
     changes = {"train.updates": 80, "train.update_tokens": 128, "validation.every": 20, "train.average": 1}
-    run = make_run(tmp_path / "corpus", changes, "transcribe")
+    run = make_sound_run(tmp_path / "corpus", changes, "transcribe")
     finished = fit(run, tmp_path / "whole")
     fit(run, tmp_path / "parts", pause_at=7)
     resume(tmp_path / "parts")
@@ -252,17 +211,3 @@ def test_speech_becomes_text(tmp_path: Path) -> None:
     errors = run_command("evaluate", out, "--sounds", str(table.parent / "sounds")).errors
     assert "labeled sounds" in errors
     assert "not a sound file" in run_command("look", out, "text").errors
-
-
-def test_settings_are_chosen_from_speech(tmp_path: Path) -> None:
-    write_sounds(tmp_path, 60)
-    source = AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")
-    run = configure(source).run
-    assert run.model.task == "transcribe"
-    assert run.tokenizer.kind == "character"
-    assert run.model.target.vocabulary == len(set("lowhigh")) + 7  # type: ignore[union-attr]
-    assert seconds_per_update(run, 8, should_tune=False) > 0
-    with pytest.raises(RegardError, match="Preset 'sound-encoder' transcribes no sounds"):
-        configure(source, preset="sound-encoder")
-    with pytest.raises(ConfigError, match=r"tokenizer\.kind: is 'none', but the model writes tokens"):
-        make_run(tmp_path / "none", {"tokenizer": {"kind": "none"}}, "transcribe")

@@ -17,8 +17,15 @@ from regard.store.weights import load_tensors
 from regard.training.events import Event, Finished, Message, Saved, Spiked, Updated, Validated
 from regard.training.run import fit, resume
 from tests.training.factories import SpikyObjective, make_trainer
-from tests.training.runs import compute_fingerprints, make_small_run, read_metrics, write_corpus
-from tests.training.test_run import SHORT_RUN, run_to_end, select_events
+from tests.training.runs import (
+    SHORT_RUN,
+    compute_fingerprints,
+    make_small_run,
+    read_metrics,
+    run_to_end,
+    select_events,
+    write_corpus,
+)
 
 
 def read_progress(folder: Path, step: int) -> dict[str, Any]:

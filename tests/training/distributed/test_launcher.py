@@ -14,7 +14,7 @@ import pytest
 import regard
 from regard.base.errors import RegardError
 from regard.training.distributed.launcher import launch
-from regard.training.distributed.rendezvous import Hosts, check_ranks, count_cores, find_interface
+from regard.training.distributed.rendezvous import count_cores
 
 ROOT = Path(__file__).parents[3]
 pytestmark = [
@@ -143,23 +143,3 @@ def _children(parent: int) -> list[int]:
     stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
     ids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat")]
     return [process for process, fields in zip(ids, stats, strict=True) if fields[1] == str(parent)]
-
-
-def test_more_ranks_than_the_host_has_cores_are_refused() -> None:
-    check_ranks(count_cores(), "cpu")
-    with pytest.raises(RegardError, match=f"Start at most {count_cores()} here; several hosts: `regard train --hosts`"):
-        check_ranks(count_cores() + 1, "cpu")
-    with pytest.raises(RegardError, match=r"need 99 GPUs; this host has \d"):
-        check_ranks(99, "cuda")
-
-
-def test_the_address_of_the_first_host_needs_a_port() -> None:
-    assert Hosts.parse(2, "10.0.0.1:29400") == Hosts(2, "10.0.0.1", 29400)
-    for text in ("10.0.0.1", ":29400", "10.0.0.1:", "10.0.0.1:99999", "10.0.0.1:port"):
-        with pytest.raises(RegardError, match="HOST:PORT"):
-            Hosts.parse(2, text)
-
-
-def test_the_interface_of_an_address_is_found() -> None:
-    assert find_interface("127.0.0.1") == "lo"
-    assert find_interface("203.0.113.1") is None

@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-import torch
 
 from regard.base import limits
 from regard.base.errors import RegardError
 from regard.config.run import RunConfig
-from regard.training.distributed.context import ProcessGroup
 from regard.training.distributed.layout import Layout, choose_layout
 from tests.training.runs import make_small_run
 
@@ -37,17 +35,6 @@ def test_the_layout_follows_from_settings_and_ranks(settings: dict[str, Any], ra
     run = make_run({f"parallel.{name}": value for name, value in settings.items()})
     assert choose_layout(run, ranks) == layout
     assert layout.world_size == ranks
-
-
-@pytest.mark.parametrize("layout", [Layout(shards=3, tensor=2), Layout(shards=2, tensor=3), Layout(2, 2, 2)])
-def test_data_rank_tensor_partners_share_batches(layout: Layout) -> None:
-    """The mesh numbers the ranks with the tensor dimension last."""
-    groups = torch.arange(layout.world_size).view(layout.data_world_size, layout.tensor)
-    for data_rank, partners in enumerate(groups.tolist()):
-        for rank in partners:
-            group = ProcessGroup.__new__(ProcessGroup)  # without a process group
-            group.rank, group.layout = rank, layout
-            assert group.data_rank == data_rank
 
 
 def test_a_model_that_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,88 +17,17 @@ from regard.config.run import (
     ConllConfig,
     DocumentsConfig,
     LinesConfig,
-    RunConfig,
     TableConfig,
 )
 from regard.config.toml_file import to_dict
-from regard.config.training import AdamConfig, CosineConfig, InverseSqrtConfig, LinearConfig, MuonConfig
-from regard.data.corpus import Corpus
-from regard.data.example import Defects
-from regard.data.held_out import train_validation_split
-from regard.data.shards.prepare import open_corpus, prepare
-from regard.models.cost import cost
-from regard.text.learn import learn
-from regard.text.tokenizer_pair import TokenizerPair
+from regard.config.training import AdamConfig, CosineConfig, InverseSqrtConfig, LinearConfig
+from regard.data.shards.prepare import open_corpus
 from regard.training.recipes.configure import configure
-from regard.training.recipes.corpus_stats import collect_stats
-from regard.training.recipes.hyperparameters import (
-    MUON_PEAK,
-    Budget,
-    format_count,
-    training_settings,
-    validation_settings,
-)
-from regard.training.recipes.minutes import MIN_TOKENS_PER_PARAMETER
-from regard.training.recipes.sizes import (
-    CHARACTER_LEVEL,
-    RECIPES,
-    TaskKind,
-    recipe_for_preset,
-    recipe_for_size,
-    smaller_recipes,
-)
-from regard.training.recipes.text import AutoRun, bytes_per_token
 from regard.training.vocabularies import expect_vocabularies
+from tests.training.recipes.factories import find_reason, make_timer, translation_model
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 NORMS = {"placement": "pre", "final_norm": True}  # the automatic choice for translation
-DOCS_PAGE = Path(__file__).parents[3] / "docs/train.md"
-WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
-
-
-@pytest.fixture
-def pairs(tmp_path: Path) -> Callable[[int], LinesConfig]:
-    def write_pairs(count: int) -> LinesConfig:
-        lines = [" ".join(WORDS[(n * k) % len(WORDS)] for k in range(1, 9)) + f" {n}" for n in range(count)]
-        for name, texts in (("a.en", lines), ("a.de", [line.upper() for line in lines])):
-            (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-        return LinesConfig(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de"), languages=("en", "de"))
-
-    return write_pairs
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> DocumentsConfig:
-    (tmp_path / "book.txt").write_text("The quick brown fox.\n" * 500, encoding="utf-8")
-    return DocumentsConfig(path=str(tmp_path / "book.txt"))
-
-
-def find_reason(auto_run: AutoRun, prefix: str) -> str:
-    matches = [line for line in auto_run.reasons if line.startswith(prefix)]
-    assert len(matches) == 1, auto_run.reasons
-    return matches[0]
-
-
-def count_parameters(auto_run: AutoRun) -> int:
-    return int(cost(auto_run.run.model, batch_size=1, source=1, target=1).parameters.total())
-
-
-def translation_model(auto_run: AutoRun) -> EncoderDecoderConfig:
-    assert isinstance(auto_run.run.model, EncoderDecoderConfig)
-    return auto_run.run.model
-
-
-@pytest.fixture
-def shards(tmp_path: Path, pairs: Callable[[int], LinesConfig]) -> Path:
-    """The output of `regard prepare` for 600 pairs, 60 of them for validation; its tokenizer has 400 tokens."""
-    corpus = Corpus([pairs(600)])
-    examples = [example for _, example in corpus.examples(Defects())]
-    texts = [text for example in examples for text in (example.source, example.target or "")]
-    tokenizers = TokenizerPair.joint(learn(texts, ByteBpeConfig(vocabulary=400)))
-    for name, part in zip(("train", "validation"), train_validation_split(corpus, 0.1, 1), strict=True):
-        prepare(part, tokenizers, tmp_path / "shards" / name, Defects())
-    tokenizers.save(tmp_path / "shards")
-    return tmp_path / "shards"
 
 
 def test_a_prepared_corpus_decides_vocabulary_and_validation_data(
@@ -117,15 +44,6 @@ def test_a_prepared_corpus_decides_vocabulary_and_validation_data(
     shutil.rmtree(shards / "validation")
     without = configure(pairs(600), changes={"data.prepared": str(shards)})
     assert find_reason(without, "Validation data").startswith("Validation data: none")
-
-
-def test_costs_count_the_vocabulary_that_the_run_will_have(shards: Path, pairs: Callable[[int], LinesConfig]) -> None:
-    run = configure(pairs(600)).run  # a vocabulary of 1,000
-    prepared = {"data.prepared": str(shards), "data.held_out": 0.0}
-    for changes, size in (({"tokenizer.vocabulary": 700}, 700), (prepared, 400)):
-        model = expect_vocabularies(codec.RUN_FILES.change(run, changes)).model
-        assert isinstance(model, EncoderDecoderConfig)
-        assert model.target_tokens.vocabulary == size
 
 
 def test_an_unknown_setting_is_reported_before_the_corpus_is_read() -> None:
@@ -172,38 +90,6 @@ def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Line
     assert all(line.endswith(".") for line in auto_run.reasons)
 
 
-def test_few_words_need_a_small_vocabulary(tmp_path: Path) -> None:
-    for name in ("a.in", "a.out"):
-        (tmp_path / name).write_text("jump left twice\nwalk right\n" * 300, encoding="utf-8")
-    auto_run = configure(LinesConfig(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
-    assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=512)
-    assert "only 5 distinct words" in find_reason(auto_run, "Vocabulary:")
-    for name in ("a.in", "a.out"):
-        (tmp_path / name).write_text("".join(f"a sentence with word{n}\n" for n in range(300)), encoding="utf-8")
-    assert configure(
-        LinesConfig(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out"))
-    ).run.tokenizer == ByteBpeConfig(vocabulary=606)
-
-
-def test_words_are_read_letter_by_letter_and_count_less_than_sentences(tmp_path: Path) -> None:
-    for name in ("a.in", "a.out"):
-        (tmp_path / name).write_text("".join(f"word{n}\n" for n in range(12_000)), encoding="utf-8")
-    auto_run = configure(LinesConfig(source=str(tmp_path / "a.in"), target=str(tmp_path / "a.out")))
-    assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=512)
-    assert "the examples are words (8 characters)" in find_reason(auto_run, "Vocabulary:")
-    assert "12,000 pairs of 8 characters: preset mini" in auto_run.reasons[0]
-
-
-def test_a_text_of_too_many_characters_is_counted_in_subword_tokens(tmp_path: Path) -> None:
-    rare_characters = "".join(map(chr, range(0x4E00, 0x4E00 + 600)))
-    for name, prefix in (("plain", ""), ("rare", rare_characters)):
-        (tmp_path / name).write_text(prefix + " ".join(f"word{n % 3000}" for n in range(40_000)), encoding="utf-8")
-    plain_run, rare_run = (configure(DocumentsConfig(path=str(tmp_path / name))).run for name in ("plain", "rare"))
-    assert isinstance(plain_run.tokenizer, CharacterLevelConfig)
-    assert isinstance(rare_run.tokenizer, ByteBpeConfig)
-    assert 3 < plain_run.train.updates / rare_run.train.updates < 4.5  # characters per token
-
-
 def test_a_book(book: DocumentsConfig) -> None:
     auto_run = configure(book)
     run = auto_run.run
@@ -217,13 +103,6 @@ def test_a_book(book: DocumentsConfig) -> None:
     assert run.data.max_length <= run.data.batch_tokens
     assert run.validation.metric == "loss"
     assert "the end of the text" in find_reason(auto_run, "Validation data:")
-
-
-def test_many_characters_are_no_small_vocabulary(tmp_path: Path) -> None:
-    text = "".join(chr(0x4E00 + n) for n in range(600)) * 10
-    (tmp_path / "book.txt").write_text(text, encoding="utf-8")
-    run = configure(DocumentsConfig(path=str(tmp_path / "book.txt"))).run
-    assert isinstance(run.tokenizer, ByteBpeConfig)
 
 
 def test_labels_and_tags(tmp_path: Path) -> None:
@@ -297,26 +176,6 @@ def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callab
     assert "as you requested; the default for this corpus is mini" in auto_run.reasons[0]
 
 
-def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], LinesConfig]) -> None:
-    changes = {
-        "train.schedule": {"kind": "constant", "peak": 1e-3},
-        "model.encoder.dropout.sublayer": 0.0,
-        "model.encoder.layers": 1,
-        "train.update_tokens": 1024,
-        "train.updates": 70,
-        "data.batch_tokens": 512,
-        "tokenizer.dropout": 0.1,
-    }
-    default, auto_run = configure(pairs(600)), configure(pairs(600), changes=changes)
-    assert find_reason(auto_run, "Learning rate") == "Learning rate: changed by you (train.schedule)."
-    assert find_reason(auto_run, "Dropout") == "Dropout: changed by you (model.encoder.dropout.sublayer)."
-    assert find_reason(auto_run, "Updates").startswith("Updates: 70 of 1,024 tokens")
-    assert f"every {auto_run.run.validation.every} updates" in find_reason(auto_run, "Validation:")
-    assert f"({format_count(count_parameters(auto_run))} parameters)" in auto_run.reasons[0]
-    assert count_parameters(auto_run) < 0.9 * count_parameters(default)
-    assert find_reason(auto_run, "Vocabulary") == find_reason(default, "Vocabulary")
-
-
 @pytest.mark.parametrize("is_fast", [False, True])
 def test_bfloat16_is_chosen_where_it_is_faster(
     is_fast: bool, pairs: Callable[[int], LinesConfig], monkeypatch: pytest.MonkeyPatch
@@ -336,27 +195,6 @@ def test_bfloat16_is_chosen_where_it_is_faster(
         assert auto_run.run.train.precision == "float32"
         assert not any("bfloat16" in line for line in auto_run.reasons)
     assert devices == ["auto", "cpu", "cpu"]
-
-
-def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], LinesConfig]) -> None:
-    default, auto_run = configure(pairs(600)), configure(pairs(600), changes={"tokenizer.vocabulary": 9000})
-    assert find_reason(auto_run, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
-    assert f"({format_count(count_parameters(auto_run))} parameters)" in auto_run.reasons[0]
-    assert count_parameters(auto_run) == count_parameters(default) + 8000 * 128
-    assert auto_run.typical_length < default.typical_length  # larger subwords, fewer tokens
-
-
-def test_the_learning_rate_fits_updates_of_another_size(pairs: Callable[[int], LinesConfig]) -> None:
-    default, auto_run = configure(pairs(600)), configure(pairs(600), changes={"train.update_tokens": 1024})
-    assert auto_run.run.train.updates == pytest.approx(2 * default.run.train.updates, rel=0.1)  # as many epochs
-    assert isinstance(default.run.train.schedule, InverseSqrtConfig)
-    assert isinstance(auto_run.run.train.schedule, InverseSqrtConfig)
-    assert auto_run.run.train.schedule.peak == pytest.approx(default.run.train.schedule.peak / 2**0.5, rel=0.03)
-
-
-def test_a_preset_without_a_row_borrows_from_the_nearest() -> None:
-    assert recipe_for_preset("translate", "lecture", 600).peak == recipe_for_preset("translate", "base", 600).peak
-    assert recipe_for_preset("continue", "llama", 1000).peak == recipe_for_preset("continue", "gpt2", 1000).peak
 
 
 def test_a_reader_fills_running_text(book: DocumentsConfig) -> None:
@@ -390,15 +228,6 @@ def test_changes_have_the_last_word(pairs: Callable[[int], LinesConfig]) -> None
         configure(pairs(600), changes={"train.updates": "many"})
 
 
-def test_the_warm_up_follows_the_updates_that_were_asked_for(pairs: Callable[[int], LinesConfig]) -> None:
-    auto_run = configure(pairs(600), updates=100)
-    assert auto_run.run.train.updates == 100
-    assert auto_run.run.train.schedule.warmup == 25
-    assert auto_run.run.validation.every == 3
-    assert "as you requested" in find_reason(auto_run, "Updates:")
-    assert configure(pairs(600), changes={"train.updates": 100}).run == auto_run.run
-
-
 def test_own_validation_data(pairs: Callable[[int], LinesConfig], book: DocumentsConfig) -> None:
     corpus = pairs(20)
     auto_run = configure(corpus, validation=[corpus])
@@ -418,57 +247,11 @@ def test_too_little_to_hold_any_out(pairs: Callable[[int], LinesConfig], tmp_pat
         configure(DocumentsConfig(path=str(tmp_path / "short.txt")))
 
 
-def make_timer(seconds: float) -> Callable[[RunConfig, int], float]:
-    """Return a fake timer: `seconds` for an update of 2,048 tokens at width 128, scaled for other sizes."""
-    return lambda run, _: seconds * run.train.update_tokens / 2048 * run.model.width / 128
-
-
 def test_updates_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(600)
     assert configure(corpus, minutes=1, timer=make_timer(5.0)).run.train.update_tokens < 2048 * 2
     auto_run = configure(corpus, minutes=4, timer=make_timer(5.0), changes={"train.update_tokens": 8192})
     assert (auto_run.run.train.update_tokens, auto_run.run.train.updates) == (8192, 10)  # 216 of 240 seconds, 20 each
-
-
-def test_a_small_translator_with_little_time_is_trained_by_muon(pairs: Callable[[int], LinesConfig]) -> None:
-    corpus, timer = pairs(600), make_timer(5.0)
-    short_run = configure(corpus, minutes=1, timer=timer)
-    assert short_run.run.train.optimizer == MuonConfig()
-    assert isinstance(short_run.run.train.schedule, LinearConfig)
-    assert short_run.run.train.schedule.peak == MUON_PEAK
-    assert "Muon" in find_reason(short_run, "Optimizer:")
-    for changes in ({"train.optimizer.kind": "adam"}, {"train.optimizer": {"kind": "adam"}}):
-        run = configure(corpus, minutes=1, timer=timer, changes=changes).run
-        assert isinstance(run.train.optimizer, AdamConfig)
-        assert isinstance(run.train.schedule, LinearConfig)
-        assert run.train.schedule.peak < MUON_PEAK  # a learning rate of Adam
-    assert isinstance(configure(corpus, minutes=1000, timer=make_timer(0.1)).run.train.optimizer, AdamConfig)
-
-
-def test_minutes_and_updates_contradict_each_other(pairs: Callable[[int], LinesConfig]) -> None:
-    with pytest.raises(RegardError, match="Both minutes and"):
-        configure(pairs(600), minutes=1, updates=100, timer=make_timer(0.5))
-
-
-def test_minutes_shorten_a_run(pairs: Callable[[int], LinesConfig]) -> None:
-    corpus = pairs(560)
-    full_run = configure(corpus, minutes=1000, timer=make_timer(0.1))
-    full_train = configure(corpus).run.train
-    assert full_run.run.train == full_train.model_copy(update={"minutes": 1000.0, "max_updates": full_train.updates})
-    assert "they fit into 1000 minutes" in find_reason(full_run, "Updates:")
-    short_run = configure(corpus, minutes=1, timer=make_timer(0.5))
-    assert short_run.run.train.updates == 118  # 59 of 60 seconds, half a second each
-    assert short_run.run.train.minutes == 1
-    assert short_run.run.train.max_updates == full_train.updates * full_train.update_tokens // 2048
-    assert short_run.run.validation.sentences == 48  # two seconds per validation, half of them
-    assert isinstance(short_run.run.train.schedule, LinearConfig)
-    assert short_run.run.train.schedule.warmup == 11
-    assert short_run.run.train.average == 1
-    assert short_run.run.validation.patience == 0
-    assert short_run.run.validation.every == 40  # three in all
-    assert short_run.run.validation.max_tokens is None  # there are few pairs
-    assert translation_model(short_run).encoder.dropout.sublayer == 0.3  # at least 20 epochs
-    assert "as many as fit into 1 minute here" in find_reason(short_run, "Updates:")
 
 
 def test_short_run_states_its_share_of_an_epoch_and_why_dropout_is_low(pairs: Callable[[int], LinesConfig]) -> None:
@@ -514,19 +297,6 @@ def test_validation_on_much_text_takes_time(tmp_path: Path) -> None:
     )  # so they score a sample
 
 
-@pytest.mark.parametrize("text", ["line", "document"])
-def test_masked_tokens_of_a_long_document_are_learned_as_often_as_of_lines(text: str, tmp_path: Path) -> None:
-    (tmp_path / "book.txt").write_text("The quick brown fox jumps over the lazy dog.\n" * 20_000, encoding="utf-8")
-    path = str(tmp_path / "book.txt")
-    auto_run = configure(
-        DocumentsConfig(path=path) if text == "document" else LinesConfig(source=path), preset="encoder-small"
-    )
-    assert auto_run.run.model.task == "fill"
-    tokens = 45 * 20_000 / bytes_per_token(auto_run.run.tokenizer.vocabulary)  # type: ignore[union-attr]
-    tokens_seen = auto_run.run.train.updates * auto_run.run.train.update_tokens
-    assert tokens_seen == pytest.approx(20 * tokens, rel=0.3)
-
-
 def test_subwords_may_be_requested_where_characters_would_be_chosen(book: DocumentsConfig) -> None:
     default, auto_run = configure(book), configure(book, changes={"tokenizer.vocabulary": 600})
     assert isinstance(default.run.tokenizer, CharacterLevelConfig)
@@ -539,143 +309,6 @@ def test_updates_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int
         configure(pairs(600), changes={"train.update_tokens": 300})
     changes = {"train.update_tokens": 300, "data.batch_tokens": 300, "data.max_length": 100}
     assert configure(pairs(600), changes=changes).run.accumulate == 1
-
-
-@pytest.mark.parametrize("minutes", [0.0, -1.0, float("nan"), float("inf")])
-def test_minutes_must_be_some(pairs: Callable[[int], LinesConfig], minutes: float) -> None:
-    with pytest.raises(RegardError, match="minutes must be more than 0"):
-        configure(pairs(60), minutes=minutes, timer=make_timer(0.5))
-
-
-def test_where_there_is_no_time_for_a_model_a_smaller_one_is_taken() -> None:
-    assert [recipe.preset for recipe in smaller_recipes("translate", 300_000)] == ["small", "tiny", "mini"]
-    assert [recipe.preset for recipe in smaller_recipes("continue", 300_000)] == ["lm-small"]
-
-
-def test_a_part_of_a_large_corpus_is_enough_for_a_larger_model(
-    pairs: Callable[[int], LinesConfig], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It sees two tokens for each of its parameters, however few epochs that are."""
-    monkeypatch.setattr("regard.training.recipes.minutes.MIN_EPOCHS", 10**6)
-    corpus = pairs(12_000)
-    short, longer = (configure(corpus, minutes=minutes, timer=make_timer(0.5)) for minutes in (8, 30))
-    short_tokens, longer_tokens = (plan.run.train.updates * plan.run.train.update_tokens for plan in (short, longer))
-    assert short_tokens < MIN_TOKENS_PER_PARAMETER * count_parameters(longer) <= longer_tokens
-    assert [translation_model(plan).encoder.layers for plan in (short, longer)] == [2, 4]
-
-
-def test_little_time_for_much_text(pairs: Callable[[int], LinesConfig]) -> None:
-    corpus = pairs(12_000)
-    auto_run = configure(corpus, minutes=10, timer=make_timer(4.0))
-    assert "preset mini" in auto_run.reasons[0]
-    assert "no time for tiny" in auto_run.reasons[0]
-    assert auto_run.run.train.update_tokens == 2048
-    assert auto_run.run.data.batch_tokens == 1024, "two batches per update"
-    assert translation_model(auto_run).encoder.dropout.sublayer == 0.1
-    requested = configure(corpus, minutes=10, timer=make_timer(4.0), preset="tiny")
-    assert translation_model(requested).encoder.layers == 4
-    with_time = configure(corpus, minutes=200, timer=make_timer(0.5))
-    assert translation_model(with_time).encoder.layers == 4
-    with pytest.raises(RegardError, match="minutes must be more than 0 and finite, got 0"):
-        configure(corpus, minutes=0)
-
-
-@pytest.mark.parametrize(
-    ("task", "size", "preset", "vocabulary"),
-    [
-        ("translate", 2_000, "mini", 1_000),
-        ("translate", 3_000, "mini", 1_000),
-        ("translate", 3_001, "mini", 2_000),
-        ("translate", 100_000, "tiny", 10_000),
-        ("translate", 100_001, "small", 8_000),
-        ("translate", 9_000, "mini", 2_000),
-        ("translate", 29_000, "tiny", 10_000),
-        ("translate", 165_000, "small", 8_000),
-        ("translate", 3_000_000, "base", 32_000),
-        ("translate", 10**9, "big", 32_000),
-        ("continue", 1_115_394, "lm-small", CHARACTER_LEVEL),
-        ("continue", 64_000_000, "lm-medium", 16_000),
-        ("continue", 10**11, "gpt2", 32_000),
-        ("classify", 6_920, "encoder-tiny", 4_000),
-        ("tag", 12_544, "encoder-tiny", 4_000),
-        ("classify", 67_349, "encoder-tiny", 8_000),
-        ("classify", 100_001, "encoder-small", 8_000),
-    ],
-)
-def test_the_table(task: TaskKind, size: int, preset: str, vocabulary: int) -> None:
-    recipe = recipe_for_size(task, size)
-    assert (recipe.preset, recipe.vocabulary) == (preset, vocabulary)
-
-
-@pytest.mark.parametrize("task", RECIPES)
-def test_rows_rise(task: TaskKind) -> None:
-    recipes = RECIPES[task]
-    assert [recipe.max_size for recipe in recipes] == sorted({recipe.max_size for recipe in recipes})
-    assert [recipe.dropout for recipe in recipes] == sorted((recipe.dropout for recipe in recipes), reverse=True)
-    assert recipes[-1].max_size == float("inf")
-    for recipe in recipes:
-        assert recipe.preset in codec.list_presets()
-        assert not recipe.reason.endswith(".")
-
-
-def test_the_page_shows_the_table() -> None:
-    """docs/train.md has one row for each row of the code."""
-    shown = re.findall(
-        r"^\| ([^|]+) \| `([\w-]+)` \| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|",
-        DOCS_PAGE.read_text(encoding="utf-8"),
-        re.M,
-    )
-    expected = []
-    for recipes in dict.fromkeys(RECIPES.values()):
-        for recipe in recipes:
-            max_size = "more" if recipe.max_size == float("inf") else f"{int(recipe.max_size):,}"
-            vocabulary = "characters" if recipe.vocabulary == CHARACTER_LEVEL else f"{recipe.vocabulary:,}"
-            numbers = (str(recipe.epochs), f"{recipe.peak:g}", f"{recipe.warmup:,}", f"{recipe.update_tokens:,}")
-            expected.append((max_size, recipe.preset, vocabulary, f"{recipe.dropout:g}", *numbers))
-    assert shown == expected
-
-
-def test_long_runs_are_validated_about_thirty_times() -> None:
-    recipe = recipe_for_size("translate", 29_000)
-    for updates in (1, 2, 10, 63, 64, 500, 8_000, 123_456):
-        interval = validation_settings("translate", Budget(updates, 8192), 1000, {}, []).every
-        assert 1 <= interval <= updates
-        assert updates < 64 or 20 <= updates / interval <= 64
-        assert training_settings("translate", recipe, Budget(updates, 8192), False, []).save_every == interval
-
-
-def test_counting(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("eins zwei\nüber eins\n", encoding="utf-8")
-    (tmp_path / "b").write_text("one two\nover one\n", encoding="utf-8")
-    stats = collect_stats([LinesConfig(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
-    assert (stats.content, stats.examples, stats.distinct_count) == ("pairs", 2, 6)
-    assert (stats.source.characters, stats.source.bytes, stats.source.max_bytes) == (18, 19, 10)
-    assert stats.target.alphabet == set("one two over")
-    assert (stats.labels, stats.languages) == (Counter(), ())
-
-
-def test_mixed_corpora_are_refused(pairs: Callable[[int], LinesConfig], book: DocumentsConfig) -> None:
-    with pytest.raises(RegardError, match="begins with pairs and continues with running text"):
-        collect_stats([pairs(3), book])
-
-
-def test_binary_files_are_no_text(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"PK\x03\x04\x00\x00text")
-    with pytest.raises(RegardError, match="not a text file"):
-        collect_stats([DocumentsConfig(path=str(tmp_path / "a.txt"))])
-
-
-def test_an_empty_side_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("one\ntwo\n", encoding="utf-8")
-    (tmp_path / "b").write_text("\n\n", encoding="utf-8")
-    with pytest.raises(RegardError, match="Every line of the target side is empty") as caught:
-        collect_stats([LinesConfig(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
-    assert caught.value.where == str(tmp_path / "b")
-
-
-def test_bytes_per_token() -> None:
-    assert 2.5 < bytes_per_token(1000) < bytes_per_token(32000) < 5.5
-    assert bytes_per_token(2) == 1.0
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here")
@@ -705,13 +338,6 @@ def test_shakespeare_gets_characters() -> None:
     assert isinstance(run.train.schedule, CosineConfig)
 
 
-def test_time_that_has_passed_is_not_available(pairs: Callable[[int], LinesConfig]) -> None:
-    corpus = pairs(560)
-    before = configure(corpus, minutes=1, timer=make_timer(0.5)).run.train.updates
-    after = configure(corpus, minutes=1, timer=make_timer(0.5), started=time.perf_counter() - 30).run.train.updates
-    assert after <= before / 2
-
-
 def test_less_than_an_epoch_is_warned_of_with_a_smaller_model(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(12_000)
     assert not any("Warning" in reason for reason in configure(corpus, minutes=20, timer=make_timer(0.5)).reasons)
@@ -728,3 +354,12 @@ def test_teachers_change_dropout_and_epochs_of_a_timed_run_too(pairs: Callable[[
     )
     assert timed.model == free.model
     assert timed.train.updates == free.train.updates
+
+
+def test_costs_count_the_vocabulary_that_the_run_will_have(shards: Path, pairs: Callable[[int], LinesConfig]) -> None:
+    run = configure(pairs(600)).run  # a vocabulary of 1,000
+    prepared = {"data.prepared": str(shards), "data.held_out": 0.0}
+    for changes, size in (({"tokenizer.vocabulary": 700}, 700), (prepared, 400)):
+        model = expect_vocabularies(codec.RUN_FILES.change(run, changes)).model
+        assert isinstance(model, EncoderDecoderConfig)
+        assert model.target_tokens.vocabulary == size
