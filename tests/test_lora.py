@@ -56,11 +56,6 @@ def test_adapter_seed_decides_initial_a() -> None:
     assert not any(map(torch.equal, first, other))
 
 
-def test_the_scale_follows_rank_and_alpha() -> None:
-    assert LoraConfig(rank=4, alpha=16.0).scale == 4
-    assert LoraConfig(rank=4, alpha=16.0, rslora=True).scale == 8
-
-
 @pytest.mark.parametrize("rslora", [False, True])
 def test_merged_weights_compute_the_same(rslora: bool) -> None:
     settings = LoraConfig(rank=4, alpha=3.0, rslora=rslora)

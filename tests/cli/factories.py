@@ -39,3 +39,10 @@ def run_train(*arguments: str, code: int = 0) -> CommandResult:
 
 def write_lines(name: str, lines: list[str]) -> None:
     Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def run_regard(*arguments: str, code: int = 0) -> str:
+    """Return standard output, or standard error if the command fails."""
+    done = run_command(*arguments, columns=120)
+    assert done.code == code, done.output + done.errors
+    return done.output if code == 0 else done.errors

@@ -1,8 +1,6 @@
 """`regard model` from the command line."""
 
 import json
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from regard.base.files import lock_folder
 from regard.config.codec import RUN_FILES
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
-from tests.commands import run_command
+from tests.cli.factories import run_regard
 from tests.pipeline.factories import (
     make_decoder_only,
     make_encoder_decoder,
@@ -22,26 +20,6 @@ from tests.pipeline.factories import (
     make_translator_settings,
 )
 from tests.training.runs import make_small_run, write_corpus
-
-
-def run_regard(*arguments: str, code: int = 0) -> str:
-    """Return standard output, or standard error if the command fails."""
-    done = run_command(*arguments, columns=120)
-    assert done.code == code, done.output + done.errors
-    return done.output if code == 0 else done.errors
-
-
-def test_the_module_is_the_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "regard", "model", "show", "nothing"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith("'nothing' is neither a preset nor a file.")
-
-
-def test_help_and_version() -> None:
-    assert run_regard("--version").startswith("regard 0.")
-    assert "List all settings and presets" in run_regard("--help")
 
 
 def test_show_prints_toml_that_can_be_read_back(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ OTHER_FILES = {  # modules that open files which are not part of a foreign folde
     "gguf/format.py": "the file that the user names",
     "huggingface/write.py": "a verified model of Regard",
     "onnx/runner.py": "the export that was just written",
-    "origin.py": "a verified model of Regard",
+    "provenance.py": "a verified model of Regard",
     "web/write.py": "files of the package and of the export",
 }
 opened: list[str] | None = None  # paths, while a test records them
@@ -144,15 +144,3 @@ def test_exchange_opens_foreign_files_in_one_place() -> None:
             if isinstance(node, ast.Call):
                 receiver, _, function = ast.unparse(node.func).rpartition(".")
                 assert function not in OPENERS or receiver in ("files", "folder.files"), f"{name}:{node.lineno}"
-
-
-def test_import_of_the_cache_repository_names_its_snapshots(tmp_path: Path) -> None:
-    (tmp_path / "models--a--b" / "snapshots" / "0123").mkdir(parents=True)
-    with pytest.raises(RegardError) as raised:
-        import_model(tmp_path / "models--a--b", tmp_path / "model")
-    assert raised.value.fix == "Give the folder of a revision in snapshots/."
-
-
-def test_import_error_of_the_system_names_the_path(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match=r"The model cannot be read: .*File name too long"):
-        import_model(tmp_path / ("x" * 300), tmp_path / "model")

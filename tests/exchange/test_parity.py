@@ -1,7 +1,6 @@
 """The proof of an export: an unequal one fails and leaves nothing, ties are told from differences."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from regard.exchange.parity_runners import TorchRunner
 from regard.exchange.parity_samples import Sample, make_samples
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.store.model_folder import StoredModel
-from tests.exchange.ctranslate2_models import make_decoder_only, make_encoder_only, make_stored_model
 from tests.exchange.models import AlteredRunner
 
 
@@ -72,11 +70,3 @@ def test_parity_description_names_the_faster_engine(stored: StoredModel) -> None
     result = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=2)
     assert replace(result, speed_ratio=0.4).describe()[-1] == "speed: 2.5x slower than PyTorch in CPU time."
     assert replace(result, speed_ratio=2.0).describe()[-1] == "speed: 2.0x faster than PyTorch in CPU time."
-
-
-@pytest.mark.parametrize("settings", [make_decoder_only(), make_encoder_only()], ids=["decoder-only", "encoder-only"])
-def test_other_families(settings: dict[str, object], tmp_path: Path) -> None:
-    stored = replace(make_stored_model(settings), path=tmp_path / "model")
-    result = measure_parity(stored, AlteredRunner(stored, 1e-5), must_match=True, texts=5, max_positions=20)
-    assert result.max_difference == pytest.approx(1e-5, rel=0.1)
-    assert (result.greedy is None) == (settings["family"] == "encoder_only")

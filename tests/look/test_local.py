@@ -1,7 +1,5 @@
 """The local page: who may read it, what it answers, and the file that `save` writes."""
 
-import base64
-import hashlib
 import http.client
 import json
 import re
@@ -12,26 +10,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from regard.base.errors import RegardError
-from regard.look import page
 from regard.look.document import decode_blob
 from regard.look.local import ACTIONS, LocalServer, respond, serve
 from regard.look.look import Look
-from regard.look.page import make_page
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.commands import run_command
-from tests.look.synthetic import make_document
 
 TOKEN, PORT = "secret", 8000
 HEADERS = {"Host": f"127.0.0.1:{PORT}"}
-SCRIPT = "document.title = 'drawn'"
-
-
-@pytest.fixture(autouse=True)
-def script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests of the page itself use the real program; here a short one suffices."""
-    monkeypatch.setattr(page, "read_script", lambda: SCRIPT)
 
 
 def get(look: Look, path: str, headers: dict[str, str] = HEADERS, status: int = 200) -> bytes:
@@ -141,20 +129,6 @@ def test_without_a_browser_a_warning_names_the_address(translation_look: Look, m
     with pytest.warns(UserWarning, match="No browser could be opened") as warned:
         translation_look.show()
     assert [str(warning.message).rpartition(" ")[2] for warning in warned] == addresses
-
-
-def test_the_policy_allows_the_program_and_no_other() -> None:
-    document = make_document()
-    text = make_page(document, SCRIPT)
-    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}';" in text
-    assert "connect-src 'none'" in text
-    assert "connect-src 'self'" in make_page({**document, "live": True}, SCRIPT)
-    assert f"<script>{SCRIPT}</script>" in text
-    assert not re.findall(r"https?://", text)
-    for script in ("a = '</script>'", "a = '</SCRIPT '", "a = '<!--'"):
-        with pytest.raises(RegardError, match="script element"):
-            make_page(document, script)
 
 
 def test_save_and_notebook(translation_look: Look, tmp_path: Path) -> None:

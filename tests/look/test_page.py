@@ -1,7 +1,14 @@
 """The page: nothing leaves its element, and its policy allows its own program only."""
 
+import base64
+import hashlib
 import json
+import re
 
+import pytest
+
+from regard.base.errors import RegardError
+from regard.look import page
 from regard.look.document import to_json
 from regard.look.page import make_page
 from tests.look.synthetic import HOSTILE, make_document
@@ -30,3 +37,23 @@ def test_a_title_cannot_leave_its_element() -> None:
     page = make_page(document, SCRIPT)
     assert page.count("<script") == 2
     assert "&lt;/title&gt;" in page
+
+
+@pytest.fixture(autouse=True)
+def script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests of the page itself use the real program; here a short one suffices."""
+    monkeypatch.setattr(page, "read_script", lambda: SCRIPT)
+
+
+def test_the_policy_allows_the_program_and_no_other() -> None:
+    document = make_document()
+    text = make_page(document, SCRIPT)
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in text
+    assert "connect-src 'none'" in text
+    assert "connect-src 'self'" in make_page({**document, "live": True}, SCRIPT)
+    assert f"<script>{SCRIPT}</script>" in text
+    assert not re.findall(r"https?://", text)
+    for script in ("a = '</script>'", "a = '</SCRIPT '", "a = '<!--'"):
+        with pytest.raises(RegardError, match="script element"):
+            make_page(document, script)

@@ -12,11 +12,16 @@ from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
+from regard.pipeline.results import GeneratedText
+from regard.pipeline.scorer import Scorer
+from regard.pipeline.translator import Translator
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 M = TypeVar("M", bound=torch.nn.Module)
+MAX_LENGTH = 8
+TOLERANCE = 1e-4
 TEXTS = [
     "Two young men are outside near many bushes.",
     "A little girl climbs into a wooden playhouse.",
@@ -79,3 +84,17 @@ def make_parts(**changes: object) -> tuple[EncoderOnly, EncoderOnlyConfig]:
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)
     return perturb(model, 1), settings
+
+
+def make_translator(seed: int = 1) -> Translator:
+    settings = make_translator_settings()
+    return Translator(make_encoder_decoder(settings, seed), make_tokenizers(), settings)
+
+
+def all_texts(result: GeneratedText) -> list[str]:
+    return [candidate.text for candidate in (result, *result.alternatives)]
+
+
+def make_lm_scorer(**changes: object) -> Scorer:
+    settings = make_generator_settings(**changes)
+    return Scorer(make_decoder_only(settings), make_tokenizers(), settings)

@@ -1,8 +1,10 @@
 """Load model folders as pipelines."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import regard
 from regard.base.errors import RegardError
@@ -10,7 +12,8 @@ from regard.config import codec
 from regard.models.build import build
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.generator import TextGenerator
-from regard.pipeline.load import load
+from regard.pipeline.load import TASKS, load
+from regard.pipeline.scorer import Scorer
 from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -72,3 +75,39 @@ def test_the_vocabulary_of_another_model_is_refused() -> None:
     generator_settings = make_generator_settings(**{"tokens.vocabulary": make_tokenizer().size + 1})
     with pytest.raises(RegardError, match="the tokenizer has"):
         TextGenerator(make_decoder_only(generator_settings), make_tokenizers(), generator_settings)
+
+
+LOADERS: dict[str, Any] = {  # an embedder takes every encoder: tests/pipeline/test_embedder.py
+    "translate": regard.load_translator,
+    "continue": regard.load_generator,
+    "fill": regard.load_fill_mask,
+    "classify": regard.load_classifier,
+    "tag": regard.load_classifier,
+}
+
+
+@pytest.mark.parametrize("task", LOADERS)
+def test_a_loader_takes_its_kind_of_model_only(task: str, models: dict[str, str]) -> None:
+    pipeline = LOADERS[task](Path(models[task]))
+    assert type(pipeline) is TASKS[task] is type(load(models[task])) is type(load(models[task], task=task))  # type: ignore[call-overload]
+    for other_task, loader in LOADERS.items():
+        right_loader = LOADERS[task].__name__
+        if loader is not LOADERS[task]:
+            with pytest.raises(RegardError, match=rf"This is a .* model, not a .*\n.*\n.*regard.{right_loader}\('"):
+                loader(models[task])
+        if other_task != task:
+            with pytest.raises(RegardError, match=f"task is '{task}', not '{other_task}'"):
+                load(models[task], task=other_task)  # type: ignore[call-overload]
+
+
+def test_an_unknown_task_or_device_is_reported(models: dict[str, str]) -> None:
+    with pytest.raises(RegardError, match=r"no pipeline for the task 'dance'.*\n.*translate, continue, fill"):
+        load(models["fill"], task="dance")  # type: ignore[call-overload]
+    missing = ["nonsense", "cuda:77", *(["cuda"] if not torch.cuda.is_available() else [])]
+    for device in missing:
+        for function in (regard.load, regard.load_classifier, Scorer.load):
+            with pytest.raises(RegardError, match=f"no device '{device}' on this machine") as caught:
+                function(models["classify"], device)
+            assert caught.value.fix is not None
+    with pytest.raises(RegardError, match="no device"):
+        regard.load(models["fill"], torch.device("meta"))

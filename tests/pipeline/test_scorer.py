@@ -12,33 +12,28 @@ from regard.measure.calibration import fit_temperature
 from regard.models.build import build
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.scorer import Scorer
-from regard.pipeline.teacher_forcing import encode_windows
 from regard.pipeline.translator import Translator
 from regard.store.calibration import CALIBRATION_FILE, read_temperature, write_temperature
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from tests.pipeline.factories import (
     TEXTS,
+    TOLERANCE,
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,
+    make_lm_scorer,
     make_tokenizer,
     make_tokenizers,
     make_translator_settings,
 )
 
 SOURCES, TARGETS = [TEXTS[0], "two men", TEXTS[1], ""], [TEXTS[2], "", "Zwei", TEXTS[3]]
-TOLERANCE = 1e-4
 
 
 def make_translation_scorer(**options: float) -> Scorer:
     settings = make_translator_settings()
     return Scorer(make_encoder_decoder(settings), make_tokenizers(), settings, **options)
-
-
-def make_lm_scorer(**changes: object) -> Scorer:
-    settings = make_generator_settings(**changes)
-    return Scorer(make_decoder_only(settings), make_tokenizers(), settings)
 
 
 def reference_logprobs(scorer: Scorer, source: list[int], text: str) -> torch.Tensor:
@@ -87,32 +82,6 @@ def test_texts_have_the_model_s_own_probabilities() -> None:
         assert result.logprobs == pytest.approx(
             logprobs.gather(1, torch.tensor(result.tokens)[:, None])[:, 0].tolist(), abs=TOLERANCE
         )
-
-
-def test_every_token_is_scored_once_with_the_longest_context() -> None:
-    scorer = make_lm_scorer()
-    text = " ".join(TEXTS)
-    ids = make_tokenizer().encode_ids([text])[0]
-    tokens = [make_tokenizer().specials.bos, *ids, make_tokenizer().specials.eos]
-    for size in (2, 5, 8, len(tokens) - 1, len(tokens)):
-        rows = encode_windows([text, "two"], make_tokenizers(), make_generator_settings(), size)
-        counted = [label for row in rows if row.text_index == 0 for label in row.new_labels]
-        assert counted == tokens[1:]
-        assert all(len(row.inputs) == len(row.labels) <= size for row in rows)
-        assert all(row.overlap == size - size // 2 for row in rows[1:] if row.text_index == 0)
-    (result,) = scorer.score([text], window=8)
-    logprobs = _reference_window_logprobs(scorer, tokens[4:12])  # the second window reads tokens 4 to 11
-    assert result.logprobs[8:12] == pytest.approx(
-        [float(logprobs[position, tokens[position + 5]]) for position in range(4, 8)], abs=TOLERANCE
-    )
-    assert scorer.score([text], window=len(tokens))[0].logprobs == pytest.approx(
-        scorer.score([text])[0].logprobs, abs=TOLERANCE
-    )
-
-
-def _reference_window_logprobs(scorer: Scorer, inputs: list[int]) -> torch.Tensor:
-    with torch.no_grad():
-        return scorer.model(torch.tensor([inputs]))[0].log_softmax(dim=-1)  # type: ignore[call-arg]
 
 
 def test_the_curve_is_the_slope_and_curvature_of_the_loss() -> None:

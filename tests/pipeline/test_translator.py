@@ -1,5 +1,7 @@
 """Translate texts with small untrained models."""
 
+import random
+
 import numpy as np
 import pytest
 import torch
@@ -233,3 +235,40 @@ def test_progress_is_reported_and_invalid_arguments_are_refused() -> None:
     assert len(reported) > 3
     with pytest.raises(RegardError, match="at least 1 row per text, got 0"):
         translator.translate(["two"], Beam(0))
+
+
+def test_a_document_keeps_its_white_space() -> None:
+    settings = make_translator_settings()
+    translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
+    text = "\n  A bee. C dee!  E\n\nF.\n"
+    document = translator.translate_document(text, Beam(1), max_length=5)
+    assert document.sources == ("A bee.", "C dee!", "E", "F.")
+    spaces = [" ", "  ", "\n\n", "\n"]
+    one_by_one = [translator.translate([source], Beam(1), max_length=5)[0].text for source in document.sources]
+    assert document.text == "\n  " + "".join(text + space for text, space in zip(one_by_one, spaces, strict=True))
+    for before, after in (("   ", ""), ("", "  "), ("\t", " \n")):
+        around = translator.translate_document(f"{before}E{after}", Beam(1), max_length=5)
+        assert around.text == before + one_by_one[2] + after
+    for empty in ("", "   ", "\n"):
+        assert translator.translate_document(empty).text == empty
+
+
+WORDS = " ".join(TEXTS).split()
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_batch_1_is_batch_64(beam: int) -> None:
+    rng = random.Random(1)
+    sentences = [" ".join(rng.choices(WORDS, k=rng.randrange(1, 9))) for _ in range(1000)]
+    settings = make_translator_settings(**{"encoder.layers": 2, "decoder.layers": 2})
+    translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
+    max_source_length = max(len(source) for source in translator.encode_sources(sentences, None))
+    alone = translator.translate(sentences, Beam(beam), max_length=6, batch_tokens=1)
+    batched = translator.translate(sentences, Beam(beam), max_length=6, batch_tokens=64 * beam * max_source_length)
+    different = [
+        n
+        for n, (single, batch_result) in enumerate(zip(alone, batched, strict=True))
+        if single.tokens != batch_result.tokens
+    ]
+    assert not different
+    assert len({single.tokens for single in alone}) > 100  # the outputs differ

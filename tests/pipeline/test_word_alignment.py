@@ -8,17 +8,20 @@ from regard.base.errors import RegardError
 from regard.measure.alignment import alignment_error, read_gold
 from regard.nn.record import Record
 from regard.pipeline import word_alignment
+from regard.pipeline.results import Translation
 from regard.pipeline.scorer import Scorer
 from regard.pipeline.teacher_forcing import Row
 from regard.pipeline.translator import Translator
-from regard.pipeline.word_alignment import align_words
+from regard.pipeline.word_alignment import align_words, with_alignment
 from tests.pipeline.factories import (
+    MAX_LENGTH,
     TEXTS,
     make_encoder_decoder,
     make_tokenizer,
     make_tokenizers,
     make_translator_settings,
 )
+from tests.pipeline.factories import make_translator as make_plain_translator
 
 SOURCE, TARGET = "the two men sleep .", "zwei Männer schlafen ."
 GOLD = {0: 1, 1: 2, 2: 3, 3: 4}  # target word -> source word
@@ -101,3 +104,17 @@ def test_invalid_arguments_are_refused() -> None:
         align_words(translator, ["two"], ["zwei"], rows="both")  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="1 text but 2 sources"):
         align_words(translator, ["two", "men"], ["zwei"])
+
+
+def test_translations_are_aligned_on_request() -> None:
+    translator = make_plain_translator()
+    translations = translator.translate([*TEXTS, ""], max_length=MAX_LENGTH)
+    assert all(translation.alignment is None for translation in translations)
+    aligned_translations = with_alignment(translator, [*TEXTS, ""], translations)
+    assert aligned_translations[-1].alignment == ()
+    expected = align_words(translator, TEXTS, [translation.text for translation in translations[:-1]])
+    assert [set(translation.alignment or ()) for translation in aligned_translations[:-1]] == [
+        set(links) for links in expected
+    ]
+    assert isinstance(aligned_translations[0], Translation)
+    assert any(translation.alignment for translation in aligned_translations)

@@ -101,3 +101,6 @@ ANY_TEXT = st.lists(st.sampled_from(ODD) | st.text(max_size=5), max_size=10).map
 LEARNED_TEXT = st.lists(
     st.text(ALPHABET, max_size=6) | st.sampled_from([" ", "  ", "<pad>", "</s>", "<unk>", "peppers"]), max_size=10
 ).map("".join)
+
+
+TEXTS = ["the old dog sees a cat", "a cat sees the <b> dog", "dogs and cats and dogs"] * 4

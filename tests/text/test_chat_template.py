@@ -15,7 +15,6 @@ from regard.text.chat_template import (
 )
 from regard.text.learn import learn
 from regard.text.special_marks import BREAKS, MARK, remove_marks
-from regard.text.template_process import PROCESS
 from regard.text.tokenizer import Tokenizer
 
 CHATML = """{% for message in messages %}
@@ -143,13 +142,3 @@ def test_check_chat_template_accepts_templates_that_need_other_messages() -> Non
         check_chat_template(text, "here")
     with pytest.raises(RegardError, match="TemplateSyntaxError"):
         check_chat_template("{% for %}", "here")
-
-
-def test_template_process_forked_child_uses_its_own_process() -> None:
-    template = ChatTemplate("{{ messages[0].content }}")
-    parent = PROCESS._process
-    PROCESS.forget()
-    assert template.render(MESSAGES) == "Be brief."
-    assert PROCESS._process is not parent
-    PROCESS.close()
-    PROCESS._process = parent

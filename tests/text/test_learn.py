@@ -20,7 +20,6 @@ from regard.config.run import (
     WordLevelConfig,
 )
 from regard.text import learn as learn_module
-from regard.text import pretokenize
 from regard.text.learn import learn, learn_pair
 from tests.text.factories import KINDS, TEXT, get_tokenizer, read_shared_lines
 
@@ -89,23 +88,6 @@ def _measure_memory(times: int, kind: str, form: str) -> int:
     """Return the peak in kilobytes."""
     run = [sys.executable, "-c", MEMORY, str(times), kind, form]
     return int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)  # noqa: S603
-
-
-@pytest.mark.parametrize("settings", KINDS.values(), ids=list(KINDS))
-def test_a_long_text_is_read_in_parts_and_gives_the_same_file(
-    settings: AnyTokenizerConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gaps = [" ", " ", " ", "  ", "\n", "\n\n", " \n ", "\t", "\u00a0"]
-    random = Random(1)
-    text = "".join(line + random.choice(gaps) for line in TEXT * 3)
-    whole = learn([text], settings)
-    ids = whole.encode_ids([text, TEXT[0]])
-    monkeypatch.setattr(pretokenize, "LONG_TEXT", 7)
-    gap = pretokenize.read_gap(json.loads(whole.content))
-    assert (gap is None) == bool(settings.specials.extra)  # an extra token may hold a space
-    assert gap is None or len(list(pretokenize.split_long_text(text, gap))) > 50
-    assert learn([text], settings) == whole
-    assert whole.encode_ids([text, TEXT[0]]) == ids
 
 
 def test_special_tokens_count_towards_the_size() -> None:

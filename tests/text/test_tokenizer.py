@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.text.factories import ALPHABET, ANY_TEXT, LEARNED_TEXT, get_tokenizer
+from regard.base.errors import RegardError
+from regard.config.run import (
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    UnigramConfig,
+    WordLevelConfig,
+)
+from regard.text.learn import learn
+from tests.text.factories import ALPHABET, ANY_TEXT, LEARNED_TEXT, TEXTS, get_tokenizer
 
 WORDS = st.lists(
     st.text([character for character in ALPHABET if character not in " \n"], min_size=1, max_size=8),
@@ -88,3 +99,30 @@ def test_more_spaces_make_no_words(text: str) -> None:
             positions.setdefault(word, set()).update(range(start, end))
         words = ["".join(text[place] for place in sorted(positions[number])).strip(" ") for number in sorted(positions)]
         assert words == ["Two", "dogs", "play"], name
+
+
+KINDS: list[AnyTokenizerConfig] = [
+    *(ByteBpeConfig(vocabulary=290), BpeConfig(vocabulary=40), UnigramConfig(vocabulary=40)),
+    *(WordLevelConfig(vocabulary=20), CharacterLevelConfig(), ByteLevelConfig()),
+]
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=lambda settings: settings.kind)
+def test_a_new_token_is_always_one_token(settings: AnyTokenizerConfig) -> None:
+    before = learn(TEXTS, settings)
+    tokenizer = before.add_tokens(["<zebra>", "a cat", "<zebra>"])
+    assert tokenizer.size == before.size + 2
+    assert tokenizer.specials.extra == before.specials.extra | {"<zebra>": before.size, "a cat": before.size + 1}
+    text = "the <zebra> sees a cat and the dog"
+    ids = tokenizer.encode_ids([text])[0]
+    assert [ids.count(token) for token in (before.size, before.size + 1)] == [1, 1]
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.encode_ids(["the dog sees"]) == before.encode_ids(["the dog sees"])
+    assert tokenizer.add_tokens(["a cat"]) is tokenizer
+
+
+def test_texts_that_cannot_be_tokens_are_refused() -> None:
+    tokenizer = learn(TEXTS, ByteBpeConfig(vocabulary=290))
+    for text, message in (("<pad>", "special token"), ("x", "too short")):
+        with pytest.raises(RegardError, match=message):
+            tokenizer.add_tokens([text])

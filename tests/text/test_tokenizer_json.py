@@ -8,11 +8,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.base.files import sha256
-from regard.config.run import ByteBpeConfig, SpecialsConfig
-from regard.text.learn import learn
-from regard.text.specials import ROLES
 from regard.text.tokenizer import Tokenizer
-from regard.text.tokenizer_pair import TokenizerPair
 from tests.text.factories import KINDS, TEXT, get_tokenizer
 
 TEXTS = ["Peter Piper picked", " two  spaces ", "größere Äpfel für 3,50 €", "<url> x@@y", ""]
@@ -49,24 +45,6 @@ def test_hugging_face_reads_it_with_the_same_ids(name: str, tmp_path: Path) -> N
     if name in ("byte_bpe", "bpe", "unigram", "character", "byte"):
         ids = tokenizer.encode(" Peter  Piper picked ").ids
         assert theirs.decode(ids, clean_up_tokenization_spaces=False) == " Peter  Piper picked "
-
-
-def test_roles_are_kept_under_any_text() -> None:
-    settings = SpecialsConfig(pad="[PAD]", bos="[BOS]", eos="[EOS]", unk="[UNK]", mask="[MASK]", cls="[CLS]")
-    tokenizer = learn(TEXT, ByteBpeConfig(vocabulary=300, specials=settings))
-    for role in ROLES:
-        assert tokenizer.vocabulary[getattr(tokenizer.specials, role)] == getattr(settings, role)
-    shared = learn(TEXT, ByteBpeConfig(vocabulary=300, specials=SpecialsConfig(pad="<eos>", eos="<eos>", bos="<eos>")))
-    assert shared.specials.pad == shared.specials.eos == shared.specials.bos
-    assert shared.size == 300
-
-
-def test_languages_have_tags() -> None:
-    tokenizer = get_tokenizer("byte_bpe tagged")
-    assert tokenizer.vocabulary[tokenizer.specials.language_id("de")] == "<2de>"
-    assert tokenizer.decode([tokenizer.specials.language_id("en")]) == ""
-    with pytest.raises(RegardError, match=r"'fr' .it has: de, en"):
-        tokenizer.specials.language_id("fr")
 
 
 def test_special_tokens_have_no_word_id() -> None:
@@ -108,29 +86,3 @@ def test_invalid_text_is_refused() -> None:
             encode("x\ud800")
         with pytest.raises(TypeError):
             encode(3)
-
-
-def test_tokenizer_pair_folders(tmp_path: Path) -> None:
-    joint, separate = (
-        TokenizerPair.joint(get_tokenizer("bpe")),
-        TokenizerPair(get_tokenizer("bpe"), get_tokenizer("byte")),
-    )
-    for number, pair in enumerate((joint, separate)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        pair.save(folder)
-        loaded = TokenizerPair.load(folder)
-        assert loaded == pair
-        assert loaded.is_joint == pair.is_joint
-        assert loaded.fingerprint == pair.fingerprint
-    assert joint.fingerprint != separate.fingerprint
-    assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["source.json", "target.json", "tokenizer.json"]
-    with pytest.raises(RegardError, match=r"no tokenizer\.json"):
-        TokenizerPair.load(tmp_path)
-    joint.source.save(tmp_path / "1" / "tokenizer.json")
-    with pytest.raises(RegardError, match="both"):
-        TokenizerPair.load(tmp_path / "1")
-    (tmp_path / "1" / "tokenizer.json").unlink()
-    (tmp_path / "1" / "target.json").unlink()
-    with pytest.raises(RegardError, match="not the other side"):
-        TokenizerPair.load(tmp_path / "1")

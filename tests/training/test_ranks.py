@@ -5,15 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from regard.models.build import build
 from regard.store.adapter_folder import read_adapter
-from regard.training.autotune import synthetic_batch
-from regard.training.objective import Objective
-from tests.ranks import FAMILY_CHANGES, LIMITS, UNDETERMINED, Case, compare, compare_changing_runs, prove
+from tests.ranks import LIMITS, Case, compare, compare_changing_runs, prove
 from tests.training.rank_cases import CASES, CHANGING_UPDATES, GRID_CASE, SPIKY_BATCH
-from tests.training.runs import TASKS, make_small_run, read_metrics
+from tests.training.runs import read_metrics
 
 
 @pytest.mark.parametrize("case", CASES, ids="/".join)
@@ -77,35 +73,3 @@ def test_a_signal_to_one_rank_stops_all(rank_folder: Path, rank_results: list[di
     assert [result["resumed"] for result in rank_results[:2]] == ["finished"] * 2
     ours, undisturbed = (read_adapter(rank_folder / name).tensors for name in ("stopped", "tuned"))
     assert max(float((ours[name] - undisturbed[name]).abs().max()) for name in ours) <= LIMITS["float32"]
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_key_biases_have_an_effect_only_with_rotary_positions(task: str) -> None:
-    """Elsewhere they add one number to all scores of a query, which softmax ignores: comparisons leave them out."""
-    files = {name: name for name in ("all.en", "all.de", "book.txt")}  # only named, never read
-    run = make_small_run(task, files, FAMILY_CHANGES[task])
-    model = build(run.model, seed=1).double().eval()  # without dropout
-    objective = Objective(model, label_smoothing=0.1, logit_rows=0)
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        batch = synthetic_batch(run, 4, 12)
-    key_biases = {name: bias for name, bias in model.named_parameters() if name.endswith(UNDETERMINED)}
-    results = []
-    for size in (0.0, 2.0):
-        model.zero_grad()
-        with torch.no_grad():
-            for number, bias in enumerate(key_biases.values()):
-                bias.copy_(size * torch.randn(bias.shape, generator=torch.Generator().manual_seed(number)))
-        loss = objective(batch).total
-        loss.backward()
-        grads = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
-        results.append({"loss": loss.detach(), **grads})
-    names = [name for name in results[0] if name not in key_biases]
-    change = max(float((results[1][name] - results[0][name]).abs().max()) for name in names)
-    gradient = max(float(result[name].abs().max()) for result in results for name in key_biases)
-    largest = max(float(results[0][name].abs().max()) for name in names)
-    assert len(key_biases) == {"translate": 6, "continue": 2, "fill": 2}[task]
-    if task == "continue":
-        assert min(change, gradient) > 1e-3 * largest, "rotary positions turn the bias by the position of the key"
-    else:
-        assert max(change, gradient) < 1e-13 * largest

@@ -1,34 +1,17 @@
 """The check that training makes while it reads a corpus: what it refuses, and what it must not refuse."""
 
 import random
-import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType, SimpleNamespace
 from unicodedata import normalize
 
 import pytest
 
-from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig
+from regard.config.run import DocumentsConfig, LinesConfig
 from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
 from regard.data.example import Example, Location
-from tests.data.doctor.factories import PAIRS
+from tests.data.doctor.factories import PAIRS, SOURCE, judge
 from tests.data.doctor.synthetic_pairs import Pair, make_pairs
 from tests.training.runs import make_sentences, translate_sentence
-
-SOURCE = LinesConfig(source="a.en", target="a.de", languages=("en", "de"))
-
-
-def judge(
-    pairs: Sequence[tuple[str, str | None]],
-    validation: Sequence[tuple[str, str | None]] = (),
-    source: AnySourceConfig = SOURCE,
-) -> TrainingVerdict:
-    check = TrainingCheck([source], [LinesConfig(source="v.en", target="v.de")] if validation else [])
-    for line, pair in enumerate(pairs, 1):
-        check.add(0, Example(Location("a.en", line), *pair))
-    for line, pair in enumerate(validation, 1):
-        check.add_validation(0, Example(Location("v.en", line), *pair))
-    return check.judge()
 
 
 def damage(share: float, change: Callable[[str, str], Pair], seed: int = 5) -> list[Pair]:
@@ -162,35 +145,6 @@ def test_running_text_that_is_in_the_validation_text() -> None:
 def test_empty_and_repeated_lines_of_running_text_are_not_refused() -> None:
     lines = [(line, None) for source, _ in PAIRS[:300] for line in ("ROMEO:", source, "")]
     assert judge(lines, source=LinesConfig(source="a.txt")) == TrainingVerdict((), ())
-
-
-def test_languages_that_contradict_the_file_names() -> None:
-    (refusal,) = judge(PAIRS, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))).refusals
-    assert refusal == (
-        "The languages are swapped: the files x.de and x.en were declared to be en and de. "
-        "Exchange the two files, or declare the languages as de en."
-    )
-    for paths in (("x.en.gz", "x.de.gz"), ("x.src", "x.tgt"), ("x.en-GB", "x.de_AT")):
-        assert judge(PAIRS, source=LinesConfig(source=paths[0], target=paths[1], languages=("en", "de"))).refusals == ()
-    verdict = judge(PAIRS, source=LinesConfig(source="x.fr", target="x.de", languages=("en", "de")))
-    assert (verdict.refusals, len(verdict.warnings)) == ((), 1)
-
-
-@pytest.mark.parametrize("is_swapped", [False, True])
-def test_lingua_decides_instead_of_the_file_names(monkeypatch: pytest.MonkeyPatch, is_swapped: bool) -> None:
-    """A stub replaces the package: words of the source have no umlaut."""
-    package = ModuleType("lingua")
-    detector = SimpleNamespace(detect_language_of=lambda text: "DE" if set(text) & set("äöüjxz") else "EN")
-    builder = SimpleNamespace(from_languages=lambda *_: SimpleNamespace(build=lambda: detector))
-    package.__dict__.update(
-        IsoCode639_1=SimpleNamespace(EN="EN", DE="DE"),
-        Language=SimpleNamespace(from_iso_code_639_1=lambda code: code),
-        LanguageDetectorBuilder=builder,
-    )
-    monkeypatch.setitem(sys.modules, "lingua", package)
-    pairs = [(target, source) for source, target in PAIRS] if is_swapped else PAIRS
-    refusals = judge(pairs, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))).refusals
-    assert [refusal.partition(":")[0] for refusal in refusals] == ["The languages are swapped"] * is_swapped
 
 
 def test_validation_files_that_differ_from_the_corpus() -> None:

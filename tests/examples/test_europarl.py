@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-EUROPARL = Path(__file__).parents[1] / "examples" / "europarl"
+EUROPARL = Path(__file__).parents[2] / "examples" / "europarl"
 SIZES = ["--preset", "tiny", "--update-tokens", "512"]
 BEST = {"regard": 0.006, "hugging-face": 0.002, "marian": 0.0005}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from examples.whisper import clips, convert
 
-TRANSCRIPTS = Path(__file__).parents[1] / "examples/whisper/transcripts.tsv"
+TRANSCRIPTS = Path(__file__).parents[2] / "examples/whisper/transcripts.tsv"
 
 
 def test_names_are_those_of_transformers() -> None:
