@@ -56,6 +56,7 @@ CROSS_CUTTING = {
     "training/test_image_gpt.py": "pixels from files to a generator",
     "training/test_images.py": "images from files to a model",
     "training/test_masking.py": "masking settings from a run file to the rows",
+    "training/test_media.py": "what holds for runs on images and on audio",
     "training/test_ranks.py": "several ranks train like one",
     "training/test_run_state.py": "run folders in every state",
     "training/test_sounds.py": "audio from files to a model",

@@ -31,22 +31,17 @@ def test_a_model_that_reads_no_text_is_refused_at_once(
         configure(NOWHERE, changes=changes)  # an error about the corpus would mean that it was read first
 
 
-def test_images_need_a_model_and_a_corpus_of_images(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "kind", "source"),
+    [("caption", "images", PATCHES), ("transcribe", "sounds", {"kind": "mel", "bins": 80})],
+)
+def test_media_task_without_media_is_refused(task: str, kind: str, source: dict[str, Any], tmp_path: Path) -> None:
     files = write_corpus(tmp_path, 10)
-    with pytest.raises(ConfigError, match=r"task: is 'caption', but the source has no images"):
-        make_small_run("translate", files, {"model.task": "caption"})
-    images = {"model.source": PATCHES, "model.target": {"kind": "tokens", "vocabulary": 300}}
+    with pytest.raises(ConfigError, match=rf"task: is '{task}', but the source has no {kind}"):
+        make_small_run("translate", files, {"model.task": task})
+    changes = {"model.source": source, "model.target": {"kind": "tokens", "vocabulary": 300}}
     with pytest.raises(ConfigError, match=r"(?s)'translate', which this model cannot learn.*kind: is 'lines', but"):
-        make_small_run("translate", files, images)
-
-
-def test_sounds_need_a_model_and_a_corpus_of_sounds(tmp_path: Path) -> None:
-    files = write_corpus(tmp_path, 10)
-    with pytest.raises(ConfigError, match=r"task: is 'transcribe', but the source has no sounds"):
-        make_small_run("translate", files, {"model.task": "transcribe"})
-    mel = {"model.source": {"kind": "mel", "bins": 80}, "model.target": {"kind": "tokens", "vocabulary": 300}}
-    with pytest.raises(ConfigError, match=r"(?s)'translate', which this model cannot learn.*kind: is 'lines', but"):
-        make_small_run("translate", files, mel)
+        make_small_run("translate", files, changes)
 
 
 def test_a_decoder_only_classifier_is_refused(tmp_path: Path) -> None:

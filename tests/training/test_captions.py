@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy, pad
 
 import regard
 from regard.base.errors import ConfigError, RegardError
-from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.codec import MODEL_FILES
 from regard.config.run import ImagesConfig, LinesConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.images import CaptionImages
@@ -223,20 +223,6 @@ def test_padding_and_the_other_captions_of_a_batch_do_not_matter(tmp_path: Path)
     _, task = make_task(run, data.train, data.tokenizers)
     assert isinstance(task, CaptionImages)
     assert task.row_lengths(np.array([[64], [5]])).tolist() == [[4], [6]]
-
-
-def test_prepared_captions_train_the_same_model(tmp_path: Path) -> None:
-    run = make_small_run("caption", write_corpus(tmp_path / "corpus", 60), {"train.updates": 6})
-    fit(run, tmp_path / "whole")
-    RUN_FILES.save(run, tmp_path / "run.toml")
-    assert "--tokenizer is missing" in run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "no")).errors
-    tokenizer = ("--tokenizer", str(tmp_path / "whole" / "best"))
-    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"), *tokenizer)
-    assert result.code == 0, result.errors
-    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
-    fit(prepared, tmp_path / "prepared")
-    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in ("whole", "prepared")]
-    assert weights[0] == weights[1]
 
 
 @pytest.mark.parametrize(

@@ -204,20 +204,6 @@ def test_settings_that_do_not_fit_pixels_are_refused(tmp_path: Path, changes: di
         make_run(tmp_path, changes)
 
 
-def test_prepared_images_train_the_same_model(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "corpus", {"train.updates": 3})
-    fit(run, tmp_path / "whole")
-    RUN_FILES.save(run, tmp_path / "run.toml")
-    arguments = ["prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards")]
-    assert "the tokens are colors" in run_command(*arguments).errors
-    result = run_command(*arguments, "--tokenizer", str(tmp_path / "whole" / "best"))
-    assert result.code == 0, result.errors
-    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
-    fit(prepared, tmp_path / "prepared")
-    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in ("whole", "prepared")]
-    assert weights[0] == weights[1]
-
-
 def test_a_label_that_no_training_image_had_is_located(tmp_path: Path) -> None:
     run = make_run(tmp_path / "corpus")
     write_images(tmp_path / "test-images-idx3-ubyte", 4)

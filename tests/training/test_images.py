@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.cli.train import _print_next_steps
-from regard.config.codec import MODEL_FILES, RUN_FILES
+from regard.config.codec import RUN_FILES
 from regard.config.run import LinesConfig, RunConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.models.build import build
@@ -31,23 +31,6 @@ MASKED: dict[str, Any] = {"model.task": "fill", "model.head": {"kind": "pixels"}
 
 def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
     return make_small_run("images", write_corpus(folder), changes)
-
-
-def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "corpus")
-    finished = fit(run, tmp_path / "whole")
-    fit(run, tmp_path / "parts", pause_at=7)
-    resume(tmp_path / "parts")
-    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
-    assert finished.best_scores["accuracy"] > 0.9, "bright above and bright below are easy to tell"
-    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
-    assert model.family == "encoder_only"
-    assert model.source.kind == "patches"
-    assert model.source.size == (8, 8)
-    assert not list((tmp_path / "whole" / "best").glob("tokenizer*"))
-    assert "input: images of 8 x 8 pixels, 1 channel" in (tmp_path / "whole" / "best" / "README.md").read_text()
-    with pytest.raises(RegardError, match="has no tokenizer"):
-        _ = read_model(tmp_path / "whole").tokenizers
 
 
 def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
@@ -134,29 +117,6 @@ def test_text_settings_refuse_image_settings(tmp_path: Path) -> None:
         make_small_run("fill", files, {"data.augmentation": {"shift": 1}})
     with pytest.raises(ConfigError, match="the model reads tokens"):
         make_small_run("fill", files, {"tokenizer": {"kind": "none"}})
-
-
-def test_prepared_images_train_the_same_model(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "corpus", {"train.updates": 6})
-    fit(run, tmp_path / "whole")
-    RUN_FILES.save(run, tmp_path / "run.toml")
-    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"))
-    assert result.code == 0, result.errors
-    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
-    fit(prepared, tmp_path / "prepared")
-    names = ("whole", "prepared")
-    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in names]
-    assert weights[0] == weights[1]
-    lines = RUN_FILES.change(make_small_run("fill", write_corpus(tmp_path)), {})
-    RUN_FILES.save(lines, tmp_path / "lines.toml")
-    assert "--tokenizer is missing" in run_command("prepare", str(tmp_path / "lines.toml"), str(tmp_path / "x")).errors
-
-
-def test_leaked_images_are_found(tmp_path: Path) -> None:
-    images = write_folders(tmp_path)
-    result = run_command("train", "--images", str(images), "--validation", str(images), "--out", str(tmp_path / "run"))
-    assert result.code == 1
-    assert "Leakage: 80 of the 80 validation images are also in the training data" in " ".join(result.errors.split())
 
 
 def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:

@@ -14,7 +14,6 @@ from regard.data.mel import log_mel
 from regard.measure.error_rate import cer
 from regard.models.build import build
 from regard.pipeline.search import Beam
-from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
 from regard.training.batches import make_loader
 from regard.training.data import prepare_data
@@ -31,24 +30,6 @@ from tests.training.runs import (
 )
 
 SMALL = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
-
-
-def test_a_killed_run_resumes_to_the_byte(tmp_path: Path) -> None:
-    run = make_sound_run(tmp_path / "corpus")
-    finished = fit(run, tmp_path / "whole")
-    fit(run, tmp_path / "parts", pause_at=7)
-    resume(tmp_path / "parts")
-    assert compute_fingerprints(tmp_path / "parts") == compute_fingerprints(tmp_path / "whole")
-    assert finished.best_scores["accuracy"] > 0.9, "low and high tones are easy to tell"
-    model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
-    assert model.family == "encoder_only"
-    assert model.source.kind == "mel"
-    assert (model.source.rate, len(model.source.mean)) == (8000, 8)
-    assert not list((tmp_path / "whole" / "best").glob("tokenizer*"))
-    card = (tmp_path / "whole" / "best" / "README.md").read_text()
-    assert "input: sounds of 8,000 samples per second" in card
-    with pytest.raises(RegardError, match="reads sounds: it has no tokenizer"):
-        _ = read_model(tmp_path / "whole").tokenizers
 
 
 def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
@@ -143,25 +124,6 @@ def test_settings_that_do_not_fit_sounds_are_refused(tmp_path: Path, changes: di
 def test_text_settings_refuse_masks_on_sounds(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the model reads no sounds"):
         make_small_run("fill", write_corpus(tmp_path, 10), {"data.spec_augment": {}})
-
-
-def test_prepared_sounds_train_the_same_model(tmp_path: Path) -> None:
-    run = make_sound_run(tmp_path / "corpus", {"train.updates": 6})
-    fit(run, tmp_path / "whole")
-    RUN_FILES.save(run, tmp_path / "run.toml")
-    result = run_command("prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards"))
-    assert result.code == 0, result.errors
-    prepared = RUN_FILES.change(run, {"data.prepared": str(tmp_path / "shards"), "data.held_out": 0.0})
-    fit(prepared, tmp_path / "prepared")
-    weights = [(tmp_path / name / "best" / "model.safetensors").read_bytes() for name in ("whole", "prepared")]
-    assert weights[0] == weights[1]
-
-
-def test_leaked_sounds_are_found(tmp_path: Path) -> None:
-    sounds = write_corpus(tmp_path, 60)["sounds"]
-    result = run_command("train", "--sounds", sounds, "--validation", sounds, "--out", str(tmp_path / "run"))
-    assert result.code == 1
-    assert "Leakage: 60 of the 60 validation sounds are also in the training data" in " ".join(result.errors.split())
 
 
 def test_speech_becomes_text(tmp_path: Path) -> None:
