@@ -27,21 +27,21 @@ ROWS, VOCABULARY_SIZE = 8, 1000
 
 
 @torch.inference_mode()
-def measure_cache_growth(max_length: int, stride: int) -> None:
+def measure_cache_growth(max_new_tokens: int, stride: int) -> None:
     """Print a table, the fits, the bytes of the cache, and a line of JSON."""
     changes = {
         "tokens.vocabulary": VOCABULARY_SIZE,
-        "width": 64,
+        "d_model": 64,
         "decoder.layers": 4,
-        "decoder.position.length": max_length,
+        "decoder.position.length": max_new_tokens,
     }
-    changes |= {"decoder.attention.heads": 4, "decoder.feedforward.hidden": 256}
+    changes |= {"decoder.attention.heads": 4, "decoder.feedforward.d_ff": 256}
     settings = preset("gpt2", changes)
     model = build(settings, seed=0).eval()
     assert isinstance(model, DecoderOnly)  # noqa: S101
-    cpu_decoder, state = CpuDecoder(model), model.start(max_length)
-    tokens = torch.randint(VOCABULARY_SIZE, (ROWS, max_length), generator=torch.Generator().manual_seed(0))
-    lengths = list(range(stride, max_length + 1, stride))
+    cpu_decoder, state = CpuDecoder(model), model.start(max_new_tokens)
+    tokens = torch.randint(VOCABULARY_SIZE, (ROWS, max_new_tokens), generator=torch.Generator().manual_seed(0))
+    lengths = list(range(stride, max_new_tokens + 1, stride))
     times = []
     print(f"{'tokens':>8}{'with, ms':>12}{'without, ms':>14}")
     for length in lengths:
@@ -57,13 +57,11 @@ def measure_cache_growth(max_length: int, stride: int) -> None:
         "growth/with/unexplained": _fit("with    = a + b n", np.stack((n**0, n), axis=1), cached_times),
         "growth/without/unexplained": _fit("without = a n + b n^2", np.stack((n, n**2), axis=1), uncached_times),
         "growth/cache_bytes": float(state.bytes),
-        "growth/predicted_bytes": float(cost(settings, batch_size=ROWS, target=max_length).kv_cache.total()),
+        "growth/predicted_bytes": float(cost(settings, batch_size=ROWS, target=max_new_tokens).kv_cache.total()),
     }
-    flops = cost(settings, batch_size=ROWS, target=max_length)
+    flops = cost(settings, batch_size=ROWS, target=max_new_tokens)
     flops_ratio = flops.decoding_uncached.total() / flops.decoding.total()
-    print(
-        f"regard.models.cost: generating {max_length} tokens without the cache takes {flops_ratio:.0f} times the FLOPs."
-    )
+    print(f"regard.models.cost: {max_new_tokens} new tokens without the cache take {flops_ratio:.0f} times the FLOPs.")
     print(json.dumps(results))
 
 

@@ -84,7 +84,7 @@ def run_rank(folder: Path, millions: int, is_sharded: bool) -> Times:
         for key, named in zip(("exp_avg", "exp_avg_sq"), tensors[1:], strict=True)
         for name, tensor in named.items()
     }
-    checkpoint = Checkpoint(tensors[0], moments, {}, {"progress": {"update": 1}})
+    checkpoint = Checkpoint(tensors[0], moments, {}, {"progress": {"step": 1}})
     checkpoints = Checkpoints(folder / "checkpoints", print, processes=processes, parameters=tensors[0])
     times = {
         "save": measure(processes, lambda: checkpoints.save(1, checkpoint)),
@@ -108,9 +108,9 @@ def make_tensors(millions: int, processes: SingleProcess, is_sharded: bool) -> d
     from torch.distributed.tensor import Shard, distribute_tensor  # noqa: TID251
 
     import regard.training.checkpoint.sharded  # noqa: F401 - the first save imports it: not measured
-    from regard.training.distributed.layout import Layout
+    from regard.training.distributed.layout import ParallelLayout
 
-    processes.layout = Layout(shards=processes.world_size)  # type: ignore[attr-defined]
+    processes.layout = ParallelLayout(shards=processes.world_size)  # type: ignore[attr-defined]
     mesh = init_device_mesh("cpu", (processes.world_size,))
     return {name: distribute_tensor(tensor, mesh, [Shard(0)]) for name, tensor in whole.items()}
 

@@ -36,7 +36,7 @@ from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
 from regard.exchange.decoder_only import gpt2
 from regard.exchange.encoder_decoder import marian
-from regard.exchange.mapping import to_theirs
+from regard.exchange.mapping import to_hf
 from regard.exchange.torch_nn import torch_decoder, torch_encoder
 from regard.models.build import build
 
@@ -133,7 +133,7 @@ def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
     ]
     if with_hugging_face:
         hf_model = reference_models.make_marian(*shape)
-        hf_model.load_state_dict(to_theirs(marian(bias=False, max_positions=length), ours.state_dict()))
+        hf_model.load_state_dict(to_hf(marian(bias=False, max_positions=length), ours.state_dict()))
 
         def logits(model: nn.Module) -> Tensor:
             return model(
@@ -156,12 +156,12 @@ def lm(rows: int, with_hugging_face: bool) -> ModelContest:
     settings = preset(
         "gpt2",
         {
-            "width": width,
+            "d_model": width,
             "tokens.vocabulary": vocabulary_size,
             "decoder.layers": layers,
             "decoder.position.length": length,
             "decoder.attention.heads": heads,
-            "decoder.feedforward.hidden": hidden,
+            "decoder.feedforward.d_ff": hidden,
             "decoder.dropout": {},
         },
     )
@@ -185,7 +185,7 @@ def lm(rows: int, with_hugging_face: bool) -> ModelContest:
     ]
     if with_hugging_face:
         hf_model = reference_models.make_gpt2(*shape)
-        hf_model.load_state_dict(to_theirs(gpt2(tied=True), ours.state_dict()))
+        hf_model.load_state_dict(to_hf(gpt2(tied=True), ours.state_dict()))
         note = "GELU by torch's kernel"
         contestants.append(Contestant("hf", hf_model, lambda model: model(tokens, use_cache=False).logits, note))
     return ModelContest("lm", contestants, labels, smoothing=0.0)

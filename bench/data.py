@@ -187,11 +187,11 @@ def time_order_of_10m() -> None:
     ]
     order = Order([samples // shards] * shards, lambda shard: lengths_of_shards[shard], OrderSettings())
     start_time = time.process_time()
-    batches = sum(len(order.plan(0, window)) for window in range(order.window_count))
+    batches = sum(len(order.plan_window(0, window)) for window in range(order.window_count))
     seconds = time.process_time() - start_time
     tracemalloc.start()  # slow: not during timing
     for window in range(order.window_count):
-        order.plan(0, window)
+        order.plan_window(0, window)
     memory = tracemalloc.get_traced_memory()[1] / 2**20 + sum(lengths.nbytes for lengths in lengths_of_shards) / 2**20
     print(json.dumps({"batches": batches, "seconds": round(seconds, 2), "MB": round(memory)}))
 

@@ -57,7 +57,7 @@ from regard.config.parts import attention_stack
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
 from regard.exchange.encoder_decoder import marian
-from regard.exchange.mapping import to_theirs
+from regard.exchange.mapping import to_hf
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
@@ -89,7 +89,7 @@ class DecodingCase:
     eos: int
     steps: int | None  # None: until eos
 
-    def max_length(self, sources: Rows) -> int:
+    def max_new_tokens(self, sources: Rows) -> int:
         """Return one maximum length for the batch: the other tools have no limit per sentence."""
         return self.steps or min(2 * max(map(len, sources)) + 50, POSITIONS)
 
@@ -142,7 +142,7 @@ def make_regard(case: DecodingCase) -> TranslateFn:
     @torch.inference_mode()
     def translate(sources: Rows, beam_size: int) -> Rows:
         source, valid = _pad(sources, case.pad)
-        max_lengths = [case.max_length(sources)] * len(sources)
+        max_lengths = [case.max_new_tokens(sources)] * len(sources)
         state = case.model.start(source, valid, capacity=max_lengths[0])
         prompt = torch.full((len(sources), 1), case.bos)
         if beam_size == 1:
@@ -167,12 +167,12 @@ def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
     """Create Hugging Face's contestant, `MarianMTModel.generate`; return it and the model."""
     settings = case.settings
     stack = attention_stack(settings.decoder)
-    sizes = (stack.attention.heads, stack.feedforward.hidden, stack.layers)
+    sizes = (stack.attention.heads, stack.feedforward.d_ff, stack.layers)
     hf_model: Any = reference_models.make_marian(
-        settings.target_tokens.vocabulary, settings.width, *sizes, 0.0, POSITIONS
+        settings.target_tokens.vocabulary, settings.d_model, *sizes, 0.0, POSITIONS
     )
     names = marian(bias=settings.head.bias, max_positions=POSITIONS)
-    hf_model.load_state_dict(to_theirs(names, case.model.state_dict()))
+    hf_model.load_state_dict(to_hf(names, case.model.state_dict()))
     for ours, theirs in ((case.model.encoder, hf_model.model.encoder), (case.model.decoder, hf_model.model.decoder)):
         if isinstance(ours.position, Sinusoidal):  # with our base
             theirs.embed_positions.weight.data.copy_(ours.position.encode(torch.arange(POSITIONS)[None])[0])
@@ -185,9 +185,11 @@ def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
     def translate(sources: Rows, beam_size: int) -> Rows:
         source, valid = _pad(sources, case.pad)
         mask = torch.ones_like(source) if valid is None else valid.long()
-        max_length = case.max_length(sources)
+        max_new_tokens = case.max_new_tokens(sources)
         options = {"num_beams": beam_size, "length_penalty": 1.0, "early_stopping": True} if beam_size > 1 else {}
-        outputs = hf_model.generate(source, attention_mask=mask, max_new_tokens=max_length, do_sample=False, **options)
+        outputs = hf_model.generate(
+            source, attention_mask=mask, max_new_tokens=max_new_tokens, do_sample=False, **options
+        )
         return [_truncate_at_eos(output[1:], case) for output in outputs.tolist()]
 
     return translate, hf_model
@@ -213,8 +215,10 @@ def make_ctranslate2(case: DecodingCase, hf_model: Any, folder: Path) -> Transla
 
     def translate(sources: Rows, beam_size: int) -> Rows:
         rows = [[token_strings[token] for token in source] for source in sources]
-        max_length = case.max_length(sources)
-        results = engine.translate_batch(rows, beam_size=beam_size, length_penalty=1.0, max_decoding_length=max_length)
+        max_new_tokens = case.max_new_tokens(sources)
+        results = engine.translate_batch(
+            rows, beam_size=beam_size, length_penalty=1.0, max_decoding_length=max_new_tokens
+        )
         return [[int(token_string) for token_string in result.hypotheses[0]] for result in results]
 
     return translate
@@ -225,7 +229,7 @@ def make_marian(case: DecodingCase, decoder: MarianDecoder) -> TranslateFn:
 
     def translate(sources: Rows, beam_size: int) -> Rows:
         lines = [" ".join(f"t{token}" for token in source[:-1]) for source in sources]
-        outputs = decoder.translate(lines, beam_size, case.max_length(sources))
+        outputs = decoder.translate(lines, beam_size, case.max_new_tokens(sources))
         return [[int(word[1:]) for word in output.split()] for output in outputs]
 
     return translate
@@ -295,7 +299,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, float32, 1 thread")
     if options.growth:
-        measure_cache_growth(max_length=2048, stride=256 if options.quick else 128)
+        measure_cache_growth(max_new_tokens=2048, stride=256 if options.quick else 128)
         return
     folder = os.environ.get("REGARD_MODEL")
     results: dict[str, float] = {}

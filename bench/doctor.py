@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from tests.data.doctor.planted_defects import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
 
-from regard.data.doctor.check import examine
+from regard.data.doctor.check import check_corpus
 from regard.data.example import Example, Location
 
 DEFECTS_PER_KIND = 100
@@ -36,7 +36,7 @@ def main() -> None:
     foreign = read_lines("multi30k/train.fr", 2000) + read_lines("multi30k/train.cs", 2000)
     planted = plant(clean, foreign, test, DEFECTS_PER_KIND)
     start_time = time.process_time()
-    diagnosis = examine(planted.examples, {"test": make_examples("test.en", test)})
+    corpus_report = check_corpus(planted.examples, {"test": make_examples("test.en", test)})
     seconds = time.process_time() - start_time
     shares = {}
     clean_index = np.array(clean_rows(planted))
@@ -44,16 +44,19 @@ def main() -> None:
     print(f"{'planted':20} {'rule':24} {'found':>7}   {'any rule':>8}   {'clean lines':>11}")
     for kind in DEFECT_KINDS:
         rows = np.array(planted.rows[kind.name])
-        shares[kind.name] = float(np.isin(rows, diagnosis.find_rows(kind.rule)).mean())
-        flagged = (diagnosis.verdicts[rows] != 0).mean()
-        false_alarms[kind.rule] = int(np.isin(clean_index, diagnosis.find_rows(kind.rule)).sum())
+        shares[kind.name] = float(np.isin(rows, corpus_report.find_rows(kind.rule)).mean())
+        flagged = (corpus_report.verdicts[rows] != 0).mean()
+        false_alarms[kind.rule] = int(np.isin(clean_index, corpus_report.find_rows(kind.rule)).sum())
         numbers = f"{shares[kind.name]:7.1%}   {flagged:8.1%}   {false_alarms[kind.rule]:11,}"
         print(f"{kind.name:20} {kind.rule:24} {numbers}")
-    removed, flagged = diagnosis.removal_mask()[clean_index].mean(), (diagnosis.verdicts[clean_index] != 0).mean()
+    removed, flagged = (
+        corpus_report.removal_mask()[clean_index].mean(),
+        (corpus_report.verdicts[clean_index] != 0).mean(),
+    )
     print(f"clean lines flagged by removing rules: {removed:.3%}, by any rule: {flagged:.3%}")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{len(planted.examples):,} pairs in {seconds:.1f} CPU-seconds ({memory:.2f} GB including the texts)")
-    alignment = examine(shift_targets(make_examples("train.en", clean), 4999), near_duplicates=False).alignment
+    alignment = check_corpus(shift_targets(make_examples("train.en", clean), 4999), near_duplicates=False).alignment
     assert alignment is not None  # noqa: S101
     first_lines = [stretch.first_row + 1 for stretch in alignment.misaligned]
     shifts = [stretch.shift for stretch in alignment.misaligned]
@@ -70,12 +73,12 @@ def measure_leakage() -> dict[str, list[int]]:
         names = ["val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
         names = [name for name in names if (DATA / f"multi30k/{name}.{language}.gz").exists()]
         held_out_sets = {name: make_examples(name, read_pairs(f"multi30k/{name}", language=language)) for name in names}
-        diagnosis = examine(
+        corpus_report = check_corpus(
             make_examples("train", read_pairs("multi30k/train", language=language)),
             held_out_sets,
             near_duplicates=False,
         )
-        for leak in diagnosis.leaks:
+        for leak in corpus_report.leaks:
             if leak.corpus == "the corpus":
                 table[f"{language} {leak.held_out}"] = [leak.sources, leak.targets, leak.pairs]
                 print(

@@ -3,7 +3,7 @@
     python -m bench.doctor_in_training            # 320,000 pairs of Europarl
     python -m bench.doctor_in_training --quick    # 29,000 pairs of Multi30k
 
-Preparing means what happens before the first update: statistics and checksums, vocabulary, shards. The last output line
+Preparing means what happens before the first step: statistics and checksums, vocabulary, shards. The last output line
 is JSON.
 """
 
@@ -41,9 +41,9 @@ def main() -> None:
     collect_stats([validation], check.add_validation)
     seconds["collecting for the check"] = measure_cpu() - start - seconds["statistics"]
     start = measure_cpu()
-    verdict = check.judge()
+    verdict = check.classify_language()
     seconds["verdict"] = measure_cpu() - start
-    run = configure([train], validation=[validation], updates=1).run
+    run = configure([train], validation=[validation], steps=1).run
     with tempfile.TemporaryDirectory() as path:
         start = measure_cpu()
         prepare_data(run, RunFolder(Path(path)), lambda _: None, stats.file_infos)

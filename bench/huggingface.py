@@ -48,7 +48,7 @@ def main() -> None:
             difference = max(difference, float((theirs - translator.model(ids, inputs)).abs().max()))
         print(f"logits: largest difference {difference:.1e} on {len(sources)} pairs")
         for beams in (1, 5):
-            ours = [result.text for result in translator.translate(sources, Beam(beams), max_length=MAX_LENGTH)]
+            ours = [result.text for result in translator.translate(sources, Beam(beams), max_new_tokens=MAX_LENGTH)]
             texts: list[str] = []
             for start in range(0, len(sources), ROWS):
                 batch = tokenizer(sources[start : start + ROWS], padding=True, return_tensors="pt")

@@ -25,7 +25,7 @@ from regard.look.document import Blob, Token
 from regard.look.generation import Generation
 from regard.look.model_input import read_source
 from regard.look.record import LookRecord
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -49,7 +49,7 @@ def bench_sentence(seconds: float) -> dict[str, float]:
     """Compare one forward pass of a sentence with and without a record."""
     translator = make_translator()
     (source,) = translator.encode_sources([SENTENCE], None)
-    passage = Passage(translator.model, source, [1, *source], range(len(source)), source)
+    passage = ReplayInput(translator.model, source, [1, *source], range(len(source)), source)
     steps = {
         "off": lambda: passage.replay(),
         "Record": lambda: passage.replay(Record()),
@@ -66,7 +66,7 @@ def bench_long(seconds: float, layers: int, tokens: int) -> dict[str, float]:
     model = build(codec.preset("gpt2", changes), seed=1)
     assert isinstance(model, DecoderOnly)  # noqa: S101
     ids = torch.randint(0, 1000, (tokens,), generator=torch.Generator().manual_seed(1)).tolist()
-    passage = Passage(model.eval(), target=ids, rows=[tokens - 1], labels=[0])
+    passage = ReplayInput(model.eval(), target=ids, rows=[tokens - 1], labels=[0])
     record, half = LookRecord(), LookRecord(half=True)
     steps = {
         "off": lambda: passage.replay(),
@@ -99,7 +99,7 @@ def bench_search(seconds: float) -> dict[str, float]:
     """Compare a beam search over `model.step` with a recorded one: traced on the fast path, then replayed."""
     translator = make_translator()
     (source,) = translator.encode_sources([SENTENCE], None)
-    generation = Generation(read_source(translator, source), Beam(4), max_length=30, seed=0)
+    generation = Generation(read_source(translator, source), Beam(4), max_new_tokens=30, seed=0)
 
     def plain_step(tokens: Tensor, state: DecodingState) -> Tensor:
         return translator.model.step(tokens, state)

@@ -1,6 +1,6 @@
 """Training loops over the same model and data: Regard's own, a bare one, and one with torch's standard modules.
 
-Each call makes one update. All loops cycle through the same updates in the same order.
+Each call makes one step. All loops cycle through the same steps in the same order.
 """
 
 import random
@@ -17,64 +17,64 @@ from bench import minimal_models
 from regard.config.training import AdamConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
-from regard.data.batches.loader import Loader, Update
+from regard.data.batches.loader import Loader, StepBatches
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead
-from regard.training.events import Event, Updated
+from regard.training.events import Event, StepFinished
 from regard.training.loss import token_loss
 from regard.training.objective import _drop_trivial_masks
-from regard.training.step import Updater, UpdateStats, seed_batch
+from regard.training.step import StepRunner, StepStats, seed_batch
 from regard.training.trainer import Trainer
 
 ADAM = AdamConfig()
 
 
 class RegardLoop:
-    """The trainer's updates, data loading included: batches are built from the shards each time."""
+    """The trainer's steps, data loading included: batches are built from the shards each time."""
 
-    def __init__(self, trainer: Trainer, events: list[Event], updates: int) -> None:
-        self.trainer, self.events, self._updates = trainer, events, updates
+    def __init__(self, trainer: Trainer, events: list[Event], steps: int) -> None:
+        self.trainer, self.events, self._steps = trainer, events, steps
         self._calls = 0
         self.rewind()
 
     def rewind(self) -> None:
         """Restart the data."""
-        self._update_iterator = _cycle_updates(self.trainer.loader, self._updates)
+        self._step_iterator = _cycle_steps(self.trainer.loader, self._steps)
 
     def __call__(self) -> None:
-        """Make one update."""
+        """Make one step."""
         self._calls += 1
-        self.trainer._update(next(self._update_iterator))
+        self.trainer._step(next(self._step_iterator))
 
     @property
-    def last_event(self) -> Updated:
-        """The event of the last update; after a loss spike there is another kind of event."""
+    def last_event(self) -> StepFinished:
+        """The event of the last step; after a loss spike there is another kind of event."""
         event = self.events[-1]
-        if not isinstance(event, Updated) or event.update != self._calls:
-            raise SystemExit(f"The trainer skipped an update: {event}.")
+        if not isinstance(event, StepFinished) or event.step != self._calls:
+            raise SystemExit(f"The trainer skipped a step: {event}.")
         return event
 
 
-class IdleUpdater(Updater):
-    """An updater that computes nothing: what is left of an update is the trainer's overhead."""
+class IdleStepRunner(StepRunner):
+    """An updater that computes nothing: what is left of a step is the trainer's overhead."""
 
-    def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
+    def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> StepStats:
         """Seed the batches; return random losses with as many digits as usual, and the true number of tokens."""
         for batch in batches:
             seed_batch(self._seed, epoch, batch.number)
         loss, gradient_norm = random.uniform(4.0, 4.1), random.uniform(1.0, 2.0)  # noqa: S311
         tokens, input_tokens = sum(batch.label_count for batch in batches), sum(batch.input_count for batch in batches)
-        return UpdateStats(loss, loss, tokens, input_tokens, gradient_norm)
+        return StepStats(loss, loss, tokens, input_tokens, gradient_norm)
 
     def step(self, learning_rate: float) -> None:
         """Do nothing."""
 
 
-def make_idle_updater(trainer: Trainer) -> Updater:
+def make_idle_step_runner(trainer: Trainer) -> StepRunner:
     """Create an idle updater to replace the trainer's own."""
-    return IdleUpdater(trainer.objective, trainer.updater.optimizers, seed=0)
+    return IdleStepRunner(trainer.objective, trainer.step_runner.optimizers, seed=0)
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ def prepare_batch(batch: Batch) -> PreparedBatch:
     )
 
 
-def prebuild_updates(loader: Loader, updates: int) -> list[list[PreparedBatch]]:
-    """Build the first updates of a loader in memory."""
-    return [[prepare_batch(batch) for batch in update.batches] for update in islice(loader.updates(), updates)]
+def prebuild_steps(loader: Loader, steps: int) -> list[list[PreparedBatch]]:
+    """Build the first steps of a loader in memory."""
+    return [[prepare_batch(batch) for batch in step.batches] for step in islice(loader.steps(), steps)]
 
 
 class BareLoop:
@@ -111,11 +111,11 @@ class BareLoop:
         self,
         model: nn.Module,
         loss: Callable[[PreparedBatch], Tensor],  # summed over a batch
-        updates: Sequence[Sequence[PreparedBatch]],
+        steps: Sequence[Sequence[PreparedBatch]],
         learning_rate: float,
         clip: float,
     ) -> None:
-        self.model, self.loss, self.updates, self._clip = model, loss, updates, clip
+        self.model, self.loss, self.steps, self._clip = model, loss, steps, clip
         self._parameters = list(model.parameters())
         self._optimizer = torch.optim.Adam(
             self._parameters, lr=learning_rate, betas=ADAM.betas, eps=ADAM.eps, fused=True
@@ -127,12 +127,12 @@ class BareLoop:
         self._calls = 0
 
     def __call__(self, seed: int | None = None) -> tuple[Tensor, Tensor]:
-        """Make one update; return its loss and gradient norm. With a seed, dropout is the same as in Regard's loop."""
-        update = self.updates[self._calls % len(self.updates)]
+        """Make one step; return its loss and gradient norm. With a seed, dropout is the same as in Regard's loop."""
+        step = self.steps[self._calls % len(self.steps)]
         self._calls += 1
-        tokens = sum(prepared.labels.numel() for prepared in update)
+        tokens = sum(prepared.labels.numel() for prepared in step)
         total = torch.zeros(())
-        for prepared in update:
+        for prepared in step:
             if seed is not None:
                 seed_batch(seed, 0, prepared.original.number)
             loss = self.loss(prepared) / tokens
@@ -184,6 +184,6 @@ def make_plain_loss(model: nn.Module, label_smoothing: float) -> Callable[[Prepa
     return loss
 
 
-def _cycle_updates(loader: Loader, updates: int) -> Iterator[Update]:
+def _cycle_steps(loader: Loader, steps: int) -> Iterator[StepBatches]:
     while True:
-        yield from islice(loader.updates(), updates)
+        yield from islice(loader.steps(), steps)

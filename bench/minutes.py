@@ -52,7 +52,7 @@ class Result:
 
     seconds: float
     step_seconds: float
-    updates: int
+    steps: int
     threads: int
     score: float
 
@@ -69,7 +69,7 @@ def main() -> None:
         (["pairs"], ["idle"], [0.5]) if options.quick else (options.kinds, options.load, options.minutes)
     )
     figures: dict[str, float] = {}
-    print(f"{'corpus':8} {'load':5} {'minutes':>7} {'threads':>9} {'updates':>8} {'steps':>6} {'time':>6} {'score':>8}")
+    print(f"{'corpus':8} {'load':5} {'minutes':>7} {'threads':>9} {'steps':>8} {'steps':>6} {'time':>6} {'score':>8}")
     with tempfile.TemporaryDirectory() as folder:
         corpora = {kind: paths for kind in kinds if (paths := write_corpus(kind, Path(folder))) is not None}
         for minutes in all_minutes:
@@ -94,11 +94,9 @@ def report(name: str, kind: str, load: str, minutes: float, threads: str, result
     """Print the line of a run and return its figures."""
     share, ratio = result.step_seconds / (60 * minutes), result.seconds / (60 * minutes)
     count = f"{result.threads} chosen" if threads == DEFAULT else threads
-    line = (
-        f"{kind:8} {load:5} {minutes:7g} {count:>9} {result.updates:8,} {share:6.1%} {ratio:6.2f} {result.score:8.3f}"
-    )
+    line = f"{kind:8} {load:5} {minutes:7g} {count:>9} {result.steps:8,} {share:6.1%} {ratio:6.2f} {result.score:8.3f}"
     print(line, flush=True)
-    values = {"time": ratio, "steps": share, "updates": result.updates, "score": result.score}
+    values = {"time": ratio, "in_steps": share, "steps": result.steps, "score": result.score}
     return {f"{key}/{name}": round(value, 3) for key, value in values.items()}
 
 
@@ -138,7 +136,7 @@ def run(kind: str, paths: list[str], minutes: float, threads: str, load: str, fo
     timing = read_jsonl(out / "timing.jsonl")[-1]
     settings = tomllib.loads((out / "run.toml").read_text(encoding="utf-8"))
     return Result(
-        seconds, timing["update_seconds"], timing["update"], settings["device"]["threads"], compute_score(kind, out)
+        seconds, timing["update_seconds"], timing["step"], settings["device"]["threads"], compute_score(kind, out)
     )
 
 

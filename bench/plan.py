@@ -4,14 +4,14 @@
     python -m bench.plan --quick    # under one minute: one run of one process, one of two ranks
     python -m bench.plan --only lm_ddp translate
 
-Each case trains for a few updates in processes of their own, with one thread, on synthetic text
+Each case trains for a few steps in processes of their own, with one thread, on synthetic text
 whose rows are all of one length. Then `regard plan` forecasts the same run file.
 
 memory        peak resident memory of the largest rank, less that of a run of a minimal model (Python, torch, buffers of
               the loader): what tensors need. Goal: within 15 %.
 checkpoint    bytes of the last checkpoint's folder. Goal: within 2 %.
-collectives   calls of one update by kind, counted at torch's dispatcher in the real run. Goal: equal.
-CPU           CPU-seconds per update and rank, without the first updates, against the probe of the real step. Goal:
+collectives   calls of one step by kind, counted at torch's dispatcher in the real run. Goal: equal.
+CPU           CPU-seconds per step and rank, without the first steps, against the probe of the real step. Goal:
               within 25 %.
 
 The last line is JSON.
@@ -33,7 +33,7 @@ from typing import Any
 
 GOALS = {"memory": 0.15, "checkpoint": 0.02, "cpu": 0.25}
 WORDS, ROW, BATCH = 16_000, 128, 768  # vocabulary, tokens per row and per batch
-COUNTED_UPDATE = 3  # DDP has sent its order of buckets in the second
+COUNTED_STEP = 3  # DDP has sent its order of buckets in the second
 TIME_LIMIT = 900.0
 MIB = 2**20
 MODELS: dict[str, dict[str, Any]] = {
@@ -45,20 +45,20 @@ MODELS: dict[str, dict[str, Any]] = {
     },
     "lm": {
         "preset": "llama",
-        "width": 512,
+        "d_model": 512,
         "tokens.vocabulary": WORDS,
         "decoder.layers": 6,
         "decoder.attention.heads": 8,
         "decoder.attention.key_value_heads": 4,
-        "decoder.feedforward.hidden": 2048,
+        "decoder.feedforward.d_ff": 2048,
     },
-    "fill": {
+    "masked_lm": {
         "preset": "bert",
-        "width": 512,
+        "d_model": 512,
         "source.vocabulary": WORDS,
         "encoder.layers": 8,
         "encoder.attention.heads": 8,
-        "encoder.feedforward.hidden": 2048,
+        "encoder.feedforward.d_ff": 2048,
         "encoder.dropout": {"sublayer": 0.1, "embedding": 0.1},
     },
 }
@@ -79,11 +79,11 @@ CASES = (
     Case("translate", "translate"),
     Case("translate_recompute", "translate", changes={"train.checkpoint_activations": True}),
     Case("lm", "lm"),
-    Case("lm_accumulate", "lm", changes={"train.update_tokens": 3 * BATCH, "train.checkpoint_activations": True}),
-    Case("fill", "fill"),
+    Case("lm_accumulate", "lm", changes={"train.step_tokens": 3 * BATCH, "train.checkpoint_activations": True}),
+    Case("masked_lm", "masked_lm"),
     Case("lm_ddp", "lm", 2, "ddp"),
     Case("lm_fsdp", "lm", 2, "fsdp", {"train.checkpoint_activations": True}),
-    Case("translate_fsdp", "translate", 2, "fsdp", {"train.update_tokens": 4 * BATCH}),
+    Case("translate_fsdp", "translate", 2, "fsdp", {"train.step_tokens": 4 * BATCH}),
 )
 SMALL = {"model.decoder.layers": 3}
 QUICK_CASES = (
@@ -92,7 +92,7 @@ QUICK_CASES = (
 )
 
 
-def make_run(case: Case, folder: Path, updates: int) -> Path:
+def make_run(case: Case, folder: Path, steps: int) -> Path:
     """Write the corpus and the run file of a case."""
     import random
 
@@ -115,10 +115,10 @@ def make_run(case: Case, folder: Path, updates: int) -> Path:
         "tokenizer": {"kind": "word", "vocabulary": WORDS},
         "model": {"preset": model.pop("model.preset")},
         "train": {
-            "updates": updates,
-            "update_tokens": BATCH * case.ranks,
+            "steps": steps,
+            "step_tokens": BATCH * case.ranks,
             "schedule": {"kind": "constant", "peak": 1e-4},
-            "save_every": updates,
+            "save_every": steps,
         },
         "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 256},
     }
@@ -133,12 +133,12 @@ def train_rank(run_file: Path, out: Path) -> None:
 
     from regard.training.api import start
     from regard.training.options import TrainOptions
-    from regard.training.step import Updater, UpdateStats
+    from regard.training.step import StepRunner, StepStats
 
-    starts: list[float] = []  # CPU-seconds before each update
-    peaks: list[int] = []  # after each update
+    starts: list[float] = []  # CPU-seconds before each step
+    peaks: list[int] = []  # after each step
     counts: dict[str, int] = {}
-    compute = Updater.compute_gradients
+    compute = StepRunner.compute_gradients
     is_group = int(os.environ.get("WORLD_SIZE", "1")) > 1
 
     class CollectiveCounter(TorchDispatchMode):
@@ -153,16 +153,16 @@ def train_rank(run_file: Path, out: Path) -> None:
                 counts[name] = counts.get(name, 0) + 1
             return func(*args, **(kwargs or {}))
 
-    def compute_and_count(self: Updater, batches: Any, epoch: int) -> UpdateStats:
+    def compute_and_count(self: StepRunner, batches: Any, epoch: int) -> StepStats:
         starts.append(time.process_time())
-        with CollectiveCounter() if is_group and len(starts) == COUNTED_UPDATE else nullcontext():
+        with CollectiveCounter() if is_group and len(starts) == COUNTED_STEP else nullcontext():
             stats = compute(self, batches, epoch)
         peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
         return stats
 
-    Updater.compute_gradients = compute_and_count  # type: ignore[method-assign]
+    StepRunner.compute_gradients = compute_and_count  # type: ignore[method-assign]
     start(TrainOptions(run=run_file, out=out, force=True))
-    first = COUNTED_UPDATE if is_group else 1  # the first updates allocate memory, and one is counted
+    first = COUNTED_STEP if is_group else 1  # the first steps allocate memory, and one is counted
     figures = {
         "peak_of_updates": peaks[-1],
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
@@ -220,7 +220,7 @@ def plan_run(folder: Path, case: Case) -> dict[str, Any]:
     return dict(json.loads(result.stdout)[0])
 
 
-def measure(case: Case, updates: int, baseline: float) -> dict[str, Any]:
+def measure(case: Case, steps: int, baseline: float) -> dict[str, Any]:
     """Train a case, forecast it, and return both."""
     from regard.plan.tracker import KINDS
 
@@ -229,7 +229,7 @@ def measure(case: Case, updates: int, baseline: float) -> dict[str, Any]:
         out = folder / "out"
         changes = {"parallel.mode": case.parallel} if case.parallel else {}
         run_file = make_run(
-            Case(case.name, case.model, case.ranks, case.parallel, {**case.changes, **changes}), folder, updates
+            Case(case.name, case.model, case.ranks, case.parallel, {**case.changes, **changes}), folder, steps
         )
         actual = run_ranks(run_file, out, case.ranks)
         newest = sorted((out / "checkpoints").glob("step-*"))[-1]
@@ -255,11 +255,11 @@ def measure_baseline(ranks: int) -> float:
     """Return the peak memory of a run whose tensors need next to nothing."""
     with tempfile.TemporaryDirectory() as name:
         small = {
-            "model.width": 8,
+            "model.d_model": 8,
             "model.decoder.layers": 1,
             "model.decoder.attention.heads": 1,
             "model.decoder.attention.key_value_heads": 1,
-            "model.decoder.feedforward.hidden": 8,
+            "model.decoder.feedforward.d_ff": 8,
             "device.logit_rows": 32,
         }
         run_file = make_run(Case("minimal", "lm", ranks, changes=small), Path(name), 4)
@@ -281,7 +281,7 @@ def print_results(results: Sequence[dict[str, Any]]) -> bool:
         are_met &= forecast == actual
         row.append("equal" if forecast == actual else f"{forecast} / {actual}")
         rows.append(row)
-    header = ["case", "ranks", "memory MiB", "checkpoint MiB", "CPU-s per update", "collectives"]
+    header = ["case", "ranks", "memory MiB", "checkpoint MiB", "CPU-s per step", "collectives"]
     widths = [max(len(line[column]) for line in (header, *rows)) for column in range(len(header))]
     for line in (header, *rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -293,7 +293,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="*", help="names of cases")
-    parser.add_argument("--updates", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--train", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -309,7 +309,7 @@ def main() -> None:
     )
     results = []
     for case in cases:
-        results.append(measure(case, 5 if options.quick else options.updates, baselines[case.ranks]))
+        results.append(measure(case, 5 if options.quick else options.steps, baselines[case.ranks]))
         print(json.dumps(results[-1]), flush=True)
     are_met = print_results(results)
     print(json.dumps({"results": results, "are_met": are_met}))

@@ -79,9 +79,9 @@ def _make_timer(case: Case, precision: Any) -> StepTimer:
         data=DataConfig(train=(LinesConfig(source="-"),), batch_tokens=case.tokens, max_length=512),
         model=codec.preset(case.preset),
         train=TrainingConfig(
-            updates=1,
-            update_tokens=case.tokens,
-            schedule=ConstantConfig(peak=1e-3),
+            steps=1,
+            step_tokens=case.tokens,
+            schedule=ConstantConfig(lr=1e-3),
             precision=precision,
             label_smoothing=0.1,
         ),

@@ -3,16 +3,16 @@
     python -m bench.ranks            # about six minutes; the first run also makes a vocabulary and shards
     python -m bench.ranks --quick    # under one minute: a quarter of the batch, few rounds
 
-Transformer-tiny on Multi30k as in `bench.train`, float32, two batches of 4096 tokens per update: one per rank.
+Transformer-tiny on Multi30k as in `bench.train`, float32, two batches of 4096 tokens per step: one per rank.
 
-regard-ddp, regard-fsdp   `Trainer._update` on two ranks with one thread each: loader, token count, forward, backward,
+regard-ddp, regard-fsdp   `Trainer._step` on two ranks with one thread each: loader, token count, forward, backward,
                           clipping, spike detection, fused Adam, decisions of rank 0, metrics.jsonl, event
 bare-ddp, bare-fsdp       the same model and kernels in `DistributedDataParallel` or `fully_shard`, over the same
                           batches, built beforehand: token count, forward, backward, clipping, fused Adam
-threads2                  `Trainer._update` in one process with two threads: both batches one after the other
+threads2                  `Trainer._step` in one process with two threads: both batches one after the other
 
 All contestants stay in memory and run in turns: a process waits for its name on standard input. Before timing starts,
-bare and regard must have the same losses for two updates. `ddp/bare` and `fsdp2/bare` are medians over the rounds of
+bare and regard must have the same losses for two steps. `ddp/bare` and `fsdp2/bare` are medians over the rounds of
 their CPU time / ours, both ranks together; `ranks2/threads2` is the median of the wall time of threads2 /
 that of regard-ddp, because two threads wait for each other without using the CPU. It needs two idle cores. The last
 line is JSON.
@@ -46,7 +46,7 @@ from regard.config.codec import RUN_FILES
 from regard.models.build import build
 from regard.nn.stack import Stack
 from regard.store.run_folder import RunFolder
-from regard.training.distributed.context import ProcessGroup, connect
+from regard.training.distributed.context import DistributedContext, connect
 from regard.training.distributed.processes import SingleProcess
 from regard.training.events import Event
 from regard.training.resolve import resolve_run
@@ -55,14 +55,14 @@ from regard.training.trainer import Trainer
 
 MODES = ("ddp", "fsdp")
 THREADS = "threads2"
-CHECKED_UPDATES, TOLERANCE = 2, 1e-4
+CHECKED_STEPS, TOLERANCE = 2, 1e-4
 RANKS = 2
 
 
 class HandWrapped:
     """The model in torch's own wrapper, and the shortest correct loop."""
 
-    def __init__(self, mode: str, trainer: Trainer, updates: int) -> None:
+    def __init__(self, mode: str, trainer: Trainer, steps: int) -> None:
         run = trainer.run
         model = build(run.model, seed=run.seed).train()
         root: nn.Module = _Loss(model, make_kernel_loss(model, run.train.label_smoothing, run.device.logit_rows or 0))
@@ -79,8 +79,8 @@ class HandWrapped:
         self._optimizer = torch.optim.Adam(
             self._parameters, lr=LEARNING_RATE, betas=ADAM.betas, eps=ADAM.eps, fused=True
         )
-        self._updates = [
-            [prepare_batch(batch) for batch in update.batches] for update in islice(trainer.loader.updates(), updates)
+        self._steps = [
+            [prepare_batch(batch) for batch in step.batches] for step in islice(trainer.loader.steps(), steps)
         ]
         self._calls = 0
 
@@ -89,8 +89,8 @@ class HandWrapped:
         self._calls = 0
 
     def __call__(self) -> Tensor:
-        """Make one update; return this rank's part of its loss."""
-        (prepared,) = self._updates[self._calls % len(self._updates)]
+        """Make one step; return this rank's part of its loss."""
+        (prepared,) = self._steps[self._calls % len(self._steps)]
         self._calls += 1
         tokens = torch.tensor(float(prepared.labels.numel()))
         dist.all_reduce(tokens)
@@ -133,10 +133,10 @@ def _make_loop(case: TrainingCase, folder: Path, processes: SingleProcess, mode:
     run = RUN_FILES.change(case.run(), {"parallel.mode": mode})
     data = read_corpus(run, case.corpus)
     run = resolve_run(run, data)
-    processes.arrange(run)
+    processes.init_device_mesh(run)
     folder.mkdir(parents=True, exist_ok=True)
     events: list[Event] = []
-    return RegardLoop(Trainer(run, RunFolder(folder), data, events.append, processes=processes), events, case.updates)
+    return RegardLoop(Trainer(run, RunFolder(folder), data, events.append, processes=processes), events, case.steps)
 
 
 def _make_threads(case: TrainingCase, folder: Path) -> dict[str, Callable[[], object]]:
@@ -147,7 +147,7 @@ def _make_threads(case: TrainingCase, folder: Path) -> dict[str, Callable[[], ob
     place.mkdir()
     events: list[Event] = []
     trainer = Trainer(resolve_run(run, data), RunFolder(place), data, events.append)
-    return {THREADS: RegardLoop(trainer, events, case.updates)}
+    return {THREADS: RegardLoop(trainer, events, case.steps)}
 
 
 def _make_rank_contestants(case: TrainingCase, folder: Path) -> dict[str, Callable[[], object]]:
@@ -155,17 +155,15 @@ def _make_rank_contestants(case: TrainingCase, folder: Path) -> dict[str, Callab
     connect()
     contestants: dict[str, Callable[[], object]] = {}
     for mode in MODES:
-        processes = ProcessGroup()
+        processes = DistributedContext()
         ours = _make_loop(case, folder / mode, processes, mode)
-        bare = HandWrapped(mode, ours.trainer, case.updates)
-        for number in range(1, CHECKED_UPDATES + 1):
+        bare = HandWrapped(mode, ours.trainer, case.steps)
+        for number in range(1, CHECKED_STEPS + 1):
             ours()
             loss = bare().double()
             dist.all_reduce(loss)
             if processes.is_main and abs(loss.item() - ours.last_event.loss) > TOLERANCE:
-                raise SystemExit(
-                    f"{mode}, update {number}: bare has {loss.item():.6f}, ours {ours.last_event.loss:.6f}."
-                )
+                raise SystemExit(f"{mode}, step {number}: bare has {loss.item():.6f}, ours {ours.last_event.loss:.6f}.")
         ours.rewind()
         bare.rewind()
         contestants |= {f"regard-{mode}": ours, f"bare-{mode}": bare}
@@ -195,7 +193,7 @@ class Group:
         return self._read()[0]["ready"]
 
     def run(self, name: str, steps: int) -> tuple[float, float]:
-        """Make some updates; return milliseconds of wall time and of CPU time per update, all ranks together."""
+        """Make some steps; return milliseconds of wall time and of CPU time per step, all ranks together."""
         for process in self._processes:
             assert process.stdin is not None  # noqa: S101
             process.stdin.write(f"{name} {steps}\n")
@@ -237,7 +235,7 @@ def compete(case: TrainingCase, folder: Path, arguments: list[str], steps: int) 
     finally:
         for group in groups:
             group.close()
-    print(f"{'':<14}{'wall ms/update':>16}{'CPU ms/update':>16}{'rounds':>8}")
+    print(f"{'':<14}{'wall ms/step':>16}{'CPU ms/step':>16}{'rounds':>8}")
     for name in owners:
         print(
             f"{name:<14}{statistics.median(wall[name]):>16.1f}{statistics.median(cpu[name]):>16.1f}{len(wall[name]):>8}"
@@ -257,7 +255,9 @@ def main() -> None:
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)  # a process of the contest
     options = parser.parse_args()
     restart_with_tuned_malloc()
-    case = make_tiny_case(10.0 if options.quick else 300.0, tokens=1024 if options.quick else 4096, accumulate=RANKS)
+    case = make_tiny_case(
+        10.0 if options.quick else 300.0, tokens=1024 if options.quick else 4096, gradient_accumulation=RANKS
+    )
     if options.serve is not None:
         serve(case, options.serve)
         return

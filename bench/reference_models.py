@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bench.minimal_models import make_sinusoids
-from regard.exchange.mapping import WeightMap, to_theirs
+from regard.exchange.mapping import WeightMap, to_hf
 
 # Patterns that map a weight name of the minimal models to Regard's, applied in order.
 NamePatterns = Mapping[str, str]
@@ -46,7 +46,7 @@ def copy_weights(ours: nn.Module, theirs: nn.Module, names: NamePatterns) -> Non
 def copy_stack(ours: nn.Module, theirs: nn.Module, weight_map: WeightMap) -> None:
     """Copy the layers of a Regard stack into a stack of `torch.nn`."""
     layers = {name: weight for name, weight in ours.state_dict().items() if name.startswith("layers.")}
-    theirs.load_state_dict(to_theirs(weight_map, layers))
+    theirs.load_state_dict(to_hf(weight_map, layers))
 
 
 class TorchTranslator(nn.Module):

@@ -1,6 +1,6 @@
 """Compare every search on one model: quality, diversity and speed on Multi30k's test 2016.
 
-    python -m bench.searches MODEL [--with SECOND_MODEL] [--sentences 1000]
+    python -m bench.searches MODEL [--ensemble SECOND_MODEL] [--sentences 1000]
     python -m bench.searches MODEL --quick        # 50 sentences
 
 MODEL is a run of examples/multi30k (lower-cased, tokenized text). Quality is the BLEU (`tokenize=none`) and chrF of the
@@ -68,7 +68,7 @@ def main() -> None:
     restart_with_tuned_malloc()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, help="model folder")
-    parser.add_argument("--with", dest="second_model", type=Path, help="second model folder, for an ensemble")
+    parser.add_argument("--ensemble", dest="second_model", type=Path, help="second model folder, for an ensemble")
     parser.add_argument("--sentences", type=int, default=1000, help="number of sentences")
     parser.add_argument("--only", default="", help="run only searches whose name contains this, and a beam of 5")
     parser.add_argument("--quick", action="store_true", help="50 sentences")

@@ -1,4 +1,4 @@
-"""A whole training update, data loading and logging included, against bare loops and against other tools.
+"""A whole training step, data loading and logging included, against bare loops and against other tools.
 
     python -m bench.train            # about twenty minutes; the first run also makes vocabularies and shards
     python -m bench.train --quick    # under one minute: smaller batches for tiny, no 6x384, fewer precisions
@@ -8,20 +8,20 @@
 Against bare loops over prebuilt batches:
 
 tiny           Transformer-tiny (4+4 layers, width 128, dropout 0.3, label smoothing 0.1) on Multi30k en-de, one joint
-               byte-level BPE of 10,000, batches of 4096 tokens; `accumulate2` accumulates two batches per update.
+               byte-level BPE of 10,000, batches of 4096 tokens; `accumulate2` accumulates two batches per step.
 shakespeare    nanoGPT's shape for CPUs: 4 layers, 4 heads, width 128, 12 rows of 64 characters, no dropout;
                `6x384` is 6 layers, 6 heads, width 384, 16 rows of 256.
 
-regard         `Trainer._update` on the output of its loader: rows from shards, seeding, forward, backward, clipping,
+regard         `Trainer._step` on the output of its loader: rows from shards, seeding, forward, backward, clipping,
                spike detection, fused Adam, one line of metrics.jsonl, one event. No checkpoints, no validation.
 bare           the same model and the same kernels over the same batches, built beforehand, in the shortest loop.
 plain          the same shape in `bench.minimal_models`: torch's dropout, cross-entropy over all positions.
 bfloat16       regard with matrix products in bfloat16 and attention in float32.
 around         regard with an updater that computes nothing: loader, seeding, spike detection, metrics and event alone.
 
-float32, one thread. Before timing starts, regard and bare must have the same losses and gradients for two updates from
+float32, one thread. Before timing starts, regard and bare must have the same losses and gradients for two steps from
 the same seeds, and plain the same loss without dropout. A ratio is the median over all rounds of their CPU time / ours;
-`float32/bfloat16` is our float32 time / our bfloat16 time. `around/step` is the fraction of an update outside the
+`float32/bfloat16` is our float32 time / our bfloat16 time. `around/step` is the fraction of a step outside the
 updater: about what `step/bare` lacks, without the noise between two loops. The last line is JSON; `step/bare` is
 that of tiny.
 
@@ -49,7 +49,7 @@ import torch
 from torch import nn
 
 from bench import minimal_models, reference_models
-from bench.loops import BareLoop, RegardLoop, make_idle_updater, make_kernel_loss, make_plain_loss, prebuild_updates
+from bench.loops import BareLoop, RegardLoop, make_idle_step_runner, make_kernel_loss, make_plain_loss, prebuild_steps
 from bench.peers import contest as peers
 from bench.timing import format_table, quartiles, race, ratio, restart_with_tuned_malloc
 from bench.training_cases import (
@@ -70,7 +70,7 @@ from regard.training.resolve import resolve_run
 
 CONTESTS = ("tiny", "accumulate2", "shakespeare", "shakespeare_6x384", "peers", "nanogpt_small", "nanogpt_medium")
 TOLERANCE = 1e-4
-CHECKED_UPDATES = 2
+CHECKED_STEPS = 2
 
 
 def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict[str, RegardLoop | BareLoop]:
@@ -79,18 +79,18 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
     data = read_corpus(run, case.corpus)
     run = resolve_run(run, data)
     regard_loop = make_regard_loop(case, run, data, folder / OURS)
-    updates = prebuild_updates(regard_loop.trainer.loader, case.updates)
+    steps = prebuild_steps(regard_loop.trainer.loader, case.steps)
     label_smoothing = run.train.label_smoothing
 
     def make_bare() -> BareLoop:
         model = build(run.model, seed=run.seed).train()
         return BareLoop(
-            model, make_kernel_loss(model, label_smoothing, run.device.logit_rows or 0), updates, LEARNING_RATE, CLIP
+            model, make_kernel_loss(model, label_smoothing, run.device.logit_rows or 0), steps, LEARNING_RATE, CLIP
         )
 
     def make_plain() -> BareLoop:
         model = _make_minimal_model(regard_loop.trainer.model, run)
-        loop = BareLoop(model, make_plain_loss(model, label_smoothing), updates, LEARNING_RATE, CLIP)
+        loop = BareLoop(model, make_plain_loss(model, label_smoothing), steps, LEARNING_RATE, CLIP)
         _check_plain(regard_loop, loop)
         return loop
 
@@ -99,7 +99,7 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
 
     def make_around() -> RegardLoop:
         loop = make_regard_loop(case, run, data, folder / "around")
-        loop.trainer.updater = make_idle_updater(loop.trainer)
+        loop.trainer.step_runner = make_idle_step_runner(loop.trainer)
         return loop
 
     makers: dict[str, Callable[[], RegardLoop | BareLoop]] = {
@@ -109,8 +109,8 @@ def make_loops(case: TrainingCase, folder: Path, names: Collection[str]) -> dict
     }
     bare_loops = {name: make_bare() for name in ("bare", "control") if name in names}
     _check_bare(regard_loop, list(bare_loops.values()), run.seed)
-    tokens = sum(prepared.labels.numel() for update in updates for prepared in update) / len(updates)
-    print(f"\n{case.name}: {len(updates)} updates of {tokens:,.0f} target tokens on average")
+    tokens = sum(prepared.labels.numel() for step in steps for prepared in step) / len(steps)
+    print(f"\n{case.name}: {len(steps)} steps of {tokens:,.0f} target tokens on average")
     return {OURS: regard_loop, **bare_loops, **{name: make() for name, make in makers.items() if name in names}}
 
 
@@ -119,7 +119,7 @@ def _make_minimal_model(regard_model: nn.Module, run: RunConfig) -> nn.Module:
     model, length = run.model, run.data.max_length
     assert isinstance(model, EncoderDecoderConfig | DecoderOnlyConfig)  # noqa: S101
     decoder = attention_stack(model.decoder)
-    sizes = (model.width, decoder.attention.heads, decoder.feedforward.hidden, decoder.layers)
+    sizes = (model.d_model, decoder.attention.heads, decoder.feedforward.d_ff, decoder.layers)
     minimal: nn.Module
     if isinstance(model, EncoderDecoderConfig):
         assert isinstance(model.source, TokensConfig)  # noqa: S101
@@ -136,19 +136,19 @@ def _make_minimal_model(regard_model: nn.Module, run: RunConfig) -> nn.Module:
 
 
 def _check_bare(regard_loop: RegardLoop, bare_loops: list[BareLoop], seed: int) -> None:
-    """Compare two updates with dropout; the second one shows that the first step of the optimizer was the same."""
-    for number in range(1, CHECKED_UPDATES + 1):
+    """Compare two steps with dropout; the second one shows that the first step of the optimizer was the same."""
+    for number in range(1, CHECKED_STEPS + 1):
         regard_loop()
         for bare in bare_loops:
             loss, norm = bare(seed)
-            _check_close(f"update {number}, loss of bare", loss.item(), regard_loop.last_event.loss)
-            _check_close(f"update {number}, gradient norm of bare", norm.item(), regard_loop.last_event.gradient_norm)
+            _check_close(f"step {number}, loss of bare", loss.item(), regard_loop.last_event.loss)
+            _check_close(f"step {number}, gradient norm of bare", norm.item(), regard_loop.last_event.gradient_norm)
 
 
 @torch.no_grad()
 def _check_plain(regard_loop: RegardLoop, plain: BareLoop) -> None:
     """Compare the loss of one batch without dropout."""
-    prepared, objective = plain.updates[0][0], regard_loop.trainer.objective
+    prepared, objective = plain.steps[0][0], regard_loop.trainer.objective
     plain.model.eval()
     objective.model.eval()
     tokens = prepared.labels.numel()
@@ -179,7 +179,7 @@ def compete(case: TrainingCase, folder: Path, *, control: bool) -> dict[str, flo
         print(format_table(times, ours=OURS))
         if around is not None:
             ratios[f"around/step{suffix}"] = ratio(around, times[OURS])
-            print(f"around: {quartiles(around)[1]:.2f} CPU ms per update, {ratios[f'around/step{suffix}']:.2%} of it")
+            print(f"around: {quartiles(around)[1]:.2f} CPU ms per step, {ratios[f'around/step{suffix}']:.2%} of it")
         ratios |= {
             f"step/{name}{suffix}": ratio(times[name], times[OURS]) for name in ("bare", "plain") if name in times
         }
@@ -187,7 +187,7 @@ def compete(case: TrainingCase, folder: Path, *, control: bool) -> dict[str, flo
             ratios[f"float32/bfloat16{suffix}"] = ratio(times[OURS], times["bfloat16"])
     for name, loop in loops.items():
         if isinstance(loop, RegardLoop) and name != "around":
-            print(f"{name}: loss {loop.last_event.loss:.3f} at update {loop.last_event.update}")
+            print(f"{name}: loss {loop.last_event.loss:.3f} at step {loop.last_event.step}")
     return {name: round(value, 4 if name.startswith("around") else 3) for name, value in ratios.items()}
 
 
@@ -207,13 +207,13 @@ def main() -> None:
     if options.quick:
         cases = [
             make_tiny_case(7.0, tokens=1024),
-            make_tiny_case(4.0, tokens=1024, accumulate=2),
+            make_tiny_case(4.0, tokens=1024, gradient_accumulation=2),
             make_shakespeare_case(4.0),
         ]
     else:
         cases = [
             make_tiny_case(150.0),
-            make_tiny_case(80.0, accumulate=2),
+            make_tiny_case(80.0, gradient_accumulation=2),
             make_shakespeare_case(40.0),
             make_shakespeare_case(80.0, 6, 6, 384, 256),
         ]

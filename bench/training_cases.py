@@ -28,7 +28,7 @@ class TrainingCase:
     seconds: float  # of the heat against the bare loop; the other heat takes half of it
     changes: dict[str, Any] = field(default_factory=dict)
     heats: tuple[tuple[str, ...], ...] = (("bare", "around"), ("plain", "bfloat16"))  # the opponents of each heat
-    updates: int = 100  # number of different updates; all loops cycle through them
+    steps: int = 100  # number of different steps; all loops cycle through them
 
     def run(self, precision: str = "float32") -> RunConfig:
         """Return the settings of the run."""
@@ -37,10 +37,10 @@ class TrainingCase:
 
 COMMON: dict[str, Any] = {
     "train": {
-        "updates": 10**9,
-        "schedule": {"kind": "constant", "peak": LEARNING_RATE},
+        "steps": 10**9,
+        "schedule": {"kind": "constant", "lr": LEARNING_RATE},
         "optimizer": {"kind": "adam"},
-        "clip": CLIP,
+        "max_grad_norm": CLIP,
         "save_every": 10**9,
     },
     "device": {"name": "cpu", "threads": 1, "attention": "float32", "logit_rows": 0},
@@ -68,17 +68,19 @@ CORPORA: dict[str, dict[str, Any]] = {
 }
 
 
-def make_tiny_case(seconds: float, tokens: int = 4096, accumulate: int = 1) -> TrainingCase:
+def make_tiny_case(seconds: float, tokens: int = 4096, gradient_accumulation: int = 1) -> TrainingCase:
     """Create a translation case: Transformer-tiny on Multi30k."""
     changes = {
         "data.batch_tokens": tokens,
-        "train.update_tokens": accumulate * tokens,
+        "train.step_tokens": gradient_accumulation * tokens,
         "train.label_smoothing": 0.1,
         "device.logit_rows": 256,
     }
-    if accumulate == 1:
+    if gradient_accumulation == 1:
         return TrainingCase("tiny", "multi30k_tok", seconds, changes)
-    return TrainingCase(f"accumulate{accumulate}", "multi30k_tok", seconds, changes, heats=(("bare",),), updates=50)
+    return TrainingCase(
+        f"accumulate{gradient_accumulation}", "multi30k_tok", seconds, changes, heats=(("bare",),), steps=50
+    )
 
 
 def make_shakespeare_case(
@@ -87,15 +89,15 @@ def make_shakespeare_case(
     """Create a character-level language modeling case: tinyshakespeare."""
     rows = 12 if context == 64 else 16
     changes = {
-        "model.width": width,
+        "model.d_model": width,
         "model.decoder.layers": layers,
         "model.decoder.position.length": context,
         "model.decoder.attention.heads": heads,
-        "model.decoder.feedforward.hidden": 4 * width,
+        "model.decoder.feedforward.d_ff": 4 * width,
         "model.decoder.dropout": {},
         "data.max_length": context,
         "data.batch_tokens": rows * context,
-        "train.update_tokens": rows * context,
+        "train.step_tokens": rows * context,
     }
     name = "shakespeare" if width == 128 else f"shakespeare_{layers}x{width}"
     return TrainingCase(name, "tinyshakespeare", seconds, changes)
@@ -114,4 +116,4 @@ def make_regard_loop(case: TrainingCase, run: RunConfig, data: RunData, folder: 
     """Create Regard's training loop in a new folder."""
     folder.mkdir(parents=True)
     events: list[Event] = []
-    return RegardLoop(Trainer(run, RunFolder(folder), data, events.append), events, case.updates)
+    return RegardLoop(Trainer(run, RunFolder(folder), data, events.append), events, case.steps)

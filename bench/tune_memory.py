@@ -4,7 +4,7 @@
     python -m bench.tune_memory --model smollm    # some minutes
     python -m bench.tune_memory --quick           # under one minute: a small model with random weights
 
-Each way of tuning makes a few updates of one batch on synthetic text, in a process of its own with one thread. Its peak
+Each way of tuning makes a few steps of one batch on synthetic text, in a process of its own with one thread. Its peak
 resident memory, less that of a run of a minimal model, is what tensors need. The peak includes the start of the run,
 which holds the weights of the parent and of the new model at once. `regard plan` then forecasts the same run folder.
 The last line is JSON.
@@ -22,17 +22,17 @@ from typing import Any
 
 from bench.plan import MIB, Case, make_run, measure_baseline, plan_run, run_ranks
 
-ROW, BATCH, UPDATES, WORDS = 128, 512, 3, 4000
+ROW, BATCH, STEPS, WORDS = 128, 512, 3, 4000
 METHODS: dict[str, list[str]] = {"full": [], "last 2 layers": ["--layers", "2"], "LoRA 8": ["--lora", "8"]}
 QUICK = {"model.decoder.layers": 3}
 SETTINGS = {
     "data.batch_tokens": BATCH,
     "data.max_length": ROW,
     "data.held_out": 0.05,
-    "train.update_tokens": BATCH,
-    "train.save_every": UPDATES,
+    "train.step_tokens": BATCH,
+    "train.save_every": STEPS,
     "train.precision": "float32",
-    "validation.every": 1000,
+    "validation.every_steps": 1000,
     "validation.samples": 0,
     "device.threads": 1,
     "device.attention": "autocast",
@@ -41,7 +41,7 @@ SETTINGS = {
 
 
 def make_parent(folder: Path) -> Path:
-    """Train a small language model for two updates, and return its run folder."""
+    """Train a small language model for two steps, and return its run folder."""
     folder.mkdir()
     out = folder / "out"
     run_ranks(make_run(Case("parent", "lm", changes=QUICK), folder, 2), out, 1)
@@ -59,7 +59,7 @@ def measure(model: Path, text: Path, out: Path, options: list[str], baseline: fl
     """Tune once and return the peak, the forecast and the share of trained parameters."""
     settings = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
     command = [sys.executable, "-m", "regard", "tune", str(model), "--text", str(text), "--out", str(out), "--force"]
-    command += ["--updates", str(UPDATES), *settings, *options]
+    command += ["--steps", str(STEPS), *settings, *options]
     log = out.with_suffix(".log")
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command

@@ -162,9 +162,9 @@ def time_steps(case: str, threads: int) -> None:
             }
             | ({"masking": {}} if preset.startswith("encoder") else {}),
             "train": {
-                "updates": 1,
-                "update_tokens": rows * length,
-                "schedule": {"kind": "constant", "peak": 1e-3},
+                "steps": 1,
+                "step_tokens": rows * length,
+                "schedule": {"kind": "constant", "lr": 1e-3},
                 "optimizer": {"kind": "adam"},
             },
             "device": {"name": "cpu", "logit_rows": 0, "attention": "autocast"},
@@ -172,7 +172,7 @@ def time_steps(case: str, threads: int) -> None:
     )
     timer = StepTimer(run, synthetic_batch(run, rows, length))
     for _ in sys.stdin:
-        print(timer.time_update(), flush=True)
+        print(timer.time_step(), flush=True)
 
 
 if __name__ == "__main__":

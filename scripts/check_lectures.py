@@ -30,7 +30,7 @@ SUBJECTS = (
     "distributed",
     "exchange",
     "fine-tuning",
-    "images and sound",
+    "images and audio",
     "serving",
 )
 START, END = "<!-- totals: python scripts/check_lectures.py --write -->", "<!-- end of totals -->"

@@ -129,7 +129,7 @@ def convert_classes(text: str, own: str, names: dict[str, dict[str, str]], where
                 if new:
                     local[alias.asname or alias.name] = new
                     edits.replace(alias, new)
-        elif isinstance(node, ast.ImportFrom) and node.module in ("regard.config", "regard.serve"):
+        elif isinstance(node, ast.ImportFrom) and f"{node.module}." in {n[: n.rindex(".") + 1] for n in names}:
             for alias in node.names:
                 module = f"{node.module}.{alias.name}"
                 if module in names:
@@ -150,9 +150,9 @@ def convert_classes(text: str, own: str, names: dict[str, dict[str, str]], where
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in local:
             edits.replace(node, local[node.id])
-        elif isinstance(node, ast.ClassDef) and is_own and node.name in local:
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef) and is_own and node.name in local and node in tree.body:
             line = text.splitlines()[node.lineno - 1]
-            start = line.index(node.name, node.col_offset)
+            start = line.index(node.name, node.col_offset + 4)
             edits.items.add((node.lineno, start, node.lineno, start + len(node.name), local[node.name]))
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases:
             module, _ = aliases[node.value.id]
@@ -174,8 +174,7 @@ def convert_classes(text: str, own: str, names: dict[str, dict[str, str]], where
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # annotations in quotes
             if (id(node) in quoted or "|" in node.value or "[" in node.value) and (
-                re.fullmatch(r"[\w\[\], |.]+", node.value)
-                and any(re.search(rf"\b{k}\b", node.value) for k in local if k[0].isupper())
+                re.fullmatch(r"[\w\[\], |.]+", node.value) and any(re.search(rf"\b{k}\b", node.value) for k in local)
             ):
                 new = re.sub(r"\b\w+\b", lambda m: local.get(m[0], m[0]), node.value)
                 edits.replace(node, f'"{new}"')
@@ -299,6 +298,426 @@ def move_modules() -> None:
             tests.write_text(f'"""Tests of `regard.{package.replace("/", ".")}`."""\n')
 
 
+# ------------------------------------------------------------------------------------------------ words
+IDENTIFIERS = {
+    # ranks
+    "ProcessGroup": "DistributedContext", "decide": "broadcast", "arrange": "init_device_mesh",
+    "leading": "run_rank_zero", "follow": "run_worker_rank", "only_main": "on_rank_zero", "can_tune": "can_autotune",
+    # one meaning per word
+    "UpdatePlan": "StepSchedule", "CorpusPlan": "CorpusRecipe", "UpdateStats": "StepStats", "Update": "StepBatches",
+    "Updater": "StepRunner", "IdleUpdater": "IdleStepRunner", "Updated": "StepFinished", "UpdateTimer": "StepTimer",
+    "make_updated": "make_step_finished", "make_idle_updater": "make_idle_step_runner", "updater": "step_runner",
+    # exchange
+    "to_ours": "to_regard", "to_theirs": "to_hf", "our_copies": "regard_copies", "their_copies": "hf_copies",
+    "Origin": "Provenance", "read_origin": "read_provenance",
+    # look
+    "telling": "interest", "untold_cells": "ignored_cells", "Passage": "ReplayInput", "Reading": "ModelRun",
+    "ReadOptions": "RunOptions",
+    # serve
+    "Guard": "SecurityMiddleware", "_Shortcut": "DirectRouteMiddleware", "_Observer": "AccessLogMiddleware",
+    "answer_errors": "http_errors", "refuse_early": "is_queue_full",
+    # doctor
+    "TrainingVerdict": "TrainingCheckResult", "judge": "classify_language", "Diagnosis": "CorpusReport",
+    "diagnosis": "corpus_report", "examine": "check_corpus", "quarantine": "rejected", "is_grave_leak": "is_severe_leak",
+    # files and settings
+    "_Described": "_DescribedTables", "seal": "write_manifest", "hide_backup": "backup_path",
+    "is_leftover": "is_temporary", "Journal": "JsonlWriter", "NoJournal": "NullWriter", "spell": "format_option",
+    "only_if": "enabled", "sink": "absorbing_token",
+    "suppressed_first": "begin_suppress_tokens", "suppressed": "suppress_tokens", "normalise": "normalize", "placement": "norm_order",
+    "tuning": "finetune", "what": "message", "fix": "hint", "accumulate": "gradient_accumulation",
+    # audio
+    "Sound": "AudioClip", "AnySound": "AnyAudio", "sound": "clip", "sounds": "audio", "as_sounds": "as_audio", "read_sound": "load_audio", "read_sounds": "read_audio",
+    "SoundClassifier": "AudioClassifier",
+}  # fmt: skip
+KEEP_NAMES = {"_update_digest", "_update_paths", "updated", "_updated"}
+NEW_TOKENS = (  # where `max_length` limits generated tokens
+    "src/regard/pipeline", "src/regard/decode", "src/regard/serve", "src/regard/look", "src/regard/cli/look",
+    "src/regard/cli/predict", "src/regard/cli/translate", "src/regard/cli/demo", "src/regard/cli/generate",
+    "src/regard/cli/search_options", "src/regard/cli/evaluat", "src/regard/exchange/parity",
+    "src/regard/exchange/ctranslate2", "src/regard/exchange/argos", "src/regard/exchange/onnx/runner",
+    "src/regard/exchange/huggingface/verify", "src/regard/training/validate", "src/regard/training/distill",
+    "src/regard/training/teachers", "tests/pipeline", "tests/decode", "tests/serve", "tests/look",
+    "tests/models/test_module_changes", "tests/cli/test_tr", "tests/cli/test_look", "tests/cli/test_predict",
+    "tests/cli/test_gen", "tests/load", "tests/training/test_captions", "tests/training/test_audio",
+    "bench/decode", "bench/cache_growth", "bench/searches", "bench/serving", "bench/engine", "bench/look", "examples/",
+)  # fmt: skip
+NOT_IN = {
+    "suppressed": ("src/regard/look", "tests/look"),
+    "sink": ("src/regard/data", "tests/data"), "spell": ("examples",), "judge": ("examples", "tests/cli/test_serve"),
+    "normalise": (), "fix": (), "what": ("tests/hostile",),
+}  # fmt: skip
+ATTRIBUTES = {"sound": "audio"}  # after a dot
+
+
+QUALIFIED = {  # classes and functions of one module, followed through imports
+    "regard.plan.layouts": {"Candidate": "LayoutCandidate"},
+    "regard.pipeline.fill_mask": {"Candidate": "FillCandidate"},
+    "regard.decode.trace": {"Candidate": "TraceCandidate", "SamplingStep": "SamplingTraceStep"},
+    "regard.exchange.mapping": {"Chunk": "TensorChunk", "Rule": "MappingRule"},
+    "regard.data.shards.prepare": {"Chunk": "ShardChunk"},
+    "regard.look.document": {
+        "Hypothesis": "HypothesisJson", "Sampling": "SamplingJson", "SamplingStep": "SamplingStepJson",
+        "Search": "SearchJson",
+    },
+    "regard.look.statistics": {"Layout": "GroupRows"},
+    "regard.training.distributed.layout": {"Layout": "ParallelLayout"},
+    "regard.text.ngrams": {"Order": "NgramOrder"},
+    "regard.nn.scores": {"Score": "ScoreFunction"},
+    "regard.training.api": {"Plan": "RunPreview", "make_plan": "preview_run"},
+    "regard.decode.diverse": {"_Group": "_BeamGroup"},
+    "regard.decode.beam": {"_Search": "_BeamState"},
+    "regard.training.distill": {"_Group": "_SourceGroup"},
+    "regard.serve.openai": {"_Job": "_CompletionJob"},
+    "regard.serve.libretranslate": {"_Job": "_TranslationJob"},
+    "regard.serve.state": {"check": "validate"},
+    "regard.exchange.gguf.format": {"_Parser": "_GgufParser"},
+    "regard.data.readers.jsonl": {"_Parser": "_JsonParser"},
+    "regard.exchange.ctranslate2": {"_Writer": "_SpecWriter"},
+    "regard.training.checkpoint.sharded": {"_Writer": "_ShardWriter"},
+    "regard.look.model_run": {"read_text": "run_text"},
+    "regard.exchange.huggingface.verify": {"prove": "verify_export"},
+}  # fmt: skip
+MICRO = (
+    "src/regard/training/step",
+    "src/regard/training/trainer",
+    "src/regard/training/run",
+    "tests/training/test_step",
+    "src/regard/training/checkpoint/progress",
+    "tests/training/test_trainer",
+    "src/regard/store/run_folder",
+    "tests/store/test_run_folder",
+)
+SPLITS = ("src/regard/training/splits", "src/regard/training/data")
+BATCHES = (
+    "src/regard/data/batches/",
+    "tests/data/batches/",
+    "src/regard/training/batches",
+    "src/regard/training/trainer",
+    "bench/",
+)
+BY_PATH = [
+    ("parts", "micro_batches", MICRO), ("_read_parts", "_read_micro_batches", MICRO),
+    ("batch_parts", "batch_rows", MICRO),
+    ("parts", "splits", SPLITS), ("_write_parts", "_write_splits", SPLITS), ("PartExamples", "SplitExamples", ("src", "tests")),
+    ("is_packed", "packs_sequences", ("src/regard/training/recipes",)), ("is_packed", "has_packed_weights", ("src", "tests", "bench")),
+    ("packed", "packs_sequences", BATCHES),
+]  # fmt: skip
+
+
+def convert_name(name: str, before: str, after: str, path: str, context: str = "", line: str = "") -> str:
+    """Return the new name of an identifier."""
+    if name in KEEP_NAMES or name.startswith("__"):
+        return name
+    if name == "update" and (after == "(" or context == "model_copy"):
+        return name
+    if name == "accumulate" and ((after == "(" and "config/run" not in path) or "itertools" in line):
+        return name
+    if name == "where":
+        keeps = (before in (".", "def") and after == "(") or (after == "=" and "np." in line)
+        return name if keeps else "location"
+    if name == "ProcessGroup" and before == ".":
+        return name
+    if name == "sound" and ((before in ("(", ",") and after == "=") or (after == ":" and path.endswith("/example.py"))):
+        return "audio"
+    if before == "." and name in ATTRIBUTES:
+        return ATTRIBUTES[name]
+    if name == "packed" and ("cutting" in path or (before != "." and after not in ("=", ":", "("))):
+        return name
+    for old, new, paths in BY_PATH:
+        if name == old and path.startswith(paths):
+            return new
+    if (
+        name == "parameters"
+        and after != "("
+        and (
+            (before == "." and context in ("pipeline", "theirs", "ours"))
+            or (path.startswith("src/regard/pipeline/") and context == "self")
+        )
+    ):
+        return "num_parameters"
+    if name == "parameters" and before == "def" and path.startswith("src/regard/pipeline/"):
+        return "num_parameters"
+    if name == "plan" and after == "(" and (context == "order" or "batches/order" in path):
+        return "plan_window"
+    if name == "max_length":
+        return (
+            "max_new_tokens"
+            if path.startswith(NEW_TOKENS) and "Field(" not in line and "embedder" not in path and context != "data"
+            else name
+        )
+    if name in IDENTIFIERS and not path.startswith(NOT_IN.get(name) or ("-",)):
+        return IDENTIFIERS[name]
+    if name.startswith("test_"):
+        return convert_prose_name(name)
+    if path.startswith(("src/regard/nn", "src/regard/models", "src/regard/decode", "tests/nn", "tests/models")):
+        return name
+    new = re.sub(r"(?<![a-z])updates(?![a-z])", "steps", name)
+    new = re.sub(r"(?<![a-z])update(?![a-z])", "step", new)
+    new = re.sub(r"UPDATES", "STEPS", new)
+    new = re.sub(r"UPDATE", "STEP", new)
+    new = re.sub(r"(?<![a-z])sounds?(?=_|$)", "audio", new)
+    new = re.sub(r"SOUNDS?(?=_|$)", "AUDIO", new)
+    new = re.sub(r"Sounds?(?=[A-Z]|$)", "Audio", new)
+    return new
+
+
+def convert_prose_name(name: str) -> str:
+    new = re.sub(r"_an_update(?=_|$)", "_a_step", name)
+    new = re.sub(r"_updates(?=_|$)", "_steps", new)
+    new = re.sub(r"_update(?=_|$)", "_step", new)
+    new = re.sub(r"_a_sound(?=_|$)", "_an_audio_clip", new)
+    new = re.sub(r"_sounds(?=_|$)", "_audio", new)
+    return re.sub(r"_sound(?=_|$)", "_audio", new)
+
+
+# ------------------------------------------------------------------------------------------------ settings keys
+KEYS = {
+    "width": "d_model", "placement": "norm_order", "clip": "max_grad_norm", "peak": "lr", "keep": "keep_checkpoints",
+    "every": "every_steps", "back": "rewind_steps", "accumulate": "gradient_accumulation", "deviation": "std",
+    "updates": "steps", "max_updates": "max_steps", "update_tokens": "step_tokens", "suppressed": "suppress_tokens",
+    "suppressed_first": "begin_suppress_tokens", "suppressed": "suppress_tokens", "normalise": "normalize", "colours": "colors", "tuning": "finetune",
+}  # fmt: skip
+TASKS = {"continue": "causal_lm", "fill": "masked_lm", "restore": "span_corruption"}
+PARENTS = r"(?:model|train|validation|data|tokenizer|tuning|encoder|decoder|source|target|schedule|spikes|generation|settings|run)"
+DOTTED = {  # key: tables that have it
+    "width": "model", "placement": "(?:encoder|decoder)", "clip": "train", "peak": "schedule", "keep": "train",
+    "every": "validation", "back": "spikes", "accumulate": "train", "deviation": "(?:source|prefix)",
+    "updates": "train", "max_updates": "train", "update_tokens": "train", "normalise": "tokenizer",
+    "colours": "tokenizer", "hidden": "feedforward", "suppressed": "generation", "suppressed_first": "generation",
+}  # fmt: skip
+OPTIONS = {
+    "--updates": "--steps", "--max-updates": "--max-steps", "--update-tokens": "--step-tokens", "--sounds": "--audio",
+    "--into": "--target-language", "--with": "--ensemble", "--max-length": "--max-new-tokens",
+}  # fmt: skip
+FEEDFORWARD = re.compile(r"(feedforward\"?\s*[=:]\s*\{[^}]*?)\bhidden\b(\"?\s*[=:])")
+
+
+def convert_keys(text: str) -> str:
+    """Rename settings keys where text has the form of TOML, a dotted path or an option."""
+    for old, parents in DOTTED.items():
+        new = KEYS.get(old, "d_ff")
+        text = re.sub(rf"(?<![\w])({parents}(?:\.\*|\.\d+)?\.){old}(?![\w(.])", rf"\g<1>{new}", text)
+        text = re.sub(rf"(?<![\w])({parents}(?:\.\*|\.\d+)?\.){old}(?=\.\s|\.$|\.`)", rf"\g<1>{new}", text)
+    for old, new in KEYS.items():
+        if old == "tuning":
+            continue
+        text = re.sub(
+            rf"(^\s*|[{{,]\s*|--set [\"']?|`|[\"'])\b{old}\b(\s*=\s*(?=[\d\"'\[{{tf]))",
+            rf"\g<1>{new}\g<2>",
+            text,
+            flags=re.M,
+        )
+    text = FEEDFORWARD.sub(r"\1d_ff\2", text)
+    text = re.sub(r"\.placement\b", ".norm_order", text)
+    text = re.sub(r"(\[[\w.]*feedforward\]\n(?:[^\[\n]*\n)*?\s*)hidden(\s*=)", r"\1d_ff\2", text)
+    text = re.sub(r"\[tuning(?=[\].])", "[finetune", text)
+    text = re.sub(
+        r"(?<![\w.])tuning\.(?=(?:parent|parent_sha256|layers|extra_layers|fresh_layers|freeze_embeddings|layer_decay|lora|add_tokens|chat_template)\b)",
+        "finetune.",
+        text,
+    )
+    text = re.sub(r"(?<![\w.])tuning(\s*=\s*\{)", r"finetune\1", text)
+    for old, new in TASKS.items():
+        text = re.sub(rf"(\btask(?: is|s)?(?:\\\")?[\s=:]*[\"'`]){old}([\"'`])", rf"\g<1>{new}\g<2>", text)
+        text = re.sub(rf"(\btask=){old}\b", rf"\g<1>{new}", text)
+        text = re.sub(rf"(`){old}(`)", rf"\g<1>{new}\g<2>", text)
+        text = re.sub(rf"('){old}(')", rf"\g<1>{new}\g<2>", text)
+    text = re.sub(r"(kind\s*=\s*[\"'])sounds([\"'])", r"\1audio\2", text)
+    for old, new in OPTIONS.items():
+        text = re.sub(rf"(?<![\w-]){old}(?![\w-])", new, text)
+    return (
+        text.replace("sound-encoder", "audio-encoder")
+        .replace("docs/sound.md", "docs/audio.md")
+        .replace("(sound.md", "(audio.md")
+    )
+
+
+VERB_AFTER = r"(?! (?:the|it|its|them|all|both|weights|every|a|an|this|and (?:install|checks))\b)"
+
+
+def convert_prose(text: str) -> str:
+    """Write `step` for an optimizer step and `audio` for sounds, in sentences."""
+    text = re.sub(r"\b([Aa])n update\b", r"\1 step", text)
+    text = re.sub(r"(?<!never )(?<!it )(?<!that )(?<!which )(?<!optimizer )\bupdates\b" + VERB_AFTER, "steps", text)
+    text = re.sub(
+        r"(?<!apt-get )(?<!to )(?<!must )(?<!not )(?<!can )(?<!will )(?<![.\w-])\bupdate\b(?![\w(-])" + VERB_AFTER,
+        "step",
+        text,
+    )
+    text = re.sub(r"\bUpdates\b" + VERB_AFTER, "Steps", text)
+    text = re.sub(r"\bUpdate (?=[\d{N])", "Step ", text)
+    text = re.sub(r"\b([Aa]) sound\b(?! (?:proof|file))", r"\1n audio clip", text)
+    text = re.sub(r"\b([Aa]) sound file", r"\1n audio file", text)
+    text = re.sub(r"\bsound files?\b", lambda m: m[0].replace("sound", "audio"), text)
+    text = re.sub(r"\bSound files?\b", lambda m: m[0].replace("Sound", "Audio"), text)
+    text = re.sub(r"\bsounds\b(?! (?:like|as if))", "audio clips", text)
+    text = re.sub(r"\bSounds\b", "Audio clips", text)
+    text = re.sub(r"(?<![-\w.])sound\b(?![-\w.(]|\")", "audio clip", text)
+    return text
+
+
+EXACT = KEYS | TASKS | {"hidden": None, "sounds": "audio", "sound": "audio", "update": "step"}
+EXACT_SKIP = {
+    "width": ("src/regard/measure/calibration", "src/regard/data/shards", "tests/data/shards", "tests/faults", "tests/hostile/shards", "src/regard/look/positions", "tests/look/test_positions", "tests/lectures/test_look"),
+    "back": ("tests/exchange", "tests/training/test_finetune"), "clip": ("examples/whisper",), "keep": ("tests/data",),
+    "continue": ("src/regard/look/local", "tests/look/test_local", "src/regard/look/build"), "peak": ("bench/plan",), "suppressed": ("src/regard/look", "tests/look", "src/regard/exchange/onnx", "tests/exchange/onnx"),
+}  # fmt: skip
+
+
+def convert_python(text: str, path: str) -> str:
+    """Rename identifiers, and keys and words in strings and comments."""
+    import io
+    import tokenize
+
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, IndentationError, SyntaxError):
+        return convert_prose(convert_keys(text))
+    lines, edits = text.splitlines(keepends=True), []
+    for index, token in enumerate(tokens):
+        old = token.string
+        if token.type == tokenize.NAME:
+            after = tokens[index + 1].string if index + 1 < len(tokens) else ""
+            earlier = [
+                t.string for t in tokens[max(0, index - 4) : index] if t.type not in (tokenize.NL, tokenize.COMMENT)
+            ]
+            context = earlier[-2] if len(earlier) > 1 else ""
+            new = convert_name(old, tokens[index - 1].string if index else "", after, path, context, token.line)
+        elif token.type == tokenize.STRING:
+            body = old.strip("rbfRBF").strip("\"'")
+            if path.startswith(NEW_TOKENS) and "embedder" not in path:
+                old = re.sub(r"\bmax_length\b", "max_new_tokens", old)
+            skip = EXACT_SKIP.get(body, ())
+            if body in EXACT and EXACT[body] and not path.startswith(tuple(skip) or ("-",)):
+                new = old.replace(body, EXACT[body])
+            elif body in EXACT:
+                new = old
+            else:
+                if re.match(r"[rb]*f", old[:3], re.I):
+                    new = convert_f_string(old, path)
+                else:
+                    new = convert_prose(convert_keys(old))
+                if re.fullmatch(r"regard(\.\w+)+", body):  # a patched name
+                    head, tail = body.rsplit(".", 1)
+                    new = old.replace(body, f"{head}.{convert_name(tail, '', '', path)}")
+                if re.fullmatch(r"[\w\[\], |.]+", body) and re.search(r"[|\[]", body):  # an annotation in quotes
+                    new = old.replace(body, convert_inner(body, path))
+                if re.fullmatch(r"[A-Za-z_]\w*", body) and (
+                    path.endswith("__init__.py") or (body in IDENTIFIERS and body[0].isupper())
+                ):
+                    new = old.replace(body, convert_name(body, "", "", path))
+                if ">>>" in new:
+                    new = re.sub(
+                        r"^(\s*(?:>>>|\.\.\.) )(.*)$", lambda m: m[1] + convert_inner(m[2], path), new, flags=re.M
+                    )
+                new = re.sub(
+                    r"`([A-Za-z_][\w.]*)(\(.*?\))?`",
+                    lambda m: "`" + convert_inner(m[1], path) + (m[2] or "") + "`",
+                    new,
+                )
+        elif token.type == tokenize.COMMENT:
+            new = convert_prose(convert_keys(old))
+            new = re.sub(
+                r"`([A-Za-z_][\w.]*)(\(.*?\))?`", lambda m: "`" + convert_inner(m[1], path) + (m[2] or "") + "`", new
+            )
+        else:
+            continue
+        if new != token.string:
+            edits.append((token.start, token.end, new))
+    offsets = [0]
+    for line in lines:
+        offsets.append(offsets[-1] + len(line))
+    for (l1, c1), (l2, c2), new in reversed(edits):
+        text = text[: offsets[l1 - 1] + c1] + new + text[offsets[l2 - 1] + c2 :]
+    text = re.sub(r'("kind": "(?:plain|gated)", )"hidden"', r'\1"d_ff"', text)
+    text = re.sub(r'(feedforward(?:"\])? \| \{)"hidden"', r'\1"d_ff"', text)
+    return FEEDFORWARD.sub(r"\1d_ff\2", text)
+
+
+def convert_f_string(text: str, path: str) -> str:
+    """Convert the words of a format string, and the names in its braces."""
+    result, literal, index = [], "", 0
+    while index < len(text):
+        if text[index] == "{" and text[index : index + 2] != "{{":
+            depth, end = 0, index
+            while True:
+                depth += {"{": 1, "}": -1}.get(text[end], 0)
+                end += 1
+                if not depth:
+                    break
+            result += [convert_prose(convert_keys(literal)), convert_inner(text[index:end], path)]
+            literal, index = "", end
+        elif text[index : index + 2] in ("{{", "}}"):
+            literal, index = literal + text[index : index + 2], index + 2
+        else:
+            literal, index = literal + text[index], index + 1
+    return "".join([*result, convert_prose(convert_keys(literal))])
+
+
+def convert_inner(code: str, path: str) -> str:
+    def replace_name(match: re.Match[str]) -> str:
+        before = code[match.start() - 1] if match.start() else ""
+        after = code[match.end()] if match.end() < len(code) else ""
+        return convert_name(match[0], before, after, path)
+
+    return re.sub(r"[A-Za-z_]\w*", replace_name, code)
+
+
+def convert_markdown(text: str, path: str) -> str:
+    pieces = re.split(r"(```python\n.*?```)", text, flags=re.S)
+    for index, piece in enumerate(pieces):
+        if piece.startswith("```python"):
+            code = piece.removeprefix("```python\n").removesuffix("```")
+            if ">>>" in code:
+                code = re.sub(
+                    r"^(\s*(?:>>>|\.\.\.) )(.*)$",
+                    lambda m: m[1] + convert_python(m[2], path),
+                    convert_prose(convert_keys(code)),
+                    flags=re.M,
+                )
+                pieces[index] = "```python\n" + code + "```"
+            else:
+                pieces[index] = "```python\n" + convert_python(code, path) + "```"
+        else:
+            piece = convert_prose(convert_keys(piece))
+            pieces[index] = re.sub(
+                r"`([A-Za-z_][\w.]*)(\(.*?\))?`", lambda m: "`" + convert_inner(m[1], path) + (m[2] or "") + "`", piece
+            )
+    return "".join(pieces)
+
+
+def convert_words() -> None:
+    for old, new in (
+        ("docs/sound.md", "docs/audio.md"),
+        ("src/regard/config/presets/sound-encoder.toml", "src/regard/config/presets/audio-encoder.toml"),
+        ("tests/hostile/sounds.py", "tests/hostile/audio.py"),
+        ("tests/training/test_sounds.py", "tests/training/test_audio.py"),
+    ):
+        move(ROOT / old, ROOT / new)
+    for path in tracked():
+        if path.suffix == ".ts" and str(path).startswith(("web/serve/", "web/views/beam")):
+            text = path.read_text()
+            new = text.replace('"sound"', '"audio"').replace('"max_length"', '"max_new_tokens"')
+            new = convert_prose(new) if "serve" in str(path) else new
+            path.write_text(new)
+        if str(path) in ("CHANGELOG.md",) or path.suffix not in (".py", ".md", ".toml", ".sh", ".yaml", ""):
+            continue
+        if path.suffix == "" and path.name not in ("run", "check"):
+            continue
+        if path.name in ("pyproject.toml", "results.toml"):
+            continue
+        text = path.read_text()
+        if path.suffix == ".py":
+            own = ".".join(path.with_suffix("").parts[1:]) if path.parts[0] == "src" else ""
+            new = convert_python(convert_classes(text, own, QUALIFIED, str(path)), str(path))
+        elif path.suffix == ".md":
+            new = convert_markdown(text, str(path))
+        else:
+            new = convert_prose(convert_keys(text)) if path.suffix == ".toml" else convert_keys(text)
+        if new != text:
+            path.write_text(new)
+
+
 # ------------------------------------------------------------------------------------------------ the tree
 def tracked() -> list[Path]:
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
@@ -342,6 +761,8 @@ def main() -> int:
             new = convert_paths(new)
             if new != text:
                 path.write_text(new)
+    if "words" in stages:
+        convert_words()
     subprocess.run(
         [sys.executable, "-m", "ruff", "check", "-q", "--select", "I,F401,RUF022", "--fix", "--unsafe-fixes", "."],
         check=False,

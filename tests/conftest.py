@@ -15,9 +15,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 SHORT_TRAINING: dict[str, Any] = {
     "train.average": 1,
     "train.ema": 0.0,
-    "validation.every": 400,
+    "validation.every_steps": 400,
     "train.save_every": 400,
-    "train.updates": 60,
+    "train.steps": 60,
 }
 
 
@@ -35,7 +35,7 @@ def trained_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
     words = ["the\tD\ndog\tN\nsees\tV\na\tD\ncat\tN\n\n", "a\tD\ntree\tN\nfinds\tV\n\n"] * 60
     (folder / "words.conll").write_text("".join(words))
     changes: dict[str, dict[str, Any]] = {
-        "fill": {"data.train": [{"kind": "lines", "source": str(folder / "gaps.txt")}], "train.updates": 150},
+        "masked_lm": {"data.train": [{"kind": "lines", "source": str(folder / "gaps.txt")}], "train.steps": 150},
         "classify": {
             "data.train": [{"kind": "table", "path": str(folder / "rows.tsv"), "label": 2}],
             "model.task": "classify",
@@ -50,5 +50,5 @@ def trained_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
     }
     for task, change in changes.items():
         held_out = {"data.held_out": 0.0, "train.label_smoothing": 0.0}
-        fit(make_small_run("fill", files, SHORT_TRAINING | held_out | change), folder / task)
+        fit(make_small_run("masked_lm", files, SHORT_TRAINING | held_out | change), folder / task)
     return {task: folder / task for task in changes}

@@ -28,18 +28,18 @@ HOSTS = {"regard-a": "10.77.0.1", "regard-b": "10.77.0.2"}
 PORT = 29400
 TIMEOUT = 60.0  # seconds that a rank waits for the others; longer than the link is down
 LIMIT = 900.0  # seconds for a run
-UPDATES, FIRST, LAST = 40, 10, 35  # the bytes are counted between these two updates
+STEPS, FIRST, LAST = 40, 10, 35  # the bytes are counted between these two steps
 MODES = ("ddp", "fsdp")
 TOLERANCE = 0.10  # of the forecast
 ROOT = Path(__file__).parents[1]
-CHANGES = {  # about a million weights: 4 MB per update, far more than the messages between the ranks
-    "model.width": 128,
-    "model.encoder.feedforward.hidden": 1024,
-    "model.decoder.feedforward.hidden": 1024,
-    "train.updates": UPDATES,
+CHANGES = {  # about a million weights: 4 MB per step, far more than the messages between the ranks
+    "model.d_model": 128,
+    "model.encoder.feedforward.d_ff": 1024,
+    "model.decoder.feedforward.d_ff": 1024,
+    "train.steps": STEPS,
     "train.save_every": 1000,
     "train.average": 1,
-    "validation.every": 1000,
+    "validation.every_steps": 1000,
 }
 
 
@@ -107,19 +107,19 @@ class TwoHosts:
                     subprocess.Popen(host_command, env=environment, stdout=output, stderr=output)  # noqa: S603
                 )
 
-    def count_updates(self) -> int:
+    def count_steps(self) -> int:
         """Return how many updates the run has made."""
         try:
             return (self.life / "metrics.jsonl").read_bytes().count(b'"loss"')
         except FileNotFoundError:
             return 0
 
-    def wait_for_update(self, update: int) -> None:
-        """Wait until the run has made this many updates."""
+    def wait_for_step(self, step: int) -> None:
+        """Wait until the run has made this many steps."""
         end = time.monotonic() + LIMIT
-        while self.count_updates() < update:
+        while self.count_steps() < step:
             if time.monotonic() > end or any(process.poll() for process in self.processes):
-                raise AssertionError(f"update {update} was not reached:\n{self.output.read_text()}")
+                raise AssertionError(f"step {step} was not reached:\n{self.output.read_text()}")
             time.sleep(0.02)
 
     def finish(self) -> list[int | None]:
@@ -135,7 +135,7 @@ class TwoHosts:
 
 
 def forecast_bytes(run_file: Path) -> dict[str, int]:
-    """Return the bytes that one rank sends per update in each mode, as `regard plan` says."""
+    """Return the bytes that one rank sends per step in each mode, as `regard plan` says."""
     command = [sys.executable, "-m", "regard", "plan", str(run_file), "--ranks", "2", "--json"]
     result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603
     forecasts = json.loads(result.stdout[result.stdout.index("[") :])
@@ -153,22 +153,22 @@ def prove(down: float) -> list[str]:
         forecasts, expected = forecast_bytes(run_file), dict[str, str]()
         for mode in MODES:
             hosts = TwoHosts(folder, run_file, mode)
-            hosts.wait_for_update(FIRST)
-            first, before = hosts.count_updates(), {host: count_sent(host) for host in HOSTS}
+            hosts.wait_for_step(FIRST)
+            first, before = hosts.count_steps(), {host: count_sent(host) for host in HOSTS}
             listeners = {host: list_listeners(host) for host in HOSTS}
-            hosts.wait_for_update(LAST)
+            hosts.wait_for_step(LAST)
             sent = {host: count_sent(host) - before[host] for host in HOSTS}
-            updates = hosts.count_updates() - first
+            steps = hosts.count_steps() - first
             codes = hosts.finish()
             if codes != [0, 0]:
                 violations.append(f"{mode}: the hosts ended with {codes}\n{hosts.output.read_text()}")
                 continue
             expected = expected or compute_fingerprints(hosts.life)
-            wire, forecast = max(sent.values()) / updates, forecasts[mode]
-            figures = f"{wire / 1e6:.3f} MB per update and rank, forecast {forecast / 1e6:.3f}"
+            wire, forecast = max(sent.values()) / steps, forecasts[mode]
+            figures = f"{wire / 1e6:.3f} MB per step and rank, forecast {forecast / 1e6:.3f}"
             write(f"{mode}: {figures} ({wire / forecast:.3f})")
             if abs(wire / forecast - 1) > TOLERANCE:
-                violations.append(f"{mode}: {wire:,.0f} bytes per update, {forecast:,} in the forecast")
+                violations.append(f"{mode}: {wire:,.0f} bytes per step, {forecast:,} in the forecast")
             for host, addresses in listeners.items():
                 if addresses - {HOSTS[host]}:
                     violations.append(f"{mode}: {host} listens on {', '.join(sorted(addresses))}")
@@ -179,18 +179,16 @@ def prove(down: float) -> list[str]:
 
 def _cut_link(folder: Path, run_file: Path, down: float, expected: dict[str, str]) -> list[str]:
     hosts = TwoHosts(folder, run_file, MODES[0])
-    hosts.wait_for_update(FIRST)
+    hosts.wait_for_step(FIRST)
     run_ip("-n", "regard-a", "link", "set", "veth0", "down")
     cut = time.monotonic()
     time.sleep(down)
-    reached = hosts.count_updates()
+    reached = hosts.count_steps()
     run_ip("-n", "regard-a", "link", "set", "veth0", "up")
-    hosts.wait_for_update(reached + 1)
+    hosts.wait_for_step(reached + 1)
     waited = time.monotonic() - cut
     codes, now = hosts.finish(), compute_fingerprints(hosts.life)
-    write(
-        f"link down {down:g} s under a time-out of {TIMEOUT:g} s: next update after {waited:.1f} s, exit codes {codes}"
-    )
+    write(f"link down {down:g} s under a time-out of {TIMEOUT:g} s: next step after {waited:.1f} s, exit codes {codes}")
     differing = [name for name in expected if expected[name] != now.get(name)]
     restarts = hosts.output.read_text().count("start again")
     return [

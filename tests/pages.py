@@ -31,7 +31,7 @@ from regard.store.weights import get_weights
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.event_lines import LineLogger
-from regard.training.events import Finished, SampleOutput, Saved, Started, Updated, Validated
+from regard.training.events import Finished, SampleOutput, Saved, Started, StepFinished, Validated
 from tests.cli.mistakes import make_folder
 from tests.commands import parse_command_line, run_command
 from tests.training.runs import write_wav
@@ -42,7 +42,7 @@ SEPARATORS = {";", "|", "||", "&&", ">", "do", "done"}
 BASE_RUN: dict[str, Any] = {
     "model": {"preset": "tiny"},
     "data": {"train": [{"kind": "lines", "source": "a"}]},
-    "train": {"updates": 10, "schedule": {"kind": "constant", "peak": 0.001}},
+    "train": {"steps": 10, "schedule": {"kind": "constant", "lr": 0.001}},
 }
 COPIES = {  # the names that pages use, and the files of `make_folder`
     "my-model": "finished-run",
@@ -98,7 +98,7 @@ def make_fixtures(folder: Path) -> None:
         copy = shutil.copytree if (folder / original).is_dir() else shutil.copyfile
         copy(folder / original, folder / name)
     write_photos(folder / "photos")
-    changes = {"width": 16, "encoder.layers": 1, "source.size": [8, 8], "head.labels": ["left", "right"]}
+    changes = {"d_model": 16, "encoder.layers": 1, "source.size": [8, 8], "head.labels": ["left", "right"]}
     settings = preset("vit", changes)
     weights = get_weights(build(settings, seed=1))
     write_model(folder / "my-vit", settings, None, weights, "# A model for pages\n")
@@ -111,7 +111,7 @@ def make_fixtures(folder: Path) -> None:
 def write_image_gpt(folder: Path) -> None:
     """Write an untrained model that generates images of the labels of `write_photos`."""
     tokenizer = learn_codebook(np.repeat([[0], [99], [200]], 3, axis=1), ("left", "right"), CodebookConfig())
-    changes = {"width": 16, "decoder.layers": 1, "raster.size": [4, 4], "tokens.vocabulary": tokenizer.size}
+    changes = {"d_model": 16, "decoder.layers": 1, "raster.size": [4, 4], "tokens.vocabulary": tokenizer.size}
     settings = preset("image-gpt", changes)
     weights = get_weights(build(settings, seed=1))
     write_model(folder, settings, TokenizerPair.joint(tokenizer), weights, "# A model for pages\n")
@@ -123,7 +123,7 @@ def write_captioner(folder: Path) -> None:
     lines = [f"{name}\tbright on the {Path(name).parent.name}" for name in names]
     (folder / "photos.tsv").write_text("\n".join(["file\tcaption", *lines]) + "\n")
     tokenizers = TokenizerPair.joint(learn(["bright on the left right"], CharacterLevelConfig()))
-    changes = {"width": 16, "encoder.layers": 1, "decoder.layers": 1, "source.size": [8, 8]}
+    changes = {"d_model": 16, "encoder.layers": 1, "decoder.layers": 1, "source.size": [8, 8]}
     settings = preset("image-to-text", changes | {"target.vocabulary": tokenizers.target.size})
     weights = get_weights(build(settings, seed=1))
     write_model(folder / "my-captions", settings, tokenizers, weights, "# A model for pages\n")
@@ -138,16 +138,16 @@ def write_photos(folder: Path) -> None:
 
 
 def write_tones(folder: Path) -> None:
-    """Write the sounds of docs/sound.md, their table, and a model for each of its tasks."""
+    """Write the audio clips of docs/audio.md, their table, and a model for each of its tasks."""
     names = [f"tones/{('low', 'high')[number % 2]}/{number}.wav" for number in range(4)]
     for number, name in enumerate(names):
         write_wav(folder / name, bytes([number, 0]) * 800)
     lines = [f"{name}\t{Path(name).parent.name}" for name in names]
     (folder / "tones.tsv").write_text("\n".join(["file\ttext", *lines]) + "\n")
     tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevelConfig()))
-    small: dict[str, Any] = {"width": 16, "encoder.layers": 1, "source.rate": 8000}
+    small: dict[str, Any] = {"d_model": 16, "encoder.layers": 1, "source.rate": 8000}
     models: dict[str, tuple[str, dict[str, Any], TokenizerPair | None]] = {
-        "my-tones": ("sound-encoder", {"head.labels": ["high", "low"]}, None),
+        "my-tones": ("audio-encoder", {"head.labels": ["high", "low"]}, None),
         "my-speech": ("speech-to-text", {"decoder.layers": 1, "target.vocabulary": tokenizers.target.size}, tokenizers),
     }
     for name, (preset_name, changes, model_tokenizers) in models.items():
@@ -256,8 +256,8 @@ def check_log(code: str) -> None:
     logger = LineLogger(printed.append, seconds=0)
     logger(Started(Path("my-model"), 0, 2, 9, 9, 9, "cpu", "chrf"))
     logger(
-        Updated(
-            update=1,
+        StepFinished(
+            step=1,
             epoch=0,
             loss=1.0,
             negative_log_likelihood=1.0,

@@ -1,10 +1,10 @@
 """Compare training on several ranks with training on one: every mode and model family, losses and weights.
 
-    python -m tests.ranks                       # all modes and families, 20 updates each
+    python -m tests.ranks                       # all modes and families, 20 steps each
     python -m tests.ranks ddp2 fsdp3            # some modes
-    python -m tests.ranks --updates 5           # shorter
+    python -m tests.ranks --steps 5           # shorter
 
-Every run has accumulation (5 batches per update, which no number of ranks divides: some ranks get empty batches),
+Every run has accumulation (5 batches per step, which no number of ranks divides: some ranks get empty batches),
 clipping, dropout, recomputed activations and an exponential moving average. Prints the largest absolute difference of
 any loss and of any weight, average included, and exits with code 1 if one exceeds its limit.
 
@@ -34,7 +34,7 @@ from torch.nn import functional as F
 
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
-from regard.data.batches.loader import Update
+from regard.data.batches.loader import StepBatches
 from regard.nn.attention import Attention
 from regard.nn.feedforward import FeedForward
 from regard.store.run_folder import RunFolder
@@ -42,15 +42,15 @@ from regard.store.weights import get_weights, load_tensors, save_tensors
 from regard.training.data import prepare_data
 from regard.training.distributed.processes import SingleProcess, connect_processes
 from regard.training.resolve import resolve_run
-from regard.training.run import fit, follow, resume
+from regard.training.run import fit, resume, run_worker_rank
 from regard.training.trainer import Trainer
 from tests.training.runs import TASKS, make_small_run, read_metrics, write_corpus
 from tests.training.workers import run_workers
 
 Case = tuple[str, str]  # mode and task
-Samples = list[tuple[int, list[int]]]  # that a rank read, by update
+Samples = list[tuple[int, list[int]]]  # that a rank read, by step
 CHANGING_RUNS = ("one", "changing")
-UPDATES = 20
+STEPS = 20
 TIME_LIMIT = 1200.0  # seconds of a group of ranks; a machine may be busy
 UNDETERMINED = ".key.bias"
 ONE, SPLIT, SPLIT_PARTS = "one", "split", 2  # modes of one rank; all tensor-parallel modes have two parts
@@ -69,19 +69,19 @@ MODES: dict[str, tuple[int, dict[str, Any]]] = {  # ranks, and settings of [para
 }
 _STACK = {"layers": 2, "attention.heads": 4, "attention.key_value_heads": 2}
 CHANGES: dict[str, Any] = {
-    "train.update_tokens": 5 * 128,
-    "train.clip": 0.5,
+    "train.step_tokens": 5 * 128,
+    "train.max_grad_norm": 0.5,
     "train.checkpoint_activations": True,
     "train.spikes": {"kind": "skip", "max_spikes": 0},
 }
 FAMILY_CHANGES: dict[str, dict[str, Any]] = {
     "translate": {f"model.{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in _STACK.items()},
-    "continue": {f"model.decoder.{name}": value for name, value in _STACK.items()}
-    | {"model.decoder.position": {"kind": "rotary"}, "model.decoder.feedforward": {"kind": "gated", "hidden": 24}},
-    "fill": {f"model.encoder.{name}": value for name, value in _STACK.items()}
-    | {"model.encoder.position": {"kind": "learned", "length": 40}, "model.encoder.placement": "post"},
+    "causal_lm": {f"model.decoder.{name}": value for name, value in _STACK.items()}
+    | {"model.decoder.position": {"kind": "rotary"}, "model.decoder.feedforward": {"kind": "gated", "d_ff": 24}},
+    "masked_lm": {f"model.encoder.{name}": value for name, value in _STACK.items()}
+    | {"model.encoder.position": {"kind": "learned", "length": 40}, "model.encoder.norm_order": "post"},
     "images": {f"model.encoder.{name}": value for name, value in _STACK.items()},
-    "sounds": {f"model.encoder.{name}": value for name, value in _STACK.items()},
+    "audio": {f"model.encoder.{name}": value for name, value in _STACK.items()},
     "pixels": {f"model.decoder.{name}": value for name, value in _STACK.items()},
 }
 
@@ -127,11 +127,11 @@ def split_products(model: nn.Module, parts: int) -> None:
 
 
 def train_cases(
-    folder: str, cases: Sequence[Case], updates: int, processes: SingleProcess | None = None
+    folder: str, cases: Sequence[Case], steps: int, processes: SingleProcess | None = None
 ) -> dict[str, Any]:
     """Train every case (mode, task) on this rank; rank 0 saves weights and averages. Return the losses by case."""
     with _use(processes) as group:
-        return {f"{mode}/{task}": _train_case(Path(folder), mode, task, updates, group) for mode, task in cases}
+        return {f"{mode}/{task}": _train_case(Path(folder), mode, task, steps, group) for mode, task in cases}
 
 
 @contextmanager
@@ -147,11 +147,11 @@ def _use(processes: SingleProcess | None) -> Iterator[SingleProcess]:
         group.close()
 
 
-def _train_case(folder: Path, mode: str, task: str, updates: int, processes: SingleProcess) -> dict[str, Any]:
+def _train_case(folder: Path, mode: str, task: str, steps: int, processes: SingleProcess) -> dict[str, Any]:
     changes = {f"parallel.{name}": value for name, value in MODES[mode][1].items()} if mode in MODES else {}
     run: RunConfig = RUN_FILES.change(RUN_FILES.load(folder / task / "run.toml"), changes)
     start = time.process_time()
-    processes.arrange(run)
+    processes.init_device_mesh(run)
     data = prepare_data(run, RunFolder(folder / task), lambda _: None)
     run_folder = RunFolder(folder / f"{mode}-{task}")
     run_folder.path.mkdir(exist_ok=True)
@@ -159,14 +159,14 @@ def _train_case(folder: Path, mode: str, task: str, updates: int, processes: Sin
     if mode == SPLIT:
         split_products(trainer.model, SPLIT_PARTS)
     losses, norms = [], []
-    for update in islice(trainer.loader.updates(), updates):
+    for step in islice(trainer.loader.steps(), steps):
         epoch = trainer._current_epoch()
-        stats = trainer.updater.compute_gradients(update.batches, epoch)
-        trainer.progress.update += 1
-        trainer.progress.position = update.next_position
-        trainer.updater.step(LEARNING_RATES[run.train.precision])
+        stats = trainer.step_runner.compute_gradients(step.batches, epoch)
+        trainer.progress.step += 1
+        trainer.progress.position = step.next_position
+        trainer.step_runner.step(LEARNING_RATES[run.train.precision])
         assert trainer.ema is not None
-        trainer.ema.update(trainer.progress.update)
+        trainer.ema.update(trainer.progress.step)
         losses.append(stats.loss)
         norms.append(stats.gradient_norm)
     assert trainer.ema is not None
@@ -187,7 +187,7 @@ def compare(
     """Return the largest differences of any loss and of any weight to one rank."""
     ours, reference = (load_tensors(folder / f"{name}-{task}.safetensors") for name in (mode, ONE))
     assert ours.keys() == reference.keys()
-    names = [name for name in reference if task == "continue" or not name.endswith(UNDETERMINED)]
+    names = [name for name in reference if task == "causal_lm" or not name.endswith(UNDETERMINED)]
     weight = max(float((ours[name] - reference[name]).abs().max()) for name in names)
     losses = zip(results[f"{mode}/{task}"]["losses"], expected[f"{ONE}/{task}"]["losses"], strict=True)
     return max(abs(one - other) for one, other in losses), weight
@@ -206,17 +206,17 @@ class Row:
     note: str
 
 
-def prove(folder: Path, cases: Sequence[Case], updates: int, precision: str = "float32") -> list[Row]:
+def prove(folder: Path, cases: Sequence[Case], steps: int, precision: str = "float32") -> list[Row]:
     """Train all cases and compare them with one rank."""
     tasks = sorted({task for _, task in cases})
     prepare(folder, precision, tasks)
     has_split = precision == "bfloat16" and any("tensor" in mode for mode, _ in cases)
     references = [(name, task) for name in (ONE, *([SPLIT] if has_split else [])) for task in tasks]
-    expected = train_cases(str(folder), references, updates)
+    expected = train_cases(str(folder), references, steps)
     rows = []
     for world_size in sorted({MODES[mode][0] for mode, _ in cases}):
         group = [(mode, task) for mode, task in cases if MODES[mode][0] == world_size]
-        args = {"folder": str(folder), "cases": group, "updates": updates}
+        args = {"folder": str(folder), "cases": group, "steps": steps}
         results = _run("train_cases", world_size, args, folder)[0]
         for mode, task in group:
             loss, weight = compare(folder, mode, task, results, expected)
@@ -230,82 +230,82 @@ def prove(folder: Path, cases: Sequence[Case], updates: int, precision: str = "f
 
 
 def continue_run(folder: str, pause_at: int, processes: SingleProcess | None = None) -> Samples:
-    """Start or resume a run on this rank until an update; return the samples that the rank read, by update."""
+    """Start or resume a run on this rank until a step; return the samples that the rank read, by step."""
     seen: Samples = []
-    make_update = Trainer._update
+    make_step = Trainer._step
 
-    def record(self: Trainer, update: Update) -> bool:
-        samples = [batch.samples.tolist() for batch in update.batches if batch.number is not None]
-        seen.append((self.progress.update + 1, list(chain.from_iterable(samples))))
-        return make_update(self, update)
+    def record(self: Trainer, step: StepBatches) -> bool:
+        samples = [batch.samples.tolist() for batch in step.batches if batch.number is not None]
+        seen.append((self.progress.step + 1, list(chain.from_iterable(samples))))
+        return make_step(self, step)
 
-    Trainer._update = record  # type: ignore[method-assign]
+    Trainer._step = record  # type: ignore[method-assign]
     run_folder = Path(folder) / "run"
     with _use(processes) as group:
         try:
             if not group.is_main:
-                follow(run_folder, group)
+                run_worker_rank(run_folder, group)
             elif run_folder.exists():
                 resume(run_folder, pause_at=pause_at, processes=group)
             else:
                 fit(RUN_FILES.load(Path(folder) / "run.toml"), run_folder, pause_at=pause_at, processes=group)
         finally:
-            Trainer._update = make_update  # type: ignore[method-assign]
+            Trainer._step = make_step  # type: ignore[method-assign]
     return seen
 
 
-def prepare_changing_runs(folder: Path, task: str, updates: int) -> None:
+def prepare_changing_runs(folder: Path, task: str, steps: int) -> None:
     """Write the run files of two equal runs: one on one rank, and one whose number of ranks changes."""
     files = write_corpus(folder / "corpus")
-    changes = CHANGES | FAMILY_CHANGES[task] | {"train.updates": updates, "parallel.mode": "fsdp"}
+    changes = CHANGES | FAMILY_CHANGES[task] | {"train.steps": steps, "parallel.mode": "fsdp"}
     for name in CHANGING_RUNS:
         (folder / name).mkdir()
         RUN_FILES.save(make_small_run(task, files, changes), folder / name / "run.toml")
 
 
 def compare_changing_runs(
-    folder: Path, task: str, updates: int, samples: dict[str, Samples]
+    folder: Path, task: str, steps: int, samples: dict[str, Samples]
 ) -> tuple[list[str], float, float]:
     """Compare the two runs; `samples` are those of all ranks, by the name of the run.
 
     Returns:
-        Updates that repeated or missed a sample, and the largest differences of losses and of the final weights.
+        Steps that repeated or missed a sample, and the largest differences of losses and of the final weights.
     """
     read = {name: dict[int, list[int]]() for name in CHANGING_RUNS}
     for name, pairs in samples.items():
-        for update, seen in pairs:
-            read[name].setdefault(update, []).extend(seen)
+        for step, seen in pairs:
+            read[name].setdefault(step, []).extend(seen)
     faults = [
-        f"update {update}"
-        for update in range(1, updates + 1)
-        if sorted(read["one"][update]) != sorted(read["changing"].get(update, []))
+        f"step {step}"
+        for step in range(1, steps + 1)
+        if sorted(read["one"][step]) != sorted(read["changing"].get(step, []))
     ]
     runs = [folder / name / "run" for name in CHANGING_RUNS]
     ours, reference = ([line["loss"] for line in read_metrics(path) if "loss" in line] for path in runs)
     loss = max(abs(one - other) for one, other in zip(ours, reference, strict=True))
     weights = [load_tensors(path / "average" / "model.safetensors") for path in runs]
-    names = [name for name in weights[0] if task == "continue" or not name.endswith(UNDETERMINED)]
+    names = [name for name in weights[0] if task == "causal_lm" or not name.endswith(UNDETERMINED)]
     return faults, loss, max(float((weights[0][name] - weights[1][name]).abs().max()) for name in names)
 
 
-def change_ranks(folder: Path, task: str, worlds: Sequence[int], updates: int) -> tuple[list[str], float, float]:
+def change_ranks(folder: Path, task: str, worlds: Sequence[int], steps: int) -> tuple[list[str], float, float]:
     """Train a run with a number of ranks that changes, and the same run on one rank; compare them."""
-    prepare_changing_runs(folder, task, updates)
+    prepare_changing_runs(folder, task, steps)
     samples: dict[str, Samples] = {}
     for name, plan in zip(CHANGING_RUNS, ((1,), worlds), strict=True):
         samples[name] = []
         for number, world_size in enumerate(plan, start=1):
-            args: dict[str, Any] = {"folder": str(folder / name), "pause_at": updates * number // len(plan)}
+            args: dict[str, Any] = {"folder": str(folder / name), "pause_at": steps * number // len(plan)}
             results = [continue_run(**args)] if world_size == 1 else _run("continue_run", world_size, args, folder)
             samples[name] += chain.from_iterable(results)
-    return compare_changing_runs(folder, task, updates, samples)
+    return compare_changing_runs(folder, task, steps, samples)
 
 
 def main() -> None:
     """Print a table of differences."""
     parser = argparse.ArgumentParser(prog="python -m tests.ranks", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("modes", nargs="*", metavar="MODE", default=list(MODES), help=f"of {', '.join(MODES)}")
-    parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--task", action="append", choices=TASKS)
     parser.add_argument("--precision", action="append", choices=LIMITS)
     options = parser.parse_args()
@@ -313,8 +313,8 @@ def main() -> None:
     for precision in options.precision or LIMITS:
         with tempfile.TemporaryDirectory() as folder:
             cases = [(mode, task) for mode in options.modes for task in options.task or TASKS]
-            rows = prove(Path(folder), cases, options.updates, precision)
-        sys.stdout.write(f"\n{precision}, {options.updates} updates, limit {LIMITS[precision]:.0e}\n")
+            rows = prove(Path(folder), cases, options.steps, precision)
+        sys.stdout.write(f"\n{precision}, {options.steps} steps, limit {LIMITS[precision]:.0e}\n")
         sys.stdout.write(f"{'mode':15} {'task':10} {'loss':>9} {'weight':>9} {'CPU s':>7}\n")
         for row in rows:
             is_wrong = not max(row.loss, row.weight) <= row.limit
@@ -327,7 +327,7 @@ def main() -> None:
         faults, loss, weight = change_ranks(Path(folder), "translate", WORLDS, 20)
     is_wrong = bool(faults) or not max(loss, weight) <= LIMITS["float32"]
     worlds = " -> ".join(map(str, WORLDS))
-    wrong = f"{len(faults)} updates repeat or miss a sample"
+    wrong = f"{len(faults)} steps repeat or miss a sample"
     sys.stdout.write(f"\nranks {worlds}: {wrong}; loss {loss:.1e}, weight {weight:.1e}\n")
     sys.exit(has_failed or is_wrong)
 

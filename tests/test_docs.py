@@ -98,10 +98,10 @@ def test_glossary_names_exist() -> None:
     rows = [line.split(" | ") for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if len(row) == 4 and ".py`" in row[3]]
     assert len(rows) >= 60
-    for *_, ours, where in rows:
-        source = (ROOT / "src" / "regard" / where.strip(" `|")).read_text(encoding="utf-8")
+    for *_, ours, location in rows:
+        source = (ROOT / "src" / "regard" / location.strip(" `|")).read_text(encoding="utf-8")
         for name in re.findall(r"`([A-Za-z_.]+)[`(]", ours)[:1]:
-            assert name.rpartition(".")[2] in source, (name, where)
+            assert name.rpartition(".")[2] in source, (name, location)
 
 
 def test_the_index_lists_every_page() -> None:

@@ -59,7 +59,7 @@ CROSS_CUTTING = {
     "training/test_media.py": "what holds for runs on images and on audio",
     "training/test_ranks.py": "several ranks train like one",
     "training/test_run_state.py": "run folders in every state",
-    "training/test_sounds.py": "audio from files to a model",
+    "training/test_audio.py": "audio from files to a model",
     "training/test_stops.py": "stops at every place leave no trace",
     "training/test_teacher_forcing.py": "docs/teacher-forcing.md",
     "training/test_tune_imported.py": "imported models are tuned",

@@ -15,7 +15,7 @@ from regard.models.cpu_decoder import CpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.store.weights import get_weights
 
-SIZES = {"width": 32, "encoder.layers": 2, "decoder.layers": 2, "source.vocabulary": 50}
+SIZES = {"d_model": 32, "encoder.layers": 2, "decoder.layers": 2, "source.vocabulary": 50}
 
 
 def _make_model() -> nn.Module:
@@ -137,7 +137,7 @@ def test_several_adapters_take_turns_and_leave_no_trace() -> None:
 
 
 def test_an_adapter_of_another_model_is_refused() -> None:
-    tuned = build(preset("mini", SIZES | {"width": 64}), seed=1)
+    tuned = build(preset("mini", SIZES | {"d_model": 64}), seed=1)
     add_adapters(tuned, LoraConfig(rank=2), seed=1)
     tensors = {name: tensor for name, tensor in get_weights(tuned).items() if is_adapter(name)}
     adapters = AdapterSet(_make_model())

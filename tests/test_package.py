@@ -20,11 +20,11 @@ reveal_type(regard.load("my-model", task="translate").translate("Two dogs play."
 
 generator = regard.load_generator("my-lm")
 reveal_type(generator.generate("Once upon a time", max_new_tokens=20))
-reveal_type(regard.load("my-lm", task="continue").generate(["Once"]))
+reveal_type(regard.load("my-lm", task="causal_lm").generate(["Once"]))
 
 fill_mask = regard.load_fill_mask("my-encoder")
 reveal_type(fill_mask.fill("The ___ barks."))
-reveal_type(regard.load("my-encoder", task="fill").fill(["The ___ barks."]))
+reveal_type(regard.load("my-encoder", task="masked_lm").fill(["The ___ barks."]))
 
 classifier = regard.load_classifier("my-classifier")
 reveal_type(classifier.classify("A fine film.").label)

@@ -40,8 +40,8 @@ function openingState(doc: LookDocument, view: string): State {
   return {
     view,
     group: group?.name ?? "encoder.self",
-    layer: group?.opening[0] ?? 0,
-    head: group?.opening[1] ?? 0,
+    layer: group?.default_head[0] ?? 0,
+    head: group?.default_head[1] ?? 0,
     meanOfHeads: false,
     query: null,
     drawing: "heatmap",

@@ -15,7 +15,7 @@ export interface Blob8 {
 
 export interface Model {
   family: "encoder_decoder" | "decoder_only" | "encoder_only";
-  task: "translate" | "transcribe" | "caption" | "continue" | "fill" | "classify" | "tag";
+  task: "translate" | "transcribe" | "caption" | "causal_lm" | "masked_lm" | "classify" | "tag";
   name: string;
   width: number;
   layers: Record<string, number>;
@@ -51,7 +51,7 @@ export interface Group {
   column_count: number;
   statistics: Record<Statistic, Table>;
   sampled_rows: number | null;
-  opening: [number, number];
+  default_head: [number, number];
   thumbnails: string;
   maps: Record<string, string>;
   errors: Table;

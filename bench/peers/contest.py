@@ -231,8 +231,8 @@ def _peer_settings(run: RunConfig, shards: Shards) -> dict[str, Any]:
     shape = {
         "layers": decoder.layers,
         "heads": decoder.attention.heads,
-        "width": run.model.width,
-        "hidden": decoder.feedforward.hidden,
+        "d_model": run.model.d_model,
+        "hidden": decoder.feedforward.d_ff,
     }
     if not isinstance(run.model, EncoderDecoderConfig):
         rows = run.data.batch_tokens // run.data.max_length
@@ -254,7 +254,7 @@ def _peer_settings(run: RunConfig, shards: Shards) -> dict[str, Any]:
         "tokens": run.data.batch_tokens,
         "rows": round(0.9 * run.data.batch_tokens / mean),
         "rate": LEARNING_RATE,
-        "clip": CLIP,
+        "max_grad_norm": CLIP,
         "marian": str(find_marian()),
     }
 

@@ -28,7 +28,7 @@ def main(settings: dict[str, Any]) -> None:
             turns.count_tokens(int((inputs["labels"] != IGNORED).sum()))
             return super().training_step(model, inputs, *rest)
 
-    sizes = (settings[name] for name in ("vocabulary", "width", "heads", "hidden", "layers", "dropout", "max_length"))
+    sizes = (settings[name] for name in ("vocabulary", "d_model", "heads", "hidden", "layers", "dropout", "max_length"))
     rows = [json.loads(line) for line in Path(settings["pairs"]).read_text().splitlines()]
     examples = [{"input_ids": [*source, EOS], "labels": [*target, EOS]} for source, target in rows]
     with tempfile.TemporaryDirectory() as folder:
@@ -39,7 +39,7 @@ def main(settings: dict[str, Any]) -> None:
             per_device_train_batch_size=settings["rows"],
             train_sampling_strategy="group_by_length",
             label_smoothing_factor=settings["smoothing"],
-            max_grad_norm=settings["clip"],
+            max_grad_norm=settings["max_grad_norm"],
             learning_rate=settings["rate"],
             lr_scheduler_type="constant",
             optim="adamw_torch_fused",

@@ -39,7 +39,7 @@ def _write_corpus(pairs: Path, vocabulary_size: int, folder: Path) -> None:
 
 def _make_configuration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     side = {"level": "word", "max_length": settings["max_length"], "voc_file": f"{folder}/vocabulary.txt"}
-    width = settings["width"]
+    width = settings["d_model"]
     stack = {
         "type": "transformer",
         "num_layers": settings["layers"],
@@ -73,9 +73,9 @@ def _make_configuration(settings: dict[str, Any], folder: str) -> dict[str, Any]
             "batch_type": "token",
             "batch_size": settings["tokens"],
             "label_smoothing": settings["smoothing"],
-            "clip_grad_norm": settings["clip"],
+            "clip_grad_norm": settings["max_grad_norm"],
             "epochs": 1000,
-            "updates": 10**9,
+            "steps": 10**9,
             "logging_freq": 10**8,
             "validation_freq": 10**9,
         },

@@ -1,6 +1,6 @@
 """Marian's own program on pairs of ids; float32, the only precision in which it trains on a CPU.
 
-The program is C++ without hooks. So signals stop and continue it: it prints a line after every update, which has the
+The program is C++ without hooks. So signals stop and continue it: it prints a line after every step, which has the
 number of target tokens so far, and the kernel counts its CPU time. What it computes between a line and the signal
 belongs to the next turn.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.peers import write_words
 
-UPDATE = re.compile(r"Up\. \d+ .* after ([\d,]+)")
+STEP = re.compile(r"Up\. \d+ .* after ([\d,]+)")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,7 +39,7 @@ def _run_in_turns(process: subprocess.Popen[str]) -> None:
     requested, first_token, start_time = 0, 0, 0.0
     for line in process.stderr:
         print(line, end="", file=sys.stderr)
-        match = UPDATE.search(line)
+        match = STEP.search(line)
         if match is None:
             continue
         tokens, seconds = int(match[1].replace(",", "")), _read_seconds(process.pid)
@@ -74,7 +74,7 @@ def _make_options(settings: dict[str, Any], folder: Path) -> list[str]:
         "vocabs": [folder / "vocabulary.yml"] * 2,
         "model": folder / "model.npz",
         "tempdir": folder,
-        "dim-emb": settings["width"],
+        "dim-emb": settings["d_model"],
         "enc-depth": settings["layers"],
         "dec-depth": settings["layers"],
         "transformer-heads": settings["heads"],
@@ -82,7 +82,7 @@ def _make_options(settings: dict[str, Any], folder: Path) -> list[str]:
         "transformer-ffn-activation": "relu",
         "transformer-dropout": settings["dropout"],
         "label-smoothing": settings["smoothing"],
-        "clip-norm": settings["clip"],
+        "clip-norm": settings["max_grad_norm"],
         "optimizer-params": [0.9, 0.98, 1e-9],
         "learn-rate": settings["rate"],
         "mini-batch-words": settings["tokens"],

@@ -25,7 +25,7 @@ NEVER = 10**9
 
 def main(settings: dict[str, Any]) -> None:
     folder = Path(os.environ["NANOGPT"]).resolve()
-    Turns(per_update=settings["rows"] * settings["context"])
+    Turns(per_step=settings["rows"] * settings["context"])
     with tempfile.TemporaryDirectory() as work_folder:
         prepare_folder(Path(settings["text"]), folder, Path(work_folder))
         os.chdir(work_folder)
@@ -33,12 +33,12 @@ def main(settings: dict[str, Any]) -> None:
         if settings["precision"] == "bfloat16":
             gpt_class = importlib.import_module("model").GPT
             gpt_class.forward = torch.autocast("cpu", dtype=torch.bfloat16)(gpt_class.forward)
-        sys.argv = ["train.py", "config/train_shakespeare_char.py", *make_arguments(settings, updates=NEVER)]
+        sys.argv = ["train.py", "config/train_shakespeare_char.py", *make_arguments(settings, steps=NEVER)]
         sys.argv += [f"--eval_interval={NEVER}", "--eval_iters=1", f"--log_interval={NEVER}"]
         runpy.run_path(str(folder / "train.py"), run_name="__main__")
 
 
-def make_arguments(settings: dict[str, Any], updates: int) -> list[str]:
+def make_arguments(settings: dict[str, Any], steps: int) -> list[str]:
     """Return nanoGPT's options for a model size."""
     options = {
         "device": "cpu",
@@ -49,10 +49,10 @@ def make_arguments(settings: dict[str, Any], updates: int) -> list[str]:
         "batch_size": settings["rows"],
         "n_layer": settings["layers"],
         "n_head": settings["heads"],
-        "n_embd": settings["width"],
+        "n_embd": settings["d_model"],
         "dropout": 0.0,
-        "max_iters": updates,
-        "lr_decay_iters": updates,
+        "max_iters": steps,
+        "lr_decay_iters": steps,
     }
     return [f"--{name}={value}" for name, value in options.items()]
 

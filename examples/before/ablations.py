@@ -49,14 +49,14 @@ def make_change(has_residual: bool, has_norm: bool) -> Change:
 def run(options: Options) -> Report:
     """Train a Transformer with and without each, at three depths."""
     depths = [1, 2] if options.small else [1, 2, 4]
-    count, tests, width, updates = (60, 5, 16, 3) if options.small else (10_000, 300, 64, 400)
+    count, tests, width, steps = (60, 5, 16, 3) if options.small else (10_000, 300, 64, 400)
     train, test = read_pairs(options, count, tests)
     rows, lines = [], {}
     for has_residual, has_norm in product((True, False), repeat=2):
         name = f"{'with' if has_residual else 'without'} residual, {'with' if has_norm else 'without'} norm"
         losses = []
         for layers in depths:
-            training = Training(updates, 2048, peak=0.003, vocabulary=300 if options.small else 3000)
+            training = Training(steps, 2048, peak=0.003, vocabulary=300 if options.small else 3000)
             with tempfile.TemporaryDirectory() as folder:
                 model, change = transformer_translator(width, layers), make_change(has_residual, has_norm)
                 trained = train_translator(Path(folder), train, test, model, training, change)
@@ -65,7 +65,7 @@ def run(options: Options) -> Report:
         rows.append([name, *(f"{loss:.3f}" for loss in losses)])
     return Report(
         "Ablations: residual connections and norms",
-        f"Pre-norm Transformers of width {width} on {count:,} Tatoeba pairs (en-de), {updates:,} updates of 2,048 "
+        f"Pre-norm Transformers of width {width} on {count:,} Tatoeba pairs (en-de), {steps:,} steps of 2,048 "
         f"tokens with gradients clipped to norm 1; loss per token of {tests} test pairs by the layers of each stack.",
         ["model", *(pluralize(layers, "layer") for layers in depths)],
         rows,

@@ -59,8 +59,8 @@ def run(options: Options) -> Report:
                     figures = (score.error_rate, score.precision, score.recall)
                     rows.append([f"{name}, layer {layer + 1}, {kind} row", *(f"{figure:.1f}" for figure in figures)])
             shown = min(pairs, key=lambda pair: len(pair.source)) if options.small else _choose(pairs)
-            max_length = 6 if options.small else None  # a model of three updates does not end its texts
-            pages.append(_draw(name, translator, shown, options.out / "alignments", max_length))
+            max_new_tokens = 6 if options.small else None  # a model of three steps does not end its texts
+            pages.append(_draw(name, translator, shown, options.out / "alignments", max_new_tokens))
         diagonal = alignment_error([_align_diagonally(pair) for pair in pairs], [pair.gold for pair in pairs])
     rows.append(["the diagonal", *(f"{x:.1f}" for x in (diagonal.error_rate, diagonal.precision, diagonal.recall))])
     return Report(
@@ -79,7 +79,7 @@ def run(options: Options) -> Report:
 
 @contextmanager
 def _models(options: Options) -> Iterator[dict[str, Translator]]:
-    """Yield the given models; in the small form, two of three updates."""
+    """Yield the given models; in the small form, two of three steps."""
     if not options.small:
         if not options.folders:
             raise SystemExit("Give the models: --model gru=FOLDER --model transformer=FOLDER.")
@@ -128,13 +128,15 @@ def _choose(pairs: Sequence[Pair]) -> Pair:
     return random.Random(1).choice(short or pairs)  # noqa: S311 - a sentence, not a secret
 
 
-def _draw(name: str, translator: Translator, pair: Pair, folder: Path, max_length: int | None) -> str:
+def _draw(name: str, translator: Translator, pair: Pair, folder: Path, max_new_tokens: int | None) -> str:
     """Write the attention of one sentence as SVG, and the page of the glass box for its source; return their links."""
     folder.mkdir(parents=True, exist_ok=True)
     svg = draw_attention(pair, _read_weights(translator, pair))
     (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
     search = Beam(1)
-    look = regard.look_into(translator, pair.source, search=search, max_length=max_length, ablation=False, name=name)
+    look = regard.look_into(
+        translator, pair.source, search=search, max_new_tokens=max_new_tokens, ablation=False, name=name
+    )
     look.save(folder / f"{name}.html")
     return (
         f"{name}: [attention to a sentence with its given translation](alignments/{name}.svg) (frames: annotated "

@@ -13,7 +13,7 @@ from regard.measure.bleu_chrf import bleu
 
 def run(options: Options) -> Report:
     """Train both on growing parts of Multi30k."""
-    counts, tests, updates = ([20, 60], 1, 3) if options.small else ([1000, 5000, 29_000], 500, 600)
+    counts, tests, steps = ([20, 60], 1, 3) if options.small else ([1000, 5000, 29_000], 500, 600)
     names = ("train", "test_2016_flickr")
     train, test = (
         list(zip(*(options.read_lines(f"multi30k/{name}.{side}") for side in ("en", "de")), strict=True))
@@ -26,7 +26,7 @@ def run(options: Options) -> Report:
         for count in counts:
             dropout = {f"{stack}.dropout": {"embedding": 0.2, "sublayer": 0.2} for stack in ("encoder", "decoder")}
             width = 16 if options.small else 128
-            training = Training(updates, 2048, 0.005, 300 if options.small else 4000, settings=MUON)
+            training = Training(steps, 2048, 0.005, 300 if options.small else 4000, settings=MUON)
             with tempfile.TemporaryDirectory() as folder:
                 model = (
                     transformer_translator(width, changes=dropout)
@@ -41,7 +41,7 @@ def run(options: Options) -> Report:
         rows.append([name, f"{parameters / 1e6:.1f} M", *(f"{score:.1f}" for score in scores)])
     return Report(
         "Data: quality by the size of the corpus",
-        f"Multi30k en-de, {updates:,} updates of 2,048 tokens each; BLEU of greedy translations of {len(test)} "
+        f"Multi30k en-de, {steps:,} steps of 2,048 tokens each; BLEU of greedy translations of {len(test)} "
         "sentences of test2016.",
         ["model", "parameters", *(f"{count:,} pairs" for count in counts)],
         rows,

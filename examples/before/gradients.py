@@ -21,7 +21,7 @@ SHOWN = (1, 2, 5, 10, 20, 50, 100)
 NOTES = (
     "After training the order is that of the lectures: the gradient of an RNN vanishes, gates carry it further, and "
     "attention carries it anywhere.",
-    "Before training it is not: the update gate of a new GRU is half open, so every token replaces half of its state, "
+    "Before training it is not: the step gate of a new GRU is half open, so every token replaces half of its state, "
     "while Xavier weights keep the gradient of a new RNN near its size, and the forget gate of a new LSTM is open.",
 )
 
@@ -52,30 +52,30 @@ def make_models(width: int) -> dict[str, AnyModelConfig]:
 def run(options: Options) -> Report:
     """Measure every model before and after training on characters."""
     text = options.read_text("tinyshakespeare/input.txt")
-    width, updates, steps, rows = (16, 5, 20, 4) if options.small else (64, 400, 100, 16)
+    width, steps, distance, rows = (16, 5, 20, 4) if options.small else (64, 400, 100, 16)
     split = len(text) * 9 // 10
     lines, table = dict[str, list[float]](), []
     for name, settings in make_models(width).items():
-        training = Training(updates, 2048, peak=0.003, vocabulary=None, tokenizer="character", max_length=256)
+        training = Training(steps, 2048, peak=0.003, vocabulary=None, tokenizer="character", max_new_tokens=256)
         with tempfile.TemporaryDirectory() as folder:
             trained = train_language_model(Path(folder), text[:split], text[split:], settings, training)
         ids = trained.data.tokenizers.source.encode(text[split:]).ids
-        length = steps + 29
+        length = distance + 29
         tokens = torch.tensor([ids[row * length : (row + 1) * length] for row in range(rows)])
-        before = measure_reach(build(trained.settings, seed=1), tokens, steps)
-        after = measure_reach(trained.model, tokens, steps)
+        before = measure_reach(build(trained.settings, seed=1), tokens, distance)
+        after = measure_reach(trained.model, tokens, distance)
         lines |= {f"{name}, new": before, f"{name}, trained": after}
         loss = trained.validation_loss()
         for state, reach in (("new", before), ("trained", after)):
-            shown = [f"{reach[k - 1] / reach[0]:.1e}" for k in SHOWN[1:] if k <= steps]
+            shown = [f"{reach[k - 1] / reach[0]:.1e}" for k in SHOWN[1:] if k <= distance]
             table.append([f"{name}, {state}", f"{reach[0]:.1e}", *shown, f"{loss:.2f}" if state == "trained" else ""])
     return Report(
         "Gradients: how far back a loss reaches",
-        f"Character-level language models of width {width} on tinyshakespeare, {updates} updates of 2,048 tokens. The "
+        f"Character-level language models of width {width} on tinyshakespeare, {steps} steps of 2,048 tokens. The "
         "table has the norm of d loss_t / d x_(t-k), the mean over "
         f"{rows} texts: for k = 1 as it is, for larger k relative to k = 1.",
-        ["model", "k = 1", *(f"k = {k}" for k in SHOWN[1:] if k <= steps), "validation loss"],
+        ["model", "k = 1", *(f"k = {k}" for k in SHOWN[1:] if k <= distance), "validation loss"],
         table,
-        Chart("k, tokens before", "norm of the gradient", range(1, steps + 1), lines, log_x=True, log_y=True),
+        Chart("k, tokens before", "norm of the gradient", range(1, distance + 1), lines, log_x=True, log_y=True),
         NOTES,
     )

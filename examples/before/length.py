@@ -27,11 +27,11 @@ def count_copies(trained: Trained, length: int, count: int) -> float:
     return sum(copy == text for copy, text in zip(copies, texts, strict=True)) / count
 
 
-def train_both(options: Options, updates: int) -> dict[str, Trained]:
+def train_both(options: Options, steps: int) -> dict[str, Trained]:
     """Train a model with a fixed vector and one with attention on the same texts."""
     lengths = range(2, 9) if options.small else LENGTHS
     width, pairs = (32, 3000) if options.small else (64, 12_000)
-    training = Training(updates, 512, peak=0.01, vocabulary=60, tokenizer="word", max_length=24)
+    training = Training(steps, 512, peak=0.01, vocabulary=60, tokenizer="word", max_new_tokens=24)
     train, held_out = sample_pairs(pairs, lengths, seed=1), sample_pairs(50, lengths, seed=2)
     results = {}
     for name, score in (("fixed vector", None), ("attention", "additive")):
@@ -47,7 +47,7 @@ def compare(options: Options) -> dict[str, tuple[Trained, list[float]]]:
     lengths, tests = (range(2, 9), 30) if options.small else (LENGTHS, 100)
     return {
         name: (trained, [count_copies(trained, length, tests) for length in lengths])
-        for name, trained in train_both(options, updates=200 if options.small else 1000).items()
+        for name, trained in train_both(options, steps=200 if options.small else 1000).items()
     }
 
 

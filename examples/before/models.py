@@ -15,7 +15,7 @@ def recurrent_translator(
     width: int, score: str | None = "additive", cell: str = "gru", changes: Changes = NO_CHANGES
 ) -> AnyModelConfig:
     """Return a recurrent translator: Bahdanau's with attention, without a score one with a fixed vector."""
-    settings: dict[str, Any] = {"width": width, "encoder.cell": cell, "decoder.cell": cell, **DROPOUT}
+    settings: dict[str, Any] = {"d_model": width, "encoder.cell": cell, "decoder.cell": cell, **DROPOUT}
     if score is None:
         settings |= {"encoder.bidirectional": False, "decoder.cross": {"kind": "fixed_vector"}}
     else:
@@ -29,20 +29,20 @@ def transformer_translator(width: int, layers: int = 2, changes: Changes = NO_CH
     stacks: dict[str, Any] = {
         f"{stack}.{key}": value
         for stack in ("encoder", "decoder")
-        for key, value in (("layers", layers), ("placement", "pre"), ("final_norm", True))
+        for key, value in (("layers", layers), ("norm_order", "pre"), ("final_norm", True))
     }
-    hidden = {f"{stack}.feedforward.hidden": 2 * width for stack in ("encoder", "decoder")}
-    return preset("tiny", {"width": width, **stacks, **hidden, **DROPOUT, **changes})
+    hidden = {f"{stack}.feedforward.d_ff": 2 * width for stack in ("encoder", "decoder")}
+    return preset("tiny", {"d_model": width, **stacks, **hidden, **DROPOUT, **changes})
 
 
 def recurrent_language_model(width: int, cell: str, layers: int = 1) -> AnyModelConfig:
     """Return a recurrent language model."""
-    changes = {"width": width, "decoder.cell": cell, "decoder.layers": layers, "decoder.dropout": {}}
+    changes = {"d_model": width, "decoder.cell": cell, "decoder.layers": layers, "decoder.dropout": {}}
     return preset("lstm", changes)
 
 
 def transformer_language_model(width: int, layers: int = 2) -> AnyModelConfig:
     """Return a Transformer language model."""
     hidden = 8 * width // 3
-    changes = {"width": width, "decoder.layers": layers, "decoder.feedforward.hidden": hidden, "decoder.dropout": {}}
+    changes = {"d_model": width, "decoder.layers": layers, "decoder.feedforward.d_ff": hidden, "decoder.dropout": {}}
     return preset("lm-small", changes)

@@ -38,13 +38,13 @@ class NeuralNgram(nn.Module):
         return self.output(self.hidden(self.embedding(context).flatten(1)).tanh())
 
 
-def train_model(model: NeuralNgram, ids: Tensor, order: int, updates: int, peak: float = 3e-3) -> None:
+def train_model(model: NeuralNgram, ids: Tensor, order: int, steps: int, peak: float = 3e-3) -> None:
     """Learn to predict each token of a text from the n - 1 before it; the learning rate falls to 0."""
     windows = ids.unfold(0, order, 1)  # (N, n)
     optimizer = torch.optim.AdamW(model.parameters(), lr=peak, weight_decay=0.01)
     generator = torch.Generator().manual_seed(1)
-    for update in range(updates):
-        optimizer.param_groups[0]["lr"] = peak * (1 - update / updates)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = peak * (1 - step / steps)
         rows = windows[torch.randint(len(windows), (BATCH_SIZE,), generator=generator)]
         loss = nn.functional.cross_entropy(model(rows[:, :-1]), rows[:, -1])
         optimizer.zero_grad()
@@ -61,10 +61,10 @@ def compute_nats(model: NeuralNgram, history: Tensor, ids: Tensor, order: int) -
     return sum(float(loss) for loss in losses)
 
 
-def measure(text: str, order: int, updates: int, width: int = 32, hidden: int = 256) -> list[tuple[str, float, float]]:
+def measure(text: str, order: int, steps: int, width: int = 32, hidden: int = 256) -> list[tuple[str, float, float]]:
     """Return names, test bits per byte and CPU-seconds of n-grams that count, and of the network."""
     if len(text) < MIN_CHARACTERS:
-        raise RegardError(f"The text has {len(text):,} characters.", fix=f"Give at least {MIN_CHARACTERS:,}.")
+        raise RegardError(f"The text has {len(text):,} characters.", hint=f"Give at least {MIN_CHARACTERS:,}.")
     vocabulary = {character: number for number, character in enumerate(sorted(set(text)))}
     ids: NDArray[np.int64] = np.array([vocabulary[character] for character in text])
     split = len(ids) * 9 // 10
@@ -76,7 +76,7 @@ def measure(text: str, order: int, updates: int, width: int = 32, hidden: int = 
         results.append((f"{n}-grams, counted", bits_per_byte(nats, size), time.process_time() - start))
     torch.manual_seed(1)
     start, model = time.process_time(), NeuralNgram(order, len(vocabulary), width, hidden)
-    train_model(model, torch.from_numpy(train), order, updates)
+    train_model(model, torch.from_numpy(train), order, steps)
     nats = compute_nats(model, torch.from_numpy(train), torch.from_numpy(test), order)
     results.append((f"{order}-grams, neural", bits_per_byte(nats, size), time.process_time() - start))
     return results
@@ -86,11 +86,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("text", type=Path, help="a text file")
     parser.add_argument("--order", type=int, default=5, help="n: a character is predicted from n - 1 before it")
-    parser.add_argument("--updates", type=int, default=4000)
+    parser.add_argument("--steps", type=int, default=4000)
     arguments = parser.parse_args()
     print("model                 test bits per byte  CPU-seconds")
     text = arguments.text.read_text(encoding="utf-8")
-    for name, bits, seconds in measure(text, max(2, arguments.order), arguments.updates):
+    for name, bits, seconds in measure(text, max(2, arguments.order), arguments.steps):
         print(f"{name:21} {bits:18.3f} {seconds:12.1f}")
 
 

@@ -63,7 +63,7 @@ def measure_characters(train: str, test: str) -> tuple[list[float], NgramModel, 
 
 def train_networks(train: str, test: str, options: Options) -> dict[str, tuple[float, int, float]]:
     """Return bits per byte, parameters and CPU-seconds of an LSTM and a Transformer of about the same size."""
-    width, updates = (16, 20) if options.small else (256, 1500)
+    width, steps = (16, 20) if options.small else (256, 1500)
     networks = {
         "LSTM": recurrent_language_model(width, "lstm", layers=1),
         "Transformer": transformer_language_model(width // 2 if not options.small else width, layers=3),
@@ -71,7 +71,7 @@ def train_networks(train: str, test: str, options: Options) -> dict[str, tuple[f
     results = {}
     for name, model in networks.items():
         training = Training(
-            updates, 2048, peak=0.005, vocabulary=None, tokenizer="character", max_length=WINDOW, settings=MUON
+            steps, 2048, peak=0.005, vocabulary=None, tokenizer="character", max_new_tokens=WINDOW, settings=MUON
         )
         with tempfile.TemporaryDirectory() as folder:
             trained = train_language_model(Path(folder), train, test, model, training)

@@ -124,12 +124,12 @@ def compute_loss(trained: Trained, pairs: Pairs) -> float:
 
 def run(options: Options) -> Report:
     """Train a Transformer with each kind on single pairs; test it on single, double and fourfold ones."""
-    count, tests, width, updates = (60, 8, 16, 3) if options.small else (10_000, 400, 64, 400)
+    count, tests, width, steps = (60, 8, 16, 3) if options.small else (10_000, 400, 64, 400)
     train, test = read_pairs(options, count, tests)
     longest = max(len(pair[0].split()) for pair in train)
     rows, lines = [], {}
     for kind in REJECTED if options.small else KINDS:
-        training = Training(updates, 2048, 0.005, 300 if options.small else 3000, settings=MUON)
+        training = Training(steps, 2048, 0.005, 300 if options.small else 3000, settings=MUON)
         named = kind if kind not in REJECTED else "sinusoidal" if kind == "normalized" else "none"
         position = {"kind": named} | ({"length": 128} if named == "learned" else {})
         changes = {f"{stack}.position": position for stack in ("encoder", "decoder")}
@@ -141,8 +141,8 @@ def run(options: Options) -> Report:
         rows.append([kind, *(f"{loss:.2f}" if math.isfinite(loss) else str(loss) for loss in lines[kind])])
     return Report(
         "Positions: kinds that the lectures reject, and longer texts",
-        f"Transformers of width {width} on {count:,} Tatoeba pairs (en-de, at most {longest} words), {updates:,} "
-        f"updates of 2,048 tokens. Loss per token of {tests} test pairs: one by one, and two or four joined to one "
+        f"Transformers of width {width} on {count:,} Tatoeba pairs (en-de, at most {longest} words), {steps:,} "
+        f"steps of 2,048 tokens. Loss per token of {tests} test pairs: one by one, and two or four joined to one "
         "text of twice or four times the length. `normalized` is in the encoder only: a decoder does not know the "
         "length of what it generates.",
         ["positions", "1 x", "2 x", "4 x"],

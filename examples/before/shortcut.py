@@ -34,7 +34,7 @@ def run(options: Options) -> Report:
     """Measure models with a fixed vector and with attention, before and after they learned to copy."""
     lengths, count = (range(2, 9), 8) if options.small else (length.LENGTHS, 64)
     lines = {}
-    for name, trained in length.train_both(options, updates=5 if options.small else 1000).items():
+    for name, trained in length.train_both(options, steps=5 if options.small else 1000).items():
         new = build(trained.settings, seed=1)
         for state, model in (("new", new), ("trained", trained.model)):
             assert isinstance(model, EncoderDecoder)  # noqa: S101 - a translator

@@ -57,19 +57,19 @@ def measure_roughness(line: list[float]) -> float:
 
 def run(options: Options) -> Report:
     """Measure a Transformer with and one without residual connections."""
-    count, tests, width, layers, updates = (60, 5, 16, 2, 3) if options.small else (10_000, 100, 64, 4, 400)
+    count, tests, width, layers, steps = (60, 5, 16, 2, 3) if options.small else (10_000, 100, 64, 4, 400)
     directions, ends = (1, 2) if options.small else (3, 10)
-    steps = [number / ends for number in range(-ends, ends + 1)]
+    places = [number / ends for number in range(-ends, ends + 1)]
     train, test = read_pairs(options, count, tests)
     rows, lines = [], {}
     for has_residual in (True, False):
         name = f"{'with' if has_residual else 'without'} residual"
-        training = Training(updates, 2048, peak=0.003, vocabulary=300 if options.small else 3000)
+        training = Training(steps, 2048, peak=0.003, vocabulary=300 if options.small else 3000)
         model, change = transformer_translator(width, layers), make_change(has_residual, has_norm=True)
         with tempfile.TemporaryDirectory() as folder:
             trained = train_translator(Path(folder), train, test, model, training, change)
         measured = [
-            measure_line(trained, sample_direction(trained.model, seed), steps) for seed in range(1, 1 + directions)
+            measure_line(trained, sample_direction(trained.model, seed), places) for seed in range(1, 1 + directions)
         ]
         mean = [sum(column) / directions for column in zip(*measured, strict=True)]
         lines[name] = mean
@@ -77,11 +77,11 @@ def run(options: Options) -> Report:
         rows.append([name, *(f"{mean[place]:.2f}" for place in (0, ends // 2, ends, -1)), f"{roughness:.3f}"])
     return Report(
         "Surface: the loss around a model",
-        f"Transformers of {layers} layers and width {width} (pre-norm), trained for {updates:,} updates on {count:,} "
+        f"Transformers of {layers} layers and width {width} (pre-norm), trained for {steps:,} steps on {count:,} "
         f"Tatoeba pairs; the loss per token of {tests} test pairs at weights + step x direction, the mean over "
         f"{directions} random directions whose rows are as long as those of the weights. Roughness is the mean second "
         "difference of the curve.",
         ["model", "step -1", "step -0.5", "trained weights", "step 1", "roughness"],
         rows,
-        Chart("step", "loss", steps, lines),
+        Chart("step", "loss", places, lines),
     )

@@ -20,13 +20,13 @@ from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.training.data import RunData, prepare_data
-from regard.training.events import Event, Updated
+from regard.training.events import Event, StepFinished
 from regard.training.objective import Objective
 from regard.training.resolve import resolve_run
 from regard.training.trainer import Trainer
 
 Pairs = Sequence[tuple[str, str]]
-MUON: Mapping[str, Any] = {"train.optimizer": {"kind": "muon"}}  # settings: learns in far fewer updates than AdamW
+MUON: Mapping[str, Any] = {"train.optimizer": {"kind": "muon"}}  # settings: learns in far fewer steps than AdamW
 Change = Callable[[AnyNetwork], None]  # of a new model, before it is trained
 
 
@@ -34,16 +34,16 @@ Change = Callable[[AnyNetwork], None]  # of a new model, before it is trained
 class Training:
     """How long and how fast a model learns."""
 
-    updates: int
-    update_tokens: int = 2048
+    steps: int
+    step_tokens: int = 2048
     peak: float = 0.002
     vocabulary: int | None = 4000
     """None for a tokenizer of characters."""
     tokenizer: str = "byte_bpe"
-    max_length: int = 128
+    max_new_tokens: int = 128
     seed: int = 1
     save_every: int | None = None
-    """Updates between two checkpoints, for a run folder that is kept."""
+    """Steps between two checkpoints, for a run folder that is kept."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of the run, by dotted key."""
 
@@ -58,9 +58,9 @@ class Trained:
     objective: Objective
     validation: Loader
     losses: list[float]
-    """Training loss per token of each update since the start of the process."""
+    """Training loss per token of each step since the start of the process."""
     seconds: float
-    """CPU time of the updates (without those after the last checkpoint of an interrupted start)."""
+    """CPU time of the steps (without those after the last checkpoint of an interrupted start)."""
 
     @property
     def parameters(self) -> int:
@@ -114,20 +114,20 @@ def _train(
     folder: Path, sources: list[dict[str, str]], model: AnyModelConfig, training: Training, change: Change | None
 ) -> Trained:
     torch.set_num_threads(1)
-    updates = training.updates
+    steps = training.steps
     table = {
         "data": {
-            "train": [sources[0]], "validation": [sources[1]], "batch_tokens": training.update_tokens,
-            "max_length": training.max_length,
+            "train": [sources[0]], "validation": [sources[1]], "batch_tokens": training.step_tokens,
+            "max_new_tokens": training.max_new_tokens,
         },
         "tokenizer": {"kind": training.tokenizer}
         | ({} if training.vocabulary is None else {"vocabulary": training.vocabulary}),
         "model": to_dict(model),
         "train": {
-            "updates": updates, "update_tokens": training.update_tokens, "save_every": training.save_every or updates,
-            "schedule": {"kind": "linear", "peak": training.peak, "warmup": max(1, min(200, updates // 10))},
+            "steps": steps, "step_tokens": training.step_tokens, "save_every": training.save_every or steps,
+            "schedule": {"kind": "linear", "lr": training.peak, "warmup": max(1, min(200, steps // 10))},
         },
-        "validation": {"every": updates, "sentences": 0, "samples": 0},
+        "validation": {"every_steps": steps, "sentences": 0, "samples": 0},
         "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 1024},
         "seed": training.seed,
     }  # fmt: skip
@@ -137,13 +137,13 @@ def _train(
     losses: list[float] = []
 
     def listen(event: Event) -> None:
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             losses.append(event.loss)
 
     trainer = Trainer(run, RunFolder(folder), data, listen)
     if change is not None:
         change(trainer.model)
-    if trainer.progress.update < updates:  # else the folder was kept, and its model is finished
+    if trainer.progress.step < steps:  # else the folder was kept, and its model is finished
         start = time.process_time()
         trainer.train()
         with (folder / "cpu_seconds.txt").open("a", encoding="utf-8") as file:  # a line per start

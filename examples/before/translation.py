@@ -12,10 +12,10 @@ from examples.before.training import MUON, Trained, Training, train_translator
 from regard.measure.bleu_chrf import bleu
 from regard.measure.bootstrap import paired_bootstrap
 
-PEAK = 0.01  # of Muon: the loss of the validation pairs after 150 updates is 3.46, with AdamW at 0.002 it is 5.23
+PEAK = 0.01  # of Muon: the loss of the validation pairs after 150 steps is 3.46, with AdamW at 0.002 it is 5.23
 SETTINGS = {"train.label_smoothing": 0.1, **MUON}
-ATTENTION, FIXED, FIXED_LONGER = "additive attention", "fixed vector, equal updates", "fixed vector, equal CPU time"
-TRANSFORMER = "Transformer, equal updates"
+ATTENTION, FIXED, FIXED_LONGER = "additive attention", "fixed vector, equal steps", "fixed vector, equal CPU time"
+TRANSFORMER = "Transformer, equal steps"
 
 
 class Corpus(NamedTuple):
@@ -27,7 +27,7 @@ class Corpus(NamedTuple):
     description: str
     files: tuple[str, str, str]
     """Of the training, validation and test pairs, without the language."""
-    updates: int
+    steps: int
     buckets: Sequence[tuple[int, int]]
     """Lengths of the source in words, first and last."""
     pairs: int | None = None
@@ -37,9 +37,9 @@ class Corpus(NamedTuple):
 MULTI30K = Corpus(
     "translation",
     "Translation: with and without attention",
-    "Multi30k en-de (lower-cased, tokenized), updates of 2,048 tokens; BLEU of test2016",
+    "Multi30k en-de (lower-cased, tokenized), steps of 2,048 tokens; BLEU of test2016",
     ("multi30k/tok/train.lc.norm.tok", "multi30k/tok/val.lc.norm.tok", "multi30k/tok/test_2016_flickr.lc.norm.tok"),
-    updates=1500,
+    steps=1500,
     buckets=((1, 9), (10, 13), (14, 18), (19, 99)),
 )
 
@@ -62,10 +62,10 @@ def compare(options: Options, corpus: Corpus, names: Sequence[str]) -> Report:
     dropout = {f"{stack}.dropout": {"embedding": 0.2, "sublayer": 0.2} for stack in ("encoder", "decoder")}
     results: dict[str, tuple[Trained, list[str], int]] = {}
     for name in names:
-        updates = 3 if options.small else corpus.updates
+        steps = 3 if options.small else corpus.steps
         if name == FIXED_LONGER:
-            updates = round(updates * results[ATTENTION][0].seconds / results[FIXED][0].seconds)
-        training = Training(updates, 2048, PEAK, vocabulary, save_every=500, settings=SETTINGS)
+            steps = round(steps * results[ATTENTION][0].seconds / results[FIXED][0].seconds)
+        training = Training(steps, 2048, PEAK, vocabulary, save_every=500, settings=SETTINGS)
         file_name = name.replace(",", "").replace(" ", "-")
         with options.run_folder(f"{corpus.name}-{file_name}") as folder:
             if name == TRANSFORMER:
@@ -74,19 +74,19 @@ def compare(options: Options, corpus: Corpus, names: Sequence[str]) -> Report:
                 model = recurrent_translator(width, "additive" if name == ATTENTION else None, changes=dropout)
             trained = train_translator(folder, train, valid, model, training)
         outputs = trained.translate(sources, beam=1 if options.small else 4)
-        results[name] = trained, outputs, updates
+        results[name] = trained, outputs, steps
         hypotheses = options.out / corpus.name / f"{file_name}.de.gz"
         hypotheses.parent.mkdir(parents=True, exist_ok=True)
         text = "".join(f"{output}\n" for output in outputs)
         hypotheses.write_bytes(gzip.compress(text.encode(), mtime=0))
     rows, lines, notes = [], {}, []
     attention = results[ATTENTION][1]
-    for name, (trained, outputs, updates) in results.items():
+    for name, (trained, outputs, steps) in results.items():
         lines[name] = [_score_bucket(outputs, test, *bucket) for bucket in corpus.buckets]
         total = f"{bleu(outputs, references).value:.2f}"
         shape = [
             f"{trained.parameters / 1e6:.2f} M",
-            f"{updates:,}",
+            f"{steps:,}",
             f"{trained.seconds / 60:.1f}",
             total,
         ]
@@ -102,7 +102,7 @@ def compare(options: Options, corpus: Corpus, names: Sequence[str]) -> Report:
         [
             "model",
             "parameters",
-            "updates",
+            "steps",
             "CPU-minutes",
             "BLEU",
             *(f"{low} to {high}" for low, high in corpus.buckets),

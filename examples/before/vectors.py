@@ -16,8 +16,8 @@ from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
 from regard.training.run import fit
 
 MIN_COUNT = 50  # occurrences of every word of an analogy
-UPDATES = {"cbow": 900, "skip_gram": 600}  # at most half an hour each
-UPDATE_TOKENS = 8192
+STEPS = {"cbow": 900, "skip_gram": 600}  # at most half an hour each
+STEP_TOKENS = 8192
 RANKS = (1, 5, 10, 50, 100)
 Pair = tuple[str, str]
 SMALL = {"animals": [("dog", "cat"), ("red", "blue"), ("old", "new")]}
@@ -36,17 +36,17 @@ def read_analogies(path: Path, counts: Counter[str]) -> dict[str, list[Pair]]:
 def train_vectors(text: str, task: str, options: Options, folder: Path) -> tuple[TokenVectors, float]:
     """Train word2vec on a text; return its vectors and the CPU-seconds."""
     (folder / "words.txt").write_text(text, encoding="utf-8")
-    vocabulary, updates, width = (60, 60, 16) if options.small else (12_000, UPDATES[task], 100)
-    model = preset("word2vec", {"task": task, "width": width, "source.vocabulary": vocabulary})
+    vocabulary, steps, width = (60, 60, 16) if options.small else (12_000, STEPS[task], 100)
+    model = preset("word2vec", {"task": task, "d_model": width, "source.vocabulary": vocabulary})
     table = {
         "data": {"train": [{"kind": "documents", "path": str(folder / "words.txt")}], "held_out": 0.01,
-                 "batch_tokens": UPDATE_TOKENS, "max_length": 512},
+                 "batch_tokens": STEP_TOKENS, "max_new_tokens": 512},
         "tokenizer": {"kind": "word", "vocabulary": vocabulary},
         "model": to_dict(model),
-        "train": {"updates": updates, "update_tokens": UPDATE_TOKENS, "save_every": updates,
+        "train": {"steps": steps, "step_tokens": STEP_TOKENS, "save_every": steps,
                   "average": 1, "ema": 0.0, "label_smoothing": 0.0,
-                  "schedule": {"kind": "linear", "peak": 0.005, "warmup": 50}},
-        "validation": {"every": updates, "samples": 0},
+                  "schedule": {"kind": "linear", "lr": 0.005, "warmup": 50}},
+        "validation": {"every_steps": steps, "samples": 0},
         "device": {"name": "cpu", "threads": 1},
     }  # fmt: skip
     start = time.process_time()
@@ -100,8 +100,8 @@ def run(options: Options) -> Report:
     return Report(
         "Vectors: words by their neighbors",
         f"word2vec by its two tasks, 100 numbers per word, window 5, on {len(words):,} words of books; the most "
-        f"frequent 12,000 words, full softmax, {UPDATES['cbow']} (CBOW) and {UPDATES['skip_gram']} (skip-gram) updates "
-        f"of {UPDATE_TOKENS:,} words. An analogy a : b = c : d asks for the word nearest to b - a + c; all "
+        f"frequent 12,000 words, full softmax, {STEPS['cbow']} (CBOW) and {STEPS['skip_gram']} (skip-gram) steps "
+        f"of {STEP_TOKENS:,} words. An analogy a : b = c : d asks for the word nearest to b - a + c; all "
         f"words occur at least {MIN_COUNT} times. The table counts how often d is first, and among the first ten.",
         ["task, category", "analogies", "first", "first ten", "median rank"],
         rows,

@@ -15,7 +15,7 @@ from regard.measure.likelihood import perplexity
 NAMES = {"<unk>": "[unk]"}  # WikiText's word for rare words; the tokenizer keeps <unk> for itself
 LINE_END = "[eos]"
 WINDOW = 128  # tokens that a network sees at most
-PEAK = 0.02  # LSTM, validation loss after 200 updates: 6.81 at 0.005, 6.29 at 0.015, 6.12 at 0.03
+PEAK = 0.02  # LSTM, validation loss after 200 steps: 6.81 at 0.005, 6.29 at 0.015, 6.12 at 0.03
 
 
 def read_words(options: Options, part: str) -> list[str]:
@@ -27,13 +27,13 @@ def read_words(options: Options, part: str) -> list[str]:
 def run(options: Options) -> Report:
     """Train both networks, count n-grams, and compare them on the test part."""
     train, test = (read_words(options, part) for part in ("train", "test"))
-    width, updates = (16, 3) if options.small else (128, 2400)
+    width, steps = (16, 3) if options.small else (128, 2400)
     networks = {
         "LSTM": recurrent_language_model(width, "lstm", layers=2),
         "Transformer": transformer_language_model(width, layers=2),
     }
     training = Training(
-        updates, 1024, peak=PEAK, vocabulary=len(set(train)) + 8, tokenizer="word", max_length=WINDOW, save_every=200,
+        steps, 1024, peak=PEAK, vocabulary=len(set(train)) + 8, tokenizer="word", max_new_tokens=WINDOW, save_every=200,
         settings=MUON,
     )  # fmt: skip
     rows, lines = [], {}
@@ -46,12 +46,12 @@ def run(options: Options) -> Report:
         value = perplexity(trained.negative_log_likelihood(" ".join(test), WINDOW), len(test))
         rows.append([name, f"{trained.parameters / 1e6:.1f} M", f"{value:.1f}", f"{trained.seconds / 60:.1f}"])
         lines[name] = [value] * 2
-    epochs = updates * training.update_tokens / len(train)
+    epochs = steps * training.step_tokens / len(train)
     return Report(
         "Words: networks beside n-grams",
         f"Test perplexity per word of WikiText-2, {len(set(train)):,} words, one end-of-line token per line. The "
-        f"networks have width {width} and two layers, tied embeddings, Muon, {updates:,} updates of "
-        f"{training.update_tokens:,} tokens ({epochs:.1f} epochs), "
+        f"networks have width {width} and two layers, tied embeddings, Muon, {steps:,} steps of "
+        f"{training.step_tokens:,} tokens ({epochs:.1f} epochs), "
         f"and read windows of {WINDOW} tokens, which overlap by half in the test.",
         ["model", "parameters", "perplexity", "CPU-minutes"],
         rows,

@@ -6,7 +6,7 @@ A small encoder-decoder learns to translate word by word, the last word first: "
 "Sonnabend stets". Every word has two translations, and the corpus chooses one at random. So a model that cannot see the
 answer has a loss of at least log 2 = 0.69 per word (eos costs nothing). This lower bound is computed and printed.
 
-Both models have the same initial weights, the same batches and the same number of updates. The decoder of the second
+Both models have the same initial weights, the same batches and the same number of steps. The decoder of the second
 model attends to all positions, so that at the position where it must predict a word it sees this very word, one
 position later. At the end both models translate held-out sentences, where there are no future tokens to attend to.
 """
@@ -32,7 +32,7 @@ from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
 from regard.training.data import RunData, prepare_data
-from regard.training.events import Event, Updated
+from regard.training.events import Event, StepFinished
 from regard.training.resolve import resolve_run
 from regard.training.trainer import Trainer
 
@@ -55,7 +55,7 @@ class Size:
     width: int = 64
     layers: int = 2
     batch_tokens: int = 512
-    updates: int = 600
+    steps: int = 600
     peak: float = 0.003
 
 
@@ -63,7 +63,7 @@ class Size:
 class TrainingOutcome:
     """Losses and translations of a trained model."""
 
-    losses: list[float]  # training loss per token of each update
+    losses: list[float]  # training loss per token of each step
     parallel_loss: float  # held-out loss in one forward pass, as in training
     stepwise_loss: float  # held-out loss token by token: the future tokens are not there yet
     outputs: list[str]  # greedy translations of the held-out sources
@@ -108,26 +108,26 @@ def compute_loss_bound(texts: Sequence[str]) -> float:
 def make_run(folder: Path, size: Size) -> RunConfig:
     """Return the run settings; without dropout and label smoothing the loss can reach its lower bound."""
     stack: dict[str, Any] = {
-        "layers": size.layers, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
-        "attention": {"heads": 4}, "feedforward": {"kind": "plain", "hidden": 2 * size.width},
+        "layers": size.layers, "norm_order": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
+        "attention": {"heads": 4}, "feedforward": {"kind": "plain", "d_ff": 2 * size.width},
     }  # fmt: skip
     data, held_out = (
         {"kind": "lines", "source": str(folder / f"{name}.en"), "target": str(folder / f"{name}.de")}
         for name in ("train", "held_out")
     )
     table = {
-        "data": {"train": [data], "validation": [held_out], "batch_tokens": size.batch_tokens, "max_length": 16},
+        "data": {"train": [data], "validation": [held_out], "batch_tokens": size.batch_tokens, "max_new_tokens": 16},
         "tokenizer": {"kind": "word", "vocabulary": 100},
         "model": {
-            "family": "encoder_decoder", "task": "translate", "width": size.width,
+            "family": "encoder_decoder", "task": "translate", "d_model": size.width,
             "source": {"kind": "tokens", "vocabulary": 100}, "target": {"kind": "shared"},
             "encoder": stack, "decoder": {**stack, "cross": {"heads": 4}}, "head": {"kind": "lm", "tied": True},
         },
         "train": {
-            "updates": size.updates, "update_tokens": size.batch_tokens, "save_every": size.updates,
-            "schedule": {"kind": "linear", "peak": size.peak, "warmup": 50},
+            "steps": size.steps, "step_tokens": size.batch_tokens, "save_every": size.steps,
+            "schedule": {"kind": "linear", "lr": size.peak, "warmup": 50},
         },
-        "validation": {"every": size.updates, "sentences": 0, "samples": 0},
+        "validation": {"every_steps": size.steps, "sentences": 0, "samples": 0},
         "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 0},
     }  # fmt: skip
     return RUN_FILES.parse(table)
@@ -166,7 +166,7 @@ def train_model(
     accuracy = sum(is_correct(output, sentence) for output, sentence in zip(outputs, sources, strict=True)) / len(
         sources
     )
-    losses = [event.loss for event in events if isinstance(event, Updated)]
+    losses = [event.loss for event in events if isinstance(event, StepFinished)]
     return TrainingOutcome(losses, parallel_loss / tokens, stepwise_loss / tokens, outputs, accuracy)
 
 
@@ -201,9 +201,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         masked, unmasked = train_both(Path(folder), size)
     print(f"{'':<36}{'with the mask':>15}{'without it':>15}")
-    for update in (1, 50, 100, 200, 300, 400, 500, 600):
-        masked_loss, unmasked_loss = masked.losses[update - 1], unmasked.losses[update - 1]
-        print(f"{f'training loss, update {update}':<36}{masked_loss:>15.4f}{unmasked_loss:>15.4f}")
+    for step in (1, 50, 100, 200, 300, 400, 500, 600):
+        masked_loss, unmasked_loss = masked.losses[step - 1], unmasked.losses[step - 1]
+        print(f"{f'training loss, step {step}':<36}{masked_loss:>15.4f}{unmasked_loss:>15.4f}")
     sources = make_held_out(size)
     print(f"{'held-out loss, in one pass':<36}{masked.parallel_loss:>15.4f}{unmasked.parallel_loss:>15.4f}")
     print(f"{'held-out loss, token by token':<36}{masked.stepwise_loss:>15.4f}{unmasked.stepwise_loss:>15.4f}")

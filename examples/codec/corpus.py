@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.readers.audio import read_sound
+from regard.data.readers.audio import load_audio
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 
@@ -43,7 +43,7 @@ def load_recordings(folder: Path, part: str | None = None) -> list[Recording]:
     recordings = []
     for path in sorted(folder.glob("*_*_*.wav")):
         digit, speaker, index = path.stem.split("_")
-        samples = np.frombuffer(read_sound(str(path)).samples, "<i2")
+        samples = np.frombuffer(load_audio(str(path)).samples, "<i2")
         recordings.append(Recording(int(digit), speaker, int(index), samples))
     return [recording for recording in recordings if part in (None, recording.part)]
 

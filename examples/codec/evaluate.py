@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import regard
 from regard.data.mel import FULL_SCALE, log_mel
-from regard.data.readers.audio import read_sound
+from regard.data.readers.audio import load_audio
 from regard.measure.likelihood import mean_interval
 from regard.pipeline.images import save_image
 
@@ -27,12 +27,12 @@ MAX_FRAMES = 150
 SHOWN_FRAMES, SCALE, COLUMNS = 64, 3, 5
 
 
-def evaluate(recordings: Path, data: Path, sounds: Path, digits: Path, part: str, picture: Path | None) -> None:
-    """Print the figures of the sounds that were generated for a part, and draw ten of them."""
+def evaluate(recordings: Path, data: Path, audio: Path, digits: Path, part: str, picture: Path | None) -> None:
+    """Print the figures of the audio clips that were generated for a part, and draw ten of them."""
     codebook, training = FrameCodebook.load(data / CODEBOOK), load_recordings(recordings, "train")
     expected = load_recordings(recordings, part)
     training_codes = [codebook.encode(recording.samples) for recording in training]
-    generated = [load(sounds / f"{one.digit}_{one.speaker}_{one.index}.wav") for one in expected]
+    generated = [load(audio / f"{one.digit}_{one.speaker}_{one.index}.wav") for one in expected]
     systems = {
         "recordings": [recording.samples for recording in expected],
         "recordings as codes and back": [
@@ -43,7 +43,7 @@ def evaluate(recordings: Path, data: Path, sounds: Path, digits: Path, part: str
         ],
         "generated": generated,
     }
-    classifier = regard.load_sound_classifier(digits)
+    classifier = regard.load_audio_classifier(digits)
     voices = np.array([recording.speaker for recording in training])
     features = [extract_features([one.samples for one in training])]
     for name, samples in systems.items():
@@ -58,7 +58,7 @@ def evaluate(recordings: Path, data: Path, sounds: Path, digits: Path, part: str
             f"speaker; {seconds.mean():.2f} s on average, {seconds.min():.2f} to {seconds.max():.2f} s"
         )
     known = {tuple(codes.tolist()) for codes in training_codes}
-    copies = [tuple(parse_codes(line).tolist()) in known for line in read_lines(sounds / "codes.txt")]
+    copies = [tuple(parse_codes(line).tolist()) in known for line in read_lines(audio / "codes.txt")]
     print(f"copies of a training recording: {sum(copies)} of {len(copies)}")
     chosen = choose(expected)
     for number in chosen:
@@ -69,7 +69,7 @@ def evaluate(recordings: Path, data: Path, sounds: Path, digits: Path, part: str
 
 def load(path: Path) -> Samples:
     """Return the samples of a file."""
-    return np.frombuffer(read_sound(str(path)).samples, "<i2")
+    return np.frombuffer(load_audio(str(path)).samples, "<i2")
 
 
 def sample_counts(
@@ -90,35 +90,35 @@ def sample_counts(
     return sampled
 
 
-def extract_features(sounds: Sequence[Samples]) -> NDArray[np.float64]:
-    """Return mean and deviation of every mel bin of each sound, (N, 2 bins)."""
-    spectrograms = [log_mel(sound, MEL) for sound in sounds]
+def extract_features(audio: Sequence[Samples]) -> NDArray[np.float64]:
+    """Return mean and deviation of every mel bin of each audio clip, (N, 2 bins)."""
+    spectrograms = [log_mel(clip, MEL) for clip in audio]
     return np.array([[*frames.mean(axis=0), *frames.std(axis=0)] for frames in spectrograms], np.float64)
 
 
 def choose(expected: Sequence[Recording]) -> list[int]:
-    """Return the number of one sound of each digit, the speakers in turn; nothing is chosen by its quality."""
+    """Return the number of one audio clip of each digit, the speakers in turn; nothing is chosen by its quality."""
     speakers = sorted({recording.speaker for recording in expected})
     wanted = [(digit, speakers[digit % len(speakers)]) for digit in sorted({one.digit for one in expected})]
     names = [(recording.digit, recording.speaker) for recording in expected]
     return [names.index(pair) for pair in wanted]
 
 
-def describe(sound: Samples) -> str:
-    """Return the duration and the energy of a sound.
+def describe(clip: Samples) -> str:
+    """Return the duration and the energy of an audio clip.
 
     >>> describe(np.full(800, 3277, np.int16))
     '0.10 s, -20.0 dB'
     """
-    energy = float(np.mean((sound / FULL_SCALE) ** 2))
-    return f"{len(sound) / RATE:.2f} s, {10 * np.log10(max(energy, 1e-12)):.1f} dB"
+    energy = float(np.mean((clip / FULL_SCALE) ** 2))
+    return f"{len(clip) / RATE:.2f} s, {10 * np.log10(max(energy, 1e-12)):.1f} dB"
 
 
-def draw(sounds: Sequence[Samples]) -> NDArray[np.uint8]:
+def draw(audio: Sequence[Samples]) -> NDArray[np.uint8]:
     """Return a picture of spectrograms, low frequencies below; loud is dark."""
     panels = []
-    for sound in sounds:
-        levels = to_levels(sound)[:SHOWN_FRAMES].T[::-1]  # (bins, frames)
+    for clip in audio:
+        levels = to_levels(clip)[:SHOWN_FRAMES].T[::-1]  # (bins, frames)
         panel = np.full((len(levels) + 2, SHOWN_FRAMES + 2), LEVELS, np.uint8)
         panel[1:-1, 1 : 1 + levels.shape[1]] = LEVELS - levels
         panels.append(panel)

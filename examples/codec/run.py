@@ -6,7 +6,7 @@
     python examples/codec/run.py evaluate RECORDINGS DATA SOUNDS DIGITS    # DIGITS: the classifier of examples/fsdd
 
 `prepare` learns the codebook and writes pairs of lines, prompts and codes. `train` is `regard train` with run.toml.
-`generate` writes a sound for each recording of a part: the same digit, and a voice from 0.2 s of another recording of
+`generate` writes a clip for each recording of a part: the same digit, and a voice from 0.2 s of another recording of
 the same speaker. `evaluate` counts the digits that the classifier recognizes, beside bounds and a baseline.
 """
 
@@ -43,7 +43,7 @@ def train(data: Path, out: Path, options: Sequence[str] = ()) -> None:
 
 
 def generate(recordings: Path, data: Path, run: Path, out: Path, part: str, temperature: float) -> None:
-    """Write a sound for each recording of a part, their codes, and a table of the sounds and their digits."""
+    """Write a clip for each recording of a part, their codes, and a table of the audio clips and their digits."""
     codebook = FrameCodebook.load(data / CODEBOOK)
     search = Sampling(filters=Filters(temperature=temperature))
     prompts = read_lines(data / f"{part}.prompts.txt")
@@ -56,9 +56,11 @@ def generate(recordings: Path, data: Path, run: Path, out: Path, part: str, temp
         name = f"{recording.digit}_{recording.speaker}_{recording.index}.wav"
         write_wav(out / name, synthesize(codebook.decode(codes if codes.size else np.zeros(1, np.int64))))
         lines.append(f"{name}\t{recording.digit}")
-    (out / "sounds.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (out / "audio clips.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (out / "codes.txt").write_text("".join(f"{format_codes(codes)}\n" for codes in all_codes), encoding="utf-8")
-    print(f"{len(lines) - 1:,} sounds in {out}; {sum(not text.ended for text in texts)} reached {MAX_FRAMES} frames")
+    print(
+        f"{len(lines) - 1:,} audio clips in {out}; {sum(not text.ended for text in texts)} reached {MAX_FRAMES} frames"
+    )
 
 
 def write_wav(path: Path, samples: Samples) -> None:
@@ -75,8 +77,8 @@ def main() -> None:
     folders = {
         "prepare": ("recordings", "data"),
         "train": ("data", "run"),
-        "generate": ("recordings", "data", "run", "sounds"),
-        "evaluate": ("recordings", "data", "sounds", "digits"),
+        "generate": ("recordings", "data", "run", "audio"),
+        "evaluate": ("recordings", "data", "audio", "digits"),
     }
     for name, arguments in folders.items():
         step = steps.add_parser(name)
@@ -89,7 +91,9 @@ def main() -> None:
         if name in ("generate", "evaluate"):
             step.add_argument("--part", choices=["validation", "test"], default="test")
         if name == "evaluate":
-            step.add_argument("--picture", type=Path, help="draw the spectrograms of one sound of each digit (.png)")
+            step.add_argument(
+                "--picture", type=Path, help="draw the spectrograms of one audio clip of each digit (.png)"
+            )
     given, options = parser.parse_known_args()
     if options and given.step != "train":
         parser.error(f"unknown arguments: {' '.join(options)}")
@@ -99,9 +103,9 @@ def main() -> None:
         case "train":
             train(given.data, given.run, options)
         case "generate":
-            generate(given.recordings, given.data, given.run, given.sounds, given.part, given.temperature)
+            generate(given.recordings, given.data, given.run, given.audio, given.part, given.temperature)
         case "evaluate":
-            evaluate(given.recordings, given.data, given.sounds, given.digits, given.part, given.picture)
+            evaluate(given.recordings, given.data, given.audio, given.digits, given.part, given.picture)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from regard.config.parts import attention_stack
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.exchange.encoder_decoder import pegasus
-from regard.exchange.mapping import to_ours
+from regard.exchange.mapping import to_regard
 from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.run_folder import RunFolder
@@ -77,7 +77,7 @@ def main() -> None:
     assert isinstance(run.model, EncoderDecoderConfig)  # noqa: S101 - a translator
     regard_model = build(run.model, seed=run.seed)
     regard_model.load_state_dict(
-        to_ours(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict())
+        to_regard(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict())
     )
     card = "Trained with Hugging Face's Seq2SeqTrainer.\n"
     write_model(options.out / "model", run.model, data.tokenizers, get_weights(regard_model), card, replace=True)
@@ -147,10 +147,10 @@ class _Training:
             bf16=use_bfloat16,
             max_steps=steps,
             per_device_train_batch_size=max(1, round(0.9 * self.run.data.batch_tokens / statistics.fmean(lengths))),
-            gradient_accumulation_steps=self.run.accumulate,
+            gradient_accumulation_steps=self.run.gradient_accumulation,
             train_sampling_strategy="group_by_length",
             label_smoothing_factor=settings.label_smoothing,
-            max_grad_norm=settings.clip,
+            max_grad_norm=settings.max_grad_norm,
             logging_strategy="no",
             save_strategy="no" if clock.path is None else "steps",
             save_steps=SAVE_EVERY,
@@ -189,11 +189,11 @@ class _Training:
         for name, stack in (("encoder", encoder), ("decoder", decoder)):
             sides[f"{name}_layers"] = stack.layers
             sides[f"{name}_attention_heads"] = stack.attention.heads
-            sides[f"{name}_ffn_dim"] = stack.feedforward.hidden
+            sides[f"{name}_ffn_dim"] = stack.feedforward.d_ff
         return PegasusConfig(
             vocab_size=model.source.vocabulary,
             max_position_embeddings=self.run.data.max_length,
-            d_model=model.width,
+            d_model=model.d_model,
             activation_function="relu",
             dropout=decoder.dropout.sublayer,
             attention_dropout=decoder.dropout.attention,

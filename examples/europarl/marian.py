@@ -6,7 +6,7 @@
 
 Marian reads the token numbers of Regard's run as words. Its model is pre-norm with sinusoidal positions, which Regard
 can import, so that Regard translates with the same search. It gets Adam, label smoothing, its own inverse square root
-schedule and exponential smoothing. Minutes are CPU time; the number of updates follows from two short trials (not
+schedule and exponential smoothing. Minutes are CPU time; the number of steps follows from two short trials (not
 counted). SIGTERM saves the state and ends the script with code 75; the same command continues.
 """
 
@@ -38,7 +38,7 @@ from regard.store.weights import get_weights
 from regard.training.data import RunData, prepare_data
 
 SINUSOIDAL = {"kind": "sinusoidal", "layout": "halves"}
-TRIAL_UPDATES = (50, 150)  # their difference gives the CPU-seconds per update
+TRIAL_STEPS = (50, 150)  # their difference gives the CPU-seconds per step
 MARIAN_EOS = 0
 FIRST_WORD = 2  # Marian's numbers of our tokens begin after </s> and <unk>
 STOPPED = 75  # exit code after a requested stop, as of `regard train`
@@ -81,15 +81,15 @@ def main() -> None:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     training = _Training(run, data, options.run, options.out, options.marian, options.rate)
-    updates = training.plan_updates(60 * options.minutes)
-    cpu_seconds = training.train("model", updates)
+    steps = training.plan_steps(60 * options.minutes)
+    cpu_seconds = training.train("model", steps)
     if cpu_seconds is None:
         sys.exit(STOPPED)
     model = _import_model(run, data, options.out / "model.npz")
     card = "Trained with Marian.\n"
     write_model(options.out / "model", run.model, data.tokenizers, get_weights(model), card, replace=True)
     results: dict[str, Any] = evaluate(options.data, options.out / "model", options.out, is_trial=options.trial)
-    results |= {"updates": updates, "rate": options.rate, "cpu_minutes": round(cpu_seconds / 60, 1)}
+    results |= {"steps": steps, "rate": options.rate, "cpu_minutes": round(cpu_seconds / 60, 1)}
     (options.out / "RESULTS.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(results))
 
@@ -102,28 +102,28 @@ class _Training:
         self.words = _mean_tokens(regard_run)
         self._write_corpus(data)
 
-    def plan_updates(self, seconds: float) -> int:
-        """Return how many updates fit into the CPU-seconds; the first call measures their time, others read it."""
+    def plan_steps(self, seconds: float) -> int:
+        """Return how many steps fit into the CPU-seconds; the first call measures their time, others read it."""
         path = self.folder / "speed.json"
         if not path.is_file():
             used = []
-            for updates in TRIAL_UPDATES:
-                trial_seconds = self.train(f"trial-{updates}", updates)
+            for steps in TRIAL_STEPS:
+                trial_seconds = self.train(f"trial-{steps}", steps)
                 if trial_seconds is None:
                     sys.exit(STOPPED)
                 used.append(trial_seconds)
-            per_update = (used[1] - used[0]) / (TRIAL_UPDATES[1] - TRIAL_UPDATES[0])
-            print(f"CPU-seconds per update: {per_update:.2f}", flush=True)
-            path.write_text(json.dumps(per_update) + "\n", encoding="utf-8")
+            per_step = (used[1] - used[0]) / (TRIAL_STEPS[1] - TRIAL_STEPS[0])
+            print(f"CPU-seconds per step: {per_step:.2f}", flush=True)
+            path.write_text(json.dumps(per_step) + "\n", encoding="utf-8")
         return int(seconds / json.loads(path.read_text(encoding="utf-8")))
 
-    def train(self, name: str, updates: int) -> float | None:
-        """Train a model for a number of updates; return its CPU-seconds, or None if a signal stopped it."""
+    def train(self, name: str, steps: int) -> float | None:
+        """Train a model for a number of steps; return its CPU-seconds, or None if a signal stopped it."""
         path = self.folder / f"{name}-seconds.json"
         seconds = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else 0.0
         before = _child_seconds()
         with (self.folder / f"{name}.log").open("ab") as log:
-            child = subprocess.Popen(self._command(name, updates), stderr=log, stdout=log)  # noqa: S603 - our own
+            child = subprocess.Popen(self._command(name, steps), stderr=log, stdout=log)  # noqa: S603 - our own
             signal.signal(signal.SIGTERM, lambda *_: child.terminate())
             code = child.wait()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -135,7 +135,7 @@ class _Training:
             sys.exit(f"Marian ended with code {code}: see {self.folder / name}.log")
         return seconds if is_finished else None
 
-    def _command(self, name: str, updates: int) -> list[str]:
+    def _command(self, name: str, steps: int) -> list[str]:
         model, settings = self.run.model, self.run.train
         assert isinstance(model, EncoderDecoderConfig)  # noqa: S101 - a translator
         assert isinstance(model.encoder, StackConfig)  # noqa: S101 - a Transformer
@@ -145,21 +145,21 @@ class _Training:
             "vocabs": [self.folder / "vocabulary.yml"] * 2,
             "model": self.folder / f"{name}.npz",
             "tempdir": self.folder,
-            "dim-emb": model.width,
+            "dim-emb": model.d_model,
             "enc-depth": model.encoder.layers,
             "dec-depth": model.decoder.layers,
             "transformer-heads": model.encoder.attention.heads,
-            "transformer-dim-ffn": model.encoder.feedforward.hidden,
+            "transformer-dim-ffn": model.encoder.feedforward.d_ff,
             "transformer-ffn-activation": "relu",
             "transformer-preprocess": "n",
             "transformer-postprocess": "da",
             "transformer-postprocess-top": "n",
             "label-smoothing": settings.label_smoothing,
-            "clip-norm": settings.clip,
+            "clip-norm": settings.max_grad_norm,
             "optimizer-params": [0.9, 0.98, 1e-9],
             "learn-rate": self.rate,
-            "lr-warmup": count_warmup(updates),
-            "lr-decay-inv-sqrt": count_warmup(updates),
+            "lr-warmup": count_warmup(steps),
+            "lr-decay-inv-sqrt": count_warmup(steps),
             "exponential-smoothing": 1e-3,
             "mini-batch-words": self.words,
             "max-length": self.run.data.max_length,
@@ -167,7 +167,7 @@ class _Training:
             "data-threads": 1,
             "workspace": 4000,
             "seed": self.run.seed or 1,  # 0 would be random
-            "after": f"{updates}u",
+            "after": f"{steps}u",
             "disp-freq": "100u",
             "save-freq": "500u",
         }
@@ -228,7 +228,7 @@ def _map_layers(model: EncoderDecoderConfig, theirs: dict[str, Tensor]) -> Itera
 
 
 def _mean_tokens(regard_run: Path) -> int:
-    """Return the mean number of target tokens in an update of Regard's run."""
+    """Return the mean number of target tokens in a step of Regard's run."""
     lines = map(json.loads, (regard_run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     return round(statistics.fmean(line["tokens"] for line in lines if "tokens" in line))
 

@@ -29,7 +29,7 @@ from regard.training.run import is_finished
 BEAM = 5
 PRESET = "small"
 TRIAL_PAIRS = 500
-UPDATES = 8_600
+STEPS = 8_600
 MAX_WARMUP = 400
 RECIPE = {
     # The encoder is twice as deep as the decoder. No dropout: three epochs of 320,000 pairs do not overfit.
@@ -39,11 +39,11 @@ RECIPE = {
     "model.decoder.dropout": "{}",
     "model.encoder.position": '{kind = "rotary"}',
     "model.decoder.position": '{kind = "rotary"}',
-    # Muon learns more per update than Adam; small updates allow more of them.
+    # Muon learns more per step than Adam; small steps allow more of them.
     "train.optimizer": '{kind = "muon"}',
-    "train.update_tokens": "4096",
+    "train.step_tokens": "4096",
     "data.batch_tokens": "2048",
-    "validation.every": "1300",
+    "validation.every_steps": "1300",
 }
 ADAM = {
     "model.encoder.position": '{kind = "sinusoidal", layout = "halves"}',
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--recipe", choices=RECIPES, default="muon", help="settings")
     parser.add_argument("--preset", default=PRESET, help="size of the model")
     parser.add_argument("--rate", type=float, default=0.003, help="peak of the learning rate")
-    parser.add_argument("--updates", type=int, default=UPDATES, help="number of updates")
+    parser.add_argument("--steps", type=int, default=STEPS, help="number of steps")
     parser.add_argument("--threads", type=int, default=2, help="number of CPU threads")
     parser.add_argument("--set", action="append", default=[], help="setting passed to `regard train`; repeatable")
     parser.add_argument("--score", action="store_true", help="score the existing run, train nothing")
@@ -70,9 +70,9 @@ def main() -> None:
     options = parser.parse_args()
     run = options.out / "run"
     if not options.score and not is_finished(run):
-        recipe = RECIPES[options.recipe] | {"train.schedule": make_schedule(options.rate, options.updates)}
+        recipe = RECIPES[options.recipe] | {"train.schedule": make_schedule(options.rate, options.steps)}
         arguments = [
-            *make_command(options.data, run, recipe, options.updates, options.threads, options.preset),
+            *make_command(options.data, run, recipe, options.steps, options.threads, options.preset),
             *_make_set_options(options.set),
         ]
         training = subprocess.Popen(arguments)  # noqa: S603 - our own command
@@ -86,18 +86,18 @@ def main() -> None:
     print(json.dumps(scores))
 
 
-def count_warmup(updates: int) -> int:
+def count_warmup(steps: int) -> int:
     """Return during how many updates the learning rate rises: at most a tenth of all."""
-    return max(1, min(MAX_WARMUP, updates // 10))
+    return max(1, min(MAX_WARMUP, steps // 10))
 
 
-def make_schedule(rate: float, updates: int) -> str:
+def make_schedule(rate: float, steps: int) -> str:
     """Return the setting of a learning rate that rises to `rate` and decays to 0."""
-    return f'{{kind = "linear", peak = {rate}, warmup = {count_warmup(updates)}}}'
+    return f'{{kind = "linear", peak = {rate}, warmup = {count_warmup(steps)}}}'
 
 
 def make_command(
-    data: Path, run: Path, recipe: dict[str, str], updates: int, threads: int, preset: str = PRESET
+    data: Path, run: Path, recipe: dict[str, str], steps: int, threads: int, preset: str = PRESET
 ) -> list[str]:
     """Return the command line of `regard train`: a new run, or --resume for an existing one."""
     start = [sys.executable, "-m", "regard", "train"]
@@ -106,7 +106,7 @@ def make_command(
     options: list[str] = []
     for prefix, split in (("--", "train"), ("--validation-", "valid")):
         options += [f"{prefix}source", str(data / f"{split}.en.gz"), f"{prefix}target", str(data / f"{split}.de.gz")]
-    options += ["--languages", "en", "de", "--preset", preset, "--updates", str(updates)]
+    options += ["--languages", "en", "de", "--preset", preset, "--steps", str(steps)]
     settings = [f"{name}={value}" for name, value in recipe.items()] + [f"device.threads={threads}"]
     return [*start, *options, *_make_set_options(settings), "--out", str(run)]
 
@@ -130,11 +130,11 @@ def evaluate(data: Path, model: Path, out: Path, *, is_trial: bool) -> dict[str,
 
 
 def read_curve(run: Path) -> list[dict[str, float]]:
-    """Return the validation scores by update."""
+    """Return the validation scores by step."""
     lines = map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     names = ("loss", "bleu", "chrf")
     return [
-        {"update": line["update"], **{name: round(line["validation"][name], 3) for name in names}}
+        {"step": line["step"], **{name: round(line["validation"][name], 3) for name in names}}
         for line in lines
         if "validation" in line and "averaged" not in line
     ]

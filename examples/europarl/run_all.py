@@ -32,7 +32,7 @@ from run import PRESET, RECIPES, make_command, make_schedule  # type: ignore[imp
 HERE = Path(__file__).parent.resolve()
 RATES = (0.0005, 0.001, 0.002)
 MUON_RATES = (0.003, 0.006, 0.012)
-TRIAL_UPDATES = (50, 150)  # their difference gives the CPU-seconds per update
+TRIAL_STEPS = (50, 150)  # their difference gives the CPU-seconds per step
 STOPPED = 75  # exit code of `regard train` after a requested stop
 Train = Callable[[str, float, float], None]  # name, learning rate, CPU-minutes
 
@@ -46,14 +46,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=120, help="CPU-minutes of each training")
     parser.add_argument("--trial-minutes", type=float, default=15, help="CPU-minutes for each learning rate")
     parser.add_argument("--preset", default=PRESET, help="size of all models")
-    parser.add_argument("--update-tokens", type=int, default=4096, help="tokens of each update, for all models")
+    parser.add_argument("--step-tokens", type=int, default=4096, help="tokens of each step, for all models")
     parser.add_argument("--jobs", type=int, default=1, help="models that are trained side by side")
     parser.add_argument("--nice", type=int, default=15, help="lower the priority of all commands by this much")
     options = parser.parse_args()
     os.nice(options.nice)
     os.environ["OMP_NUM_THREADS"] = "1"
     comparison = Comparison(
-        options.data.resolve(), options.runs.resolve(), options.marian, options.preset, options.update_tokens
+        options.data.resolve(), options.runs.resolve(), options.marian, options.preset, options.step_tokens
     )
     comparison.prepare()
 
@@ -84,10 +84,10 @@ class StoppedError(Exception):
 class Comparison:
     """The folders and commands of the comparison; finished steps are skipped."""
 
-    def __init__(self, data: Path, runs: Path, marian: str, preset: str, update_tokens: int) -> None:
+    def __init__(self, data: Path, runs: Path, marian: str, preset: str, step_tokens: int) -> None:
         self.data, self.runs, self.marian, self.preset = data, runs, marian, preset
         # Validation costs CPU time that no training is charged for: a hundred translations are enough to follow it.
-        self._settings = {"train.update_tokens": str(update_tokens), "validation.sentences": "100"}
+        self._settings = {"train.step_tokens": str(step_tokens), "validation.sentences": "100"}
         self._children: set[subprocess.Popen[bytes]] = set()
         self._stop_requested = threading.Event()
         (runs / "hypotheses").mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ class Comparison:
             signal.signal(signum, self._stop)
 
     def prepare(self) -> None:
-        """Learn the tokens by a run of one update, which the other toolkits read, and tokenize the corpus with them."""
+        """Learn the tokens by a run of one step, which the other toolkits read, and tokenize the corpus with them."""
         run = self.runs / "corpus"
         if not (run / "best").is_dir():
             shutil.rmtree(run, ignore_errors=True)
@@ -132,8 +132,8 @@ class Comparison:
         self._train_peer("marian.py", name, rate, minutes, "--marian", self.marian)
 
     def _train_regard(self, name: str, recipe: str, rate: float, minutes: float) -> None:
-        updates = 0 if self._is_finished(name) else self._plan_updates(recipe, rate, minutes)
-        arguments = ["--threads", "1", "--recipe", recipe, "--rate", str(rate), "--updates", str(updates)]
+        steps = 0 if self._is_finished(name) else self._plan_steps(recipe, rate, minutes)
+        arguments = ["--threads", "1", "--recipe", recipe, "--rate", str(rate), "--steps", str(steps)]
         arguments += ["--preset", self.preset]
         for setting, value in self._settings.items():
             arguments += ["--set", f"{setting}={value}"]
@@ -162,18 +162,18 @@ class Comparison:
         if "-trial-" not in name:
             shutil.copyfile(self.runs / name / "test.de", self.runs / "hypotheses" / f"{name}.de")
 
-    def _plan_updates(self, recipe: str, rate: float, minutes: float) -> int:
-        """Return how many updates fit into the CPU time; the first call measures their time."""
+    def _plan_steps(self, recipe: str, rate: float, minutes: float) -> int:
+        """Return how many steps fit into the CPU time; the first call measures their time."""
         path = self.runs / f"{recipe}-seconds-per-update.json"
         if not path.is_file():
             used = []
-            for updates in TRIAL_UPDATES:
-                run = self.runs / f"{recipe}-{updates}-updates"
+            for steps in TRIAL_STEPS:
+                run = self.runs / f"{recipe}-{steps}-steps"
                 shutil.rmtree(run, ignore_errors=True)  # of a trial that was stopped
-                settings = RECIPES[recipe] | self._settings | {"train.schedule": make_schedule(rate, updates)}
-                used.append(self._run(run.name, make_command(self.data, run, settings, updates, 1, self.preset)))
+                settings = RECIPES[recipe] | self._settings | {"train.schedule": make_schedule(rate, steps)}
+                used.append(self._run(run.name, make_command(self.data, run, settings, steps, 1, self.preset)))
                 shutil.rmtree(run)
-            seconds = (used[1] - used[0]) / (TRIAL_UPDATES[1] - TRIAL_UPDATES[0])
+            seconds = (used[1] - used[0]) / (TRIAL_STEPS[1] - TRIAL_STEPS[0])
             path.write_text(json.dumps(seconds) + "\n", encoding="utf-8")
         return int(60 * minutes / json.loads(path.read_text(encoding="utf-8")))
 

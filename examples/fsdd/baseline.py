@@ -17,7 +17,7 @@ from regard.config.model import MelConfig
 from regard.data.example import Defects
 from regard.data.mel import log_mel
 from regard.data.readers import read
-from regard.data.readers.detect import make_sound_source
+from regard.data.readers.detect import make_audio_source
 
 BINS = 40
 RIDGE = 10.0
@@ -26,10 +26,10 @@ RIDGE = 10.0
 def load(path: str) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     """Return the features of each recording (N, 2 bins), and the labels (N)."""
     features, labels = [], []
-    for example in read(make_sound_source(path, "classify"), Defects()):
-        if example.sound is not None:
-            mel = MelConfig(bins=BINS, rate=example.sound.rate)
-            frames = log_mel(np.frombuffer(example.sound.samples, "<i2"), mel)
+    for example in read(make_audio_source(path, "classify"), Defects()):
+        if example.audio is not None:
+            mel = MelConfig(bins=BINS, rate=example.audio.rate)
+            frames = log_mel(np.frombuffer(example.audio.samples, "<i2"), mel)
             features.append(np.concatenate((frames.mean(axis=0), frames.std(axis=0))))
             labels.append(example.label or "")
     return np.array(features, np.float64), np.array(labels)

@@ -41,7 +41,7 @@ class Regression(nn.Module):
     def __init__(self, generator: ImageGenerator) -> None:
         super().__init__()
         self.decoder = generator.model
-        self.output = nn.Linear(generator.settings.width, 1)
+        self.output = nn.Linear(generator.settings.d_model, 1)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the grays (B, T) that follow tokens (B, T)."""
@@ -49,16 +49,16 @@ class Regression(nn.Module):
         return grays
 
 
-def train(model: Regression, run_folder: Path, grays: Tensor, updates: int) -> None:
+def train(model: Regression, run_folder: Path, grays: Tensor, steps: int) -> None:
     """Train all parameters with the squared error, on the batches of the run."""
     run = RUN_FILES.load(run_folder / "run.toml")
     data = prepare_data(run, RunFolder(run_folder), lambda _: None)
     loader = make_loader(run, data.train, data.tokenizers)
     optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK, betas=(0.9, 0.99))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / updates)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     model.train()
-    for number, update in zip(range(updates), loader.updates(), strict=False):
-        (batch,) = update.batches[:1]
+    for number, step in zip(range(steps), loader.steps(), strict=False):
+        (batch,) = step.batches[:1]
         assert batch.target is not None  # noqa: S101 - the task sets it
         targets = grays[batch.target[:, 1:]]
         loss = ((model(batch.target[:, :-1]) - targets) ** 2).mean()
@@ -67,7 +67,7 @@ def train(model: Regression, run_folder: Path, grays: Tensor, updates: int) -> N
         optimizer.step()
         schedule.step()
         if not number % 50:
-            print(f"update {number}: root of the mean squared error {255 * loss.item() ** 0.5:.1f} of 255", flush=True)
+            print(f"step {number}: root of the mean squared error {255 * loss.item() ** 0.5:.1f} of 255", flush=True)
     model.eval()
 
 
@@ -87,7 +87,7 @@ def complete(model: Regression, generator: ImageGenerator, prompts: Tensor) -> P
     return values.reshape(-1, height, width)
 
 
-def compare(run_folder: Path, test: Pixels, updates: int) -> tuple[Pixels, Pixels]:
+def compare(run_folder: Path, test: Pixels, steps: int) -> tuple[Pixels, Pixels]:
     """Return the completions (N, height, width) by distribution and by number, with the labels that fit best."""
     generator = regard.load_image_generator(run_folder)
     height, width = generator.raster.size
@@ -100,7 +100,7 @@ def compare(run_folder: Path, test: Pixels, updates: int) -> tuple[Pixels, Pixel
     grays[torch.from_numpy(generator.codebook.tokens)] = torch.from_numpy(levels).float()
     torch.manual_seed(1)
     regression = Regression(generator)
-    train(regression, run_folder, grays, updates)
+    train(regression, run_folder, grays, steps)
     prompts = torch.from_numpy(np.concatenate((first[:, None], visible), axis=1))
     return sampled, complete(regression, generator, prompts)
 
@@ -117,13 +117,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="run folder of an ImageGPT")
     parser.add_argument("test", help="idx file of test images")
-    parser.add_argument("--updates", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--images", type=int, default=10, help="images to complete (default 10)")
     parser.add_argument("--out", type=Path, default=Path("blur.png"))
     arguments = parser.parse_args()
     height, _ = regard.load_image_generator(arguments.run).raster.size
     test = load(arguments.test, height)[: arguments.images]
-    sampled, blurred = compare(arguments.run, test, arguments.updates)
+    sampled, blurred = compare(arguments.run, test, arguments.steps)
     contrasts = [measure_contrast(images) for images in (test, sampled, blurred)]
     for name, values in zip(("test images", "distribution", "squared error"), contrasts, strict=True):
         print(f"{name}: contrast of the lower half {values.mean():.1f} of 255")

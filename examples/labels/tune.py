@@ -20,8 +20,8 @@ FILES = {
     "wnut": [f"wnut17/{name}.gz" for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")],
 }
 OPTIONS = {
-    "ewt": ["--updates", "240", "--set", "validation.every=240", "--set", "train.save_every=120"],
-    "wnut": ["--updates", "330", "--set", "validation.every=110", "--set", "train.save_every=110"],
+    "ewt": ["--steps", "240", "--set", "validation.every_steps=240", "--set", "train.save_every=120"],
+    "wnut": ["--steps", "330", "--set", "validation.every_steps=110", "--set", "train.save_every=110"],
 }
 EVALUATIONS: dict[str, dict[str, list[str]]] = {
     "ewt": {"ewt": []},

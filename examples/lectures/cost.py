@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.config.codec import preset
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.nn.scores import Additive, Concat, General, Score
+from regard.nn.scores import Additive, Concat, General, ScoreFunction
 
 TRIES = 5
 LENGTHS = (8, 32, 128)
@@ -67,12 +67,12 @@ def show_parallel() -> None:
     print("pass: they neither help nor hinder it.")
 
 
-def compute_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
+def compute_scores(score: ScoreFunction, query: Tensor, key: Tensor) -> Tensor:
     """Return the scores (B, H, T, T) of queries and keys (B, H, T, K)."""
     return score.scores(score.on_query(query), score.on_key(key))
 
 
-def count_kept(score: Score, query: Tensor, key: Tensor) -> int:
+def count_kept(score: ScoreFunction, query: Tensor, key: Tensor) -> int:
     """Return the numbers of the largest tensor that is kept for the gradient."""
     sizes = [0]
 
@@ -88,9 +88,9 @@ def count_kept(score: Score, query: Tensor, key: Tensor) -> int:
 def show_scores() -> None:
     """Compare the five scoring functions by time and by the numbers that they keep."""
     heads, key_dim = 8, 64
-    scores: dict[str, Score] = {
-        "dot": Score(1.0),
-        "scaled dot": Score(key_dim**-0.5),
+    scores: dict[str, ScoreFunction] = {
+        "dot": ScoreFunction(1.0),
+        "scaled dot": ScoreFunction(key_dim**-0.5),
         "general": General(heads, key_dim),
         "concat": Concat(heads, key_dim, key_dim),
         "additive": Additive(heads, key_dim, key_dim),

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.positions import Sinusoidal
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 
 KEY_FEATURES, OTHER_FEATURES, KEYS = 8, 24, 16
 POSITIONS, WIDTH = 51, 130  # of the figure: positions 0 to 50
@@ -42,7 +42,7 @@ def learn_projections(size: float, steps: int = 300) -> tuple[Tensor, Tensor]:
     optimizer = torch.optim.Adam(matrices, lr=0.02)
     for _ in range(steps):
         queries, keys = draw_rows(128, size, generator)
-        scores = Score(1.0).scores(queries @ matrices[0], keys @ matrices[1])[:, 0]  # (N, keys)
+        scores = ScoreFunction(1.0).scores(queries @ matrices[0], keys @ matrices[1])[:, 0]  # (N, keys)
         loss = nn.functional.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long))
         optimizer.zero_grad()
         loss.backward()
@@ -54,8 +54,8 @@ def measure_features(size: float) -> tuple[float, float]:
     """Return how often the partner has the largest weight: without parameters, and with learned W_q and W_k."""
     query_matrix, key_matrix = learn_projections(size)
     queries, keys = draw_rows(2000, size, torch.Generator().manual_seed(2))
-    plain = Score(1.0).scores(queries, keys)
-    learned = Score(1.0).scores(queries @ query_matrix, keys @ key_matrix)
+    plain = ScoreFunction(1.0).scores(queries, keys)
+    learned = ScoreFunction(1.0).scores(queries @ query_matrix, keys @ key_matrix)
     shares = [(scores[:, 0].argmax(dim=-1) == 0).float().mean().item() for scores in (plain, learned)]
     return shares[0], shares[1]
 
@@ -127,7 +127,7 @@ def show_hard() -> None:
     """Print soft attention beside the mean of sampled positions, and what one sample costs."""
     generator = torch.Generator().manual_seed(5)
     query, keys, values = (torch.randn(size, 4, generator=generator) for size in (1, 5, 5))
-    weights = Score(0.5).scores(query, keys)[0].softmax(dim=-1)  # (5)
+    weights = ScoreFunction(0.5).scores(query, keys)[0].softmax(dim=-1)  # (5)
     soft = weights @ values
     print("weights of 5 positions  ", " ".join(f"{weight:.3f}" for weight in weights))
     print("soft attention          ", " ".join(f"{value:6.3f}" for value in soft))

@@ -35,7 +35,7 @@ from regard.look.document import (
     MergeStep,
     Model,
     Positions,
-    Search,
+    SearchJson,
     Token,
     TokenInfo,
 )
@@ -48,7 +48,7 @@ from regard.nn.attend import eager_attention, resolve_mask
 from regard.nn.masks import Mask, causal, no_mask
 from regard.nn.positions import Sinusoidal
 from regard.nn.record import AttentionRecord
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 from regard.text.learn import learn
 from regard.text.merges import count_words, replay_merges
 
@@ -66,8 +66,8 @@ def add_heads(
     resolved = resolve_mask(mask or no_mask(), index, key_index, is_square=False)
     heads = query.size(1)
     keys, values = key.expand(1, heads, -1, -1), value.expand(1, heads, -1, -1)
-    output, _ = eager_attention(query, keys, values, resolved, Score(1.0), dropout=0.0)
-    record.add_attention(name, AttentionRecord(query, keys, values, resolved, Score(1.0), output))
+    output, _ = eager_attention(query, keys, values, resolved, ScoreFunction(1.0), dropout=0.0)
+    record.add_attention(name, AttentionRecord(query, keys, values, resolved, ScoreFunction(1.0), output))
 
 
 def make_document(
@@ -77,7 +77,7 @@ def make_document(
     source: Sequence[str] = (),
     target: Sequence[str] = (),
     record: LookRecord | None = None,
-    search: Search | None = None,
+    search: SearchJson | None = None,
     merges: Merges | None = None,
     positions: Sequence[Positions] = (),
     vocabulary: Mapping[str, TokenInfo] | None = None,
@@ -92,7 +92,7 @@ def make_document(
     }
     groups = make_groups(record, sequences, blobs, MAX_CELLS)  # type: ignore[arg-type]
     for group in groups:
-        group["opening"] = [0, 0]  # the first head is the example, the others are its variants
+        group["default_head"] = [0, 0]  # the first head is the example, the others are its variants
         group["row_start"] = 0
     heads: dict[GroupName, int] = {group["name"]: group["heads"] for group in groups}
     return Document(

@@ -32,7 +32,7 @@ from regard.models.inputs import TokenInput
 from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask
 from regard.nn.masks import Mask, causal, no_mask, padding
 from regard.nn.positions import Sinusoidal
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 from regard.training.loss import class_loss
 
 # The lecture's "Attention raw scores". Its row labels are rotated, so that 6 and 9 look alike; these are rows 0 to 11.
@@ -70,13 +70,15 @@ def attend(
     index, key_index = torch.arange(query.size(0))[None], torch.arange(key.size(0))[None]
     resolved: ResolvedMask = resolve_mask(mask or no_mask(), index, key_index, is_square=False)
     heads = query[None, None], key[None, None], value[None, None]
-    output, weights = eager_attention(*heads, resolved, Score(scale), dropout=0.0)
+    output, weights = eager_attention(*heads, resolved, ScoreFunction(scale), dropout=0.0)
     return output[0, 0], weights[0, 0]
 
 
 def build_small(width: int, vocabulary: int, position: str = "sinusoidal") -> EncoderDecoder:
     """Build the preset `tiny` in a smaller size, with random weights and without dropout."""
-    model = build(preset("tiny", {"width": width, "source.vocabulary": vocabulary, "encoder.position.kind": position}))
+    model = build(
+        preset("tiny", {"d_model": width, "source.vocabulary": vocabulary, "encoder.position.kind": position})
+    )
     assert isinstance(model, EncoderDecoder)  # noqa: S101 - the preset is one
     return model.eval()
 
@@ -116,9 +118,9 @@ def show_attention() -> None:
     keys = torch.stack((torch.full((64,), 112 / 64), torch.full((64,), 96 / 64)))
     values = torch.eye(2)  # the output then shows the weight of each value
     print('The query of "Thinking" and the keys of "Thinking" and "Machines", d_k = 64:\n')
-    print("q.k                      ", "  ".join(f"{score:g}" for score in Score(1.0).scores(query, keys)[0]))
+    print("q.k                      ", "  ".join(f"{score:g}" for score in ScoreFunction(1.0).scores(query, keys)[0]))
     scale = 1 / math.sqrt(64)
-    print("divided by sqrt(64) = 8  ", "  ".join(f"{score:g}" for score in Score(scale).scores(query, keys)[0]))
+    print("divided by sqrt(64) = 8  ", "  ".join(f"{score:g}" for score in ScoreFunction(scale).scores(query, keys)[0]))
     output, weights = attend(query, keys, values, scale)
     print("softmax                  ", "  ".join(f"{weight:.2f}" for weight in weights[0]))
     print(f"output                    {output[0, 0]:.2f} v1 + {output[0, 1]:.2f} v2")
@@ -226,7 +228,7 @@ def show_padding() -> None:
     index = torch.arange(5)[None]
     mask = resolve_mask(padding(valid), index, index, is_square=True)
     heads = x[:, None]
-    _, weights = eager_attention(heads, heads, heads, mask, Score(1 / math.sqrt(8)), dropout=0.0)
+    _, weights = eager_attention(heads, heads, heads, mask, ScoreFunction(1 / math.sqrt(8)), dropout=0.0)
     print("\nAttention weights of each sentence's first token")
     print_table(weights[:, 0, 0])
 

@@ -37,22 +37,22 @@ TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 LENGTH_PENALTIES = (1.0, 1.2, 1.4)
 BEAM = 5
 TEACHERS = ("seed1", "seed2", "seed3")
-STUDENT_UPDATES = 1600
+STUDENT_STEPS = 1600
 STOPPED = 75  # exit code of `regard train` after a requested stop
 QUICK = {  # small models that learn little: to try the script
     "tokenizer.vocabulary": 400,
-    "model.width": 32,
+    "model.d_model": 32,
     "model.encoder.layers": 1,
     "model.decoder.layers": 1,
     "data.batch_tokens": 512,
-    "train.update_tokens": 1024,
-    "train.updates": 100,
-    "train.schedule.peak": 0.01,
+    "train.step_tokens": 1024,
+    "train.steps": 100,
+    "train.schedule.lr": 0.01,
     "train.schedule.warmup": 10,
     "train.precision": "float32",
     "train.average": 2,
     "train.save_every": 50,
-    "validation.every": 50,
+    "validation.every_steps": 50,
     "validation.sentences": 20,
 }
 QUICK_LINES = {"train": 200}  # other files: 20
@@ -72,7 +72,7 @@ class Model:
         options = ["--seed", str(self.seed), "--out", f"../{self.name}"]
         for teacher in self.teachers:
             options += ["--teacher", f"../{teacher}"]
-        options += ["--updates", str(STUDENT_UPDATES)] if self.teachers and not is_quick else []
+        options += ["--steps", str(STUDENT_STEPS)] if self.teachers and not is_quick else []
         changes: dict[str, object] = dict(QUICK) if is_quick else {}
         if self.teachers:  # later students reuse the translations
             changes |= {"distillation.beam_size": 1, "distillation.cache": "../translations"}
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True, help="folder of the runs, outside the repository")
     parser.add_argument("--jobs", type=int, default=1, help="models that are trained side by side, one thread each")
     parser.add_argument("--nice", type=int, default=15, help="lower the priority of all commands by this much")
-    parser.add_argument("--quick", action="store_true", help="a few sentences and updates, to try the script")
+    parser.add_argument("--quick", action="store_true", help="a few sentences and steps, to try the script")
     parser.add_argument("--list", action="store_true", help="print the commands of the training and exit")
     options = parser.parse_args()
     if options.list:

@@ -1,7 +1,7 @@
-"""Compare Regard with nanoGPT's own script: the same text and shape, and the same number of updates or CPU time.
+"""Compare Regard with nanoGPT's own script: the same text and shape, and the same number of steps or CPU time.
 
     NANOGPT=path/to/nanoGPT python examples/shakespeare/race.py --text input.txt --out race
-    NANOGPT=... python examples/shakespeare/race.py --text input.txt --out race-time --set train.updates=1200
+    NANOGPT=... python examples/shakespeare/race.py --text input.txt --out race-time --set train.steps=1200
     python examples/shakespeare/race.py --text input.txt --out selection --select    # compare settings of Regard
 
 The two processes take turns: one is stopped (SIGSTOP) while the other runs, a second each, so that both have the same
@@ -41,7 +41,7 @@ NANOGPT = (
 SEED_LINE = "torch.manual_seed(1337"  # of train.py, which has no option for it
 ADAMW = "train.optimizer={{kind = 'adamw', betas = [0.9, 0.99], weight_decay = 0.1}}"
 MUON = "train.optimizer={{kind='muon'}}"
-PEAK = "train.schedule={{kind='cosine', peak={peak}, warmup=100, end=0.0}}"
+PEAK = "train.schedule={{kind='cosine', lr={peak}, warmup=100, end=0.0}}"
 POSITION = "model.decoder.position={{kind='{position}'}}"
 CANDIDATES = {
     f"{name}, {position}, peak {peak}": [
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="new folder for the runs")
     parser.add_argument("--run", type=Path, default=HERE / "run.toml", help="Regard's run file")
     parser.add_argument(
-        "--set", action="append", default=[], help="setting of Regard, e.g. train.updates=1200; repeatable"
+        "--set", action="append", default=[], help="setting of Regard, e.g. train.steps=1200; repeatable"
     )
     parser.add_argument("--nanogpt", default=NANOGPT, help="options of nanoGPT's train.py")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="seeds, of both")

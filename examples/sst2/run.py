@@ -25,9 +25,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TRAIN, DEV, TEST = (f"sst2_sentences/{split}.tsv.gz" for split in ("train", "dev", "test"))
 SEEDS = (1, 2, 3)
-TUNING = ["--updates", "620", "--set", "validation.every=155", "--set", "train.save_every=155"]  # four epochs
-RATE = "train.schedule={kind = 'linear', peak = 0.0025, warmup = 62}"  # of LoRA: better on validation than the default
-SMALL = ["--set", "train.schedule={kind = 'linear', peak = 0.0015, warmup = 62}"]  # of the small encoder: likewise
+TUNING = ["--steps", "620", "--set", "validation.every_steps=155", "--set", "train.save_every=155"]  # four epochs
+RATE = "train.schedule={kind = 'linear', lr = 0.0025, warmup = 62}"  # of LoRA: better on validation than the default
+SMALL = ["--set", "train.schedule={kind = 'linear', lr = 0.0015, warmup = 62}"]  # of the small encoder: likewise
 SMALL += ["--set", "model.encoder.dropout={embedding = 0.1, sublayer = 0.1, attention = 0.1}"]
 METHODS = {"full": TUNING, "lora": [*TUNING, "--lora", "8", "--set", RATE], "pretrained": [*TUNING, *SMALL]}
 NAMES = {"0": "negative", "1": "positive"}  # the labels of the files, and as a prompt writes them

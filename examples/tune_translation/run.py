@@ -4,8 +4,8 @@
     python examples/tune_translation/run.py parent methods longer fewer scratch scores --out OUT
 
 `parent` learns a tokenizer from both corpora and trains on Europarl. `methods` tunes it in three ways with equally many
-updates, `longer` all parameters with more, `fewer` on fewer pairs, and `scratch` trains new models on all and on fewer
-pairs, again with as many updates. Every model translates the validation and the test set once, with a beam of 5. A step
+steps, `longer` all parameters with more, `fewer` on fewer pairs, and `scratch` trains new models on all and on fewer
+pairs, again with as many steps. Every model translates the validation and the test set once, with a beam of 5. A step
 whose output exists is not repeated; `scores` prints BLEU of all translations in OUT/hypotheses.
 """
 
@@ -19,31 +19,31 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
-PARENT_UPDATES = 4_500
-UPDATES = {1_000: 200, 5_000: 500, 29_000: 1_000}
-"""Updates by the number of pairs: fewer pairs are learned, and overfitted, sooner."""
-ALL = max(UPDATES)
-LONGER = 2_500  # updates, about nine epochs
+PARENT_STEPS = 4_500
+STEPS = {1_000: 200, 5_000: 500, 29_000: 1_000}
+"""Steps by the number of pairs: fewer pairs are learned, and overfitted, sooner."""
+ALL = max(STEPS)
+LONGER = 2_500  # steps, about nine epochs
 TOKENIZER_PAIRS = 30_000  # of Europarl, about as many as of Multi30k: a word of a caption has 1.2 tokens, not 1.7
-SIZES = ["--set", "train.update_tokens=2048", "--set", "data.batch_tokens=2048", "--set", "device.threads=1"]
+SIZES = ["--set", "train.step_tokens=2048", "--set", "data.batch_tokens=2048", "--set", "device.threads=1"]
 SHAPE = ["--preset", "tiny", "--set", "train.optimizer={kind = 'muon'}"]
 for stack in ("encoder", "decoder"):  # pre-norm and rotary positions, as the students of examples/multi30k
-    for setting in ("position={kind = 'rotary'}", "placement='pre'", "final_norm=true"):
+    for setting in ("position={kind = 'rotary'}", "norm_order='pre'", "final_norm=true"):
         SHAPE += ["--set", f"model.{stack}.{setting}"]
 PARENT = [
     *("--set", "model.encoder.dropout={}", "--set", "model.decoder.dropout={}"),  # one epoch does not overfit
-    *("--set", "train.schedule={kind = 'linear', peak = 0.005, warmup = 200}", "--set", "validation.every=1000"),
+    *("--set", "train.schedule={kind = 'linear', lr = 0.005, warmup = 200}", "--set", "validation.every_steps=1000"),
 ]
-TUNE = ["--set", "validation.every=100", "--set", "train.save_every=100"]
+TUNE = ["--set", "validation.every_steps=100", "--set", "train.save_every=100"]
 for stack in ("encoder", "decoder"):
     TUNE += ["--set", f"model.{stack}.dropout={{embedding = 0.1, sublayer = 0.1}}"]
-# Near the best learning rates of few after 100 updates, by validation loss; those of tuning by default are lower.
-RATE = ["--set", "train.schedule={kind = 'linear', peak = 0.01, warmup = 50}"]
+# Near the best learning rates of few after 100 steps, by validation loss; those of tuning by default are lower.
+RATE = ["--set", "train.schedule={kind = 'linear', lr = 0.01, warmup = 50}"]
 MUON = ["--set", "train.optimizer={kind = 'muon'}", *RATE]
-LORA = ["--lora", "4", "--set", "train.schedule={kind = 'linear', peak = 0.015, warmup = 50}"]  # with Adam
+LORA = ["--lora", "4", "--set", "train.schedule={kind = 'linear', lr = 0.015, warmup = 50}"]  # with Adam
 MORE_DROPOUT = [item.replace("0.1", "0.2") for item in TUNE]  # nine epochs overfit more than four
-# Two batches per update, one of shorter and one of longer sentences.
-TWO_BATCHES = ["--set", "data.batch_tokens=1024", "--set", "validation.every=250"]
+# Two batches per step, one of shorter and one of longer sentences.
+TWO_BATCHES = ["--set", "data.batch_tokens=1024", "--set", "validation.every_steps=250"]
 METHODS = {"full": MUON, "layers": ["--layers", "2", *MUON], "lora": LORA}
 
 
@@ -128,39 +128,39 @@ def train_parent(out: Path) -> None:
     if "tokenizer" not in read_minutes(out):
         learn_tokenizer(out)
     options = [*SHAPE, *SIZES, *PARENT, "--set", f"data.prepared='{out / 'shards'}'"]
-    run(["train", *list_files(out / "europarl" / "train"), "--updates", str(PARENT_UPDATES), *options], out, "parent")
+    run(["train", *list_files(out / "europarl" / "train"), "--steps", str(PARENT_STEPS), *options], out, "parent")
 
 
-def tune(out: Path, pairs: int, updates: int, options: Sequence[str], name: str) -> None:
+def tune(out: Path, pairs: int, steps: int, options: Sequence[str], name: str) -> None:
     """Tune the parent on the first pairs of the training set."""
     files = list_files(write_pairs(out / "multi30k", pairs))
-    run(["tune", str(out / "parent"), *files, "--updates", str(updates), *SIZES, *options], out, name)
+    run(["tune", str(out / "parent"), *files, "--steps", str(steps), *SIZES, *options], out, name)
 
 
 def tune_by_methods(out: Path) -> None:
     """Tune the parent in three ways."""
     for name, options in METHODS.items():
-        tune(out, ALL, UPDATES[ALL], [*TUNE, *options], name)
+        tune(out, ALL, STEPS[ALL], [*TUNE, *options], name)
 
 
 def tune_for_longer(out: Path) -> None:
-    """Tune all parameters of the parent with more updates and more dropout."""
+    """Tune all parameters of the parent with more steps and more dropout."""
     tune(out, ALL, LONGER, [*MORE_DROPOUT, *TWO_BATCHES, *MUON], "longer")
 
 
 def tune_on_fewer_pairs(out: Path) -> None:
     """Tune all parameters of the parent on the first pairs of the training set."""
-    for pairs in UPDATES:
+    for pairs in STEPS:
         if pairs != ALL:  # all pairs: `full`
-            tune(out, pairs, UPDATES[pairs], [*TUNE, *MUON], f"tuned-{pairs}")
+            tune(out, pairs, STEPS[pairs], [*TUNE, *MUON], f"tuned-{pairs}")
 
 
 def train_from_scratch(out: Path) -> None:
     """Train new models on the first pairs of the training set."""
-    for pairs, updates in reversed(UPDATES.items()):
+    for pairs, steps in reversed(STEPS.items()):
         files = list_files(write_pairs(out / "multi30k", pairs))
         options = [*SHAPE, *SIZES, *TUNE, *RATE]
-        run(["train", *files, "--updates", str(updates), *options], out, f"scratch-{pairs}")
+        run(["train", *files, "--steps", str(steps), *options], out, f"scratch-{pairs}")
 
 
 def score(out: Path, hypotheses: Path) -> None:

@@ -60,7 +60,7 @@ def main(recordings: str, out: str) -> None:
 
 
 def resample(samples: Samples, rate: int) -> Samples:
-    """Return a sound at 16,000 samples per second, by its Fourier transform."""
+    """Return an audio clip at 16,000 samples per second, by its Fourier transform."""
     length = round(samples.size * RATE / rate)
     spectrum = np.fft.rfft(samples.astype(np.float64))
     resized = np.zeros(length // 2 + 1, np.complex128)
@@ -71,13 +71,13 @@ def resample(samples: Samples, rate: int) -> Samples:
 
 
 def read_wav(path: Path) -> tuple[Samples, int]:
-    """Read a sound of one channel of 16 bits."""
+    """Read an audio clip of one channel of 16 bits."""
     with wave.open(str(path)) as file:
         return np.frombuffer(file.readframes(file.getnframes()), "<i2"), file.getframerate()
 
 
 def write_wav(path: Path, samples: Samples) -> None:
-    """Write a sound of one channel of 16 bits and 16,000 samples per second."""
+    """Write an audio clip of one channel of 16 bits and 16,000 samples per second."""
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, RATE, 0, "NONE", ""))
         file.writeframes(samples.astype("<i2").tobytes())

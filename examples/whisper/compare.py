@@ -15,7 +15,7 @@ import torch
 import whisper
 
 import regard
-from regard.data.readers.audio import read_sound
+from regard.data.readers.audio import load_audio
 from regard.pipeline.audio_input import load_spectrogram
 from regard.pipeline.search import Beam
 
@@ -32,7 +32,7 @@ def main(checkpoint: str, folder: str, clips: str, out: str) -> None:
     seconds = {"Regard": 0.0, "openai-whisper": 0.0}
     with ours.prepared():
         for file in sorted(Path(clips).glob("*.wav")):
-            samples = np.frombuffer(read_sound(str(file)).samples, "<i2")
+            samples = np.frombuffer(load_audio(str(file)).samples, "<i2")
             started = time.process_time()
             mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(samples.astype(np.float32) / 32768))
             expected = whisper.decode(theirs, mel, options)

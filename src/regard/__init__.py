@@ -27,6 +27,7 @@ if _TYPE_CHECKING:
     from regard.pipeline.generator import TextGenerator
     from regard.pipeline.load import (
         load,
+        load_audio_classifier,
         load_classifier,
         load_embedder,
         load_fill_mask,
@@ -34,7 +35,6 @@ if _TYPE_CHECKING:
         load_image_captioner,
         load_image_classifier,
         load_image_generator,
-        load_sound_classifier,
         load_transcriber,
         load_translator,
     )
@@ -58,6 +58,7 @@ __all__ = [
     "exportable_to",
     "import_model",
     "load",
+    "load_audio_classifier",
     "load_classifier",
     "load_embedder",
     "load_fill_mask",
@@ -65,7 +66,6 @@ __all__ = [
     "load_image_captioner",
     "load_image_classifier",
     "load_image_generator",
-    "load_sound_classifier",
     "load_token_vectors",
     "load_transcriber",
     "load_translator",
@@ -95,7 +95,7 @@ _MODULES = {
     "load_image_captioner": "pipeline.load",
     "load_image_classifier": "pipeline.load",
     "load_image_generator": "pipeline.load",
-    "load_sound_classifier": "pipeline.load",
+    "load_audio_classifier": "pipeline.load",
     "load_transcriber": "pipeline.load",
     "load_fill_mask": "pipeline.load",
     "load_generator": "pipeline.load",

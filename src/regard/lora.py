@@ -66,8 +66,10 @@ def add_adapters(model: nn.Module, settings: LoraConfig, seed: int | None = None
     }
     for pattern in settings.modules:
         if not any(fnmatchcase(name, pattern) for name in linears):
-            fix = f"The Linears are named like: {', '.join(list(linears)[:3])}, ..."
-            raise RegardError(f"The pattern '{pattern}' matches no Linear.", where="tuning.lora.modules", fix=fix)
+            hint = f"The Linears are named like: {', '.join(list(linears)[:3])}, ..."
+            raise RegardError(
+                f"The pattern '{pattern}' matches no Linear.", location="finetune.lora.modules", hint=hint
+            )
     chosen = [name for name in linears if any(fnmatchcase(name, pattern) for pattern in settings.modules)]
     generator = None if seed is None else torch.Generator().manual_seed(seed)
     for name in chosen:
@@ -155,8 +157,8 @@ class AdapterSet:
                 else base.shape == tensor.shape
             )
             if not has_shape:
-                what = f"The adapter does not fit the model, which has no place for {key} {tuple(tensor.shape)}."
-                raise RegardError(what, fix="Use the adapter with the model that it was trained for.")
+                message = f"The adapter does not fit the model, which has no place for {key} {tuple(tensor.shape)}."
+                raise RegardError(message, hint="Use the adapter with the model that it was trained for.")
         for key in tensors:
             base_name = _base_name(key)
             self._originals.setdefault(base_name, self._parameters[base_name].detach().clone())
@@ -183,15 +185,15 @@ class AdapterSet:
         if name == self._current:
             return
         if name is not None and name not in self._adapters:
-            fix = f"The model has: {', '.join(self._adapters) or 'none'}."
-            raise RegardError(f"There is no adapter '{name}'.", fix=fix)
+            hint = f"The model has: {', '.join(self._adapters) or 'none'}."
+            raise RegardError(f"There is no adapter '{name}'.", hint=hint)
         tensors, scale = ({}, 0.0) if name is None else self._adapters[name]
         weights = merge_weights({**self._originals, **tensors}, scale)
         parameters = dict(self._model.named_parameters())
         for key in weights:
             if parameters.get(key) is not self._parameters[key] or parameters[key]._version != self._versions[key]:
-                fix = "Load the model again, change its weights, and then add the adapters."
-                raise RegardError(f"{key} was changed after its adapters were added; they would undo it.", fix=fix)
+                hint = "Load the model again, change its weights, and then add the adapters."
+                raise RegardError(f"{key} was changed after its adapters were added; they would undo it.", hint=hint)
         for key, weight in weights.items():
             self._parameters[key].copy_(weight)
             self._versions[key] = self._parameters[key]._version

@@ -50,17 +50,17 @@ def test_a_run_without_the_fast_path_trains_and_translates(tmp_path: Path) -> No
         "device.threads": None,
         "device.attention": None,
         "train.precision": "bfloat16",
-        "train.updates": 4,
+        "train.steps": 4,
         "train.save_every": 2,
-        "validation.every": 2,
+        "validation.every_steps": 2,
     }
     changes |= {f"model.{stack}.dropout.sublayer": 0.1 for stack in ("encoder", "decoder")}
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), changes)
     finished = fit(run, tmp_path / "run", pause_at=2)
-    assert finished.update == 2
-    assert resume(tmp_path / "run").update == 4
+    assert finished.step == 2
+    assert resume(tmp_path / "run").step == 4
     assert cpu_fast_path.is_enabled()
-    with cpu_fast_path.only_if(False):
+    with cpu_fast_path.enabled(False):
         translator: Any = regard.load(tmp_path / "run")
         assert not any(
             isinstance(module, autocast_attention.AutocastAttention) for module in translator.model.modules()
@@ -70,12 +70,12 @@ def test_a_run_without_the_fast_path_trains_and_translates(tmp_path: Path) -> No
 
 
 def test_both_paths_translate_alike(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), {"train.updates": 2})
+    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), {"train.steps": 2})
     fit(run, tmp_path / "run")
     texts = ["a b c", "c b", "b a c a"]
     translator: Any = regard.load(tmp_path / "run")
     fast = translator.translate(texts)
-    with cpu_fast_path.only_if(False):
+    with cpu_fast_path.enabled(False):
         translator = regard.load(tmp_path / "run")
         reference = translator.translate(texts)
     assert [translation.text for translation in fast] == [translation.text for translation in reference]
@@ -86,7 +86,7 @@ def test_top_k_without_the_fast_path() -> None:
     scores = torch.randn(64, 4096, generator=torch.Generator().manual_seed(1))
     with pytest.raises(AssertionError, match="fast path"):
         topk.topk(scores, 4)
-    with cpu_fast_path.only_if(False):
+    with cpu_fast_path.enabled(False):
         assert torch.equal(topk.topk(scores, 4)[1], scores.topk(4).indices)
         assert torch.equal(topk.argmax(scores)[:, 0], scores.argmax(dim=1))
 
@@ -110,18 +110,18 @@ def test_an_environment_variable_switches_it_off() -> None:
 
 def test_blocks_nest_and_never_switch_it_on() -> None:
     assert cpu_fast_path.is_enabled()
-    with cpu_fast_path.only_if(False):
-        with cpu_fast_path.only_if(True):
+    with cpu_fast_path.enabled(False):
+        with cpu_fast_path.enabled(True):
             assert not cpu_fast_path.is_enabled()
         assert not cpu_fast_path.is_enabled()
     assert cpu_fast_path.is_enabled()
 
 
 def test_read_model_builds_what_the_switch_says(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), {"train.updates": 1})
+    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), {"train.steps": 1})
     fit(run, tmp_path / "run")
     for enabled in (True, False):
-        with cpu_fast_path.only_if(enabled):
+        with cpu_fast_path.enabled(enabled):
             model = read_model(tmp_path / "run").model
         kinds = [isinstance(module, autocast_attention.AutocastAttention) for module in model.modules()]
         assert any(kinds) == enabled

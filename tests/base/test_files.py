@@ -15,9 +15,9 @@ from regard.base.files import (
     explain_full_disk,
     lock_folder,
     recover,
-    seal,
     verify,
     write_atomic,
+    write_manifest,
 )
 
 
@@ -25,7 +25,7 @@ from regard.base.files import (
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "model"
     with create_folder(path) as inside:
-        (inside / "model.toml").write_text("width = 8\n")
+        (inside / "model.toml").write_text("d_model = 8\n")
         (inside / "deep").mkdir()
         (inside / "deep" / "weights.bin").write_bytes(bytes(range(256)))
     return path
@@ -50,7 +50,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(RegardError, match=r"The disk is full: .* 3 bytes are needed") as caught:
         write_atomic(path, b"new")
-    assert caught.value.where == str(path)
+    assert caught.value.location == str(path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -165,7 +165,7 @@ def test_only_the_lock_says_that_a_folder_is_busy(tmp_path: Path) -> None:
 
 
 def test_every_difference_is_named(folder: Path) -> None:
-    (folder / "model.toml").write_text("width = 9\n")
+    (folder / "model.toml").write_text("d_model = 9\n")
     (folder / "deep" / "weights.bin").write_bytes(b"short")
     (folder / "stranger").write_text("hello")
     with pytest.raises(DamagedError) as caught:
@@ -211,13 +211,13 @@ def test_names_that_leave_the_folder_are_refused(folder: Path) -> None:
 
 def test_links_are_neither_sealed_nor_trusted(folder: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.toml"
-    outside.write_text("width = 8\n")
+    outside.write_text("d_model = 8\n")
     (folder / "model.toml").unlink()
     (folder / "model.toml").symlink_to(outside)
     with pytest.raises(DamagedError, match=r"model\.toml is missing"):
         verify(folder)
     with pytest.raises(RegardError, match="Only regular files"):
-        seal(folder)
+        write_manifest(folder)
 
 
 def test_a_linked_folder_is_a_stranger(folder: Path, tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_without_a_manifest_nothing_is_good(tmp_path: Path) -> None:
 def test_a_full_disk_is_said_with_its_place_and_what_is_needed(tmp_path: Path) -> None:
     with pytest.raises(RegardError) as caught, explain_full_disk(tmp_path / "step", 12_345):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert "The disk is full: No space left on device. 12,345 bytes are needed, and" in caught.value.what
-    assert caught.value.where == str(tmp_path / "step")
+    assert "The disk is full: No space left on device. 12,345 bytes are needed, and" in caught.value.message
+    assert caught.value.location == str(tmp_path / "step")
     with pytest.raises(RegardError) as caught, explain_full_disk(tmp_path):
         raise OSError(errno.EDQUOT, "Disk quota exceeded", "a/file")
-    assert (caught.value.what, caught.value.where) == ("The disk is full: Disk quota exceeded.", "a/file")
+    assert (caught.value.message, caught.value.location) == ("The disk is full: Disk quota exceeded.", "a/file")
     with pytest.raises(PermissionError), explain_full_disk(tmp_path):
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -255,6 +255,6 @@ def test_folder_on_a_full_disk_names_size_and_leaves_no_temporary_folder(
         create_folder(tmp_path / "new" / "model", size=12) as inside,
     ):
         (inside / "weights").touch()
-    assert caught.value.where == str(tmp_path / "new" / "model")
-    assert "Free some space" in (caught.value.fix or "")
+    assert caught.value.location == str(tmp_path / "new" / "model")
+    assert "Free some space" in (caught.value.hint or "")
     assert [path.name for path in tmp_path.rglob("*")] == ["new"]

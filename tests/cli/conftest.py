@@ -27,7 +27,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("full").mkdir()
     Path("full/something").touch()
     Path("broken.toml").write_text("[model\n", encoding="utf-8")
-    monkeypatch.setattr("regard.training.autotune.seconds_per_update", lambda *_, **__: 0.25)
+    monkeypatch.setattr("regard.training.autotune.seconds_per_step", lambda *_, **__: 0.25)
     return tmp_path
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from rich.console import Console  # noqa: TID251
 
 from regard.cli.display import Display
-from regard.training.events import Event, Started, Updated
+from regard.training.events import Event, Started, StepFinished
 
 MARKUP = "[bold red]not[/] markup [/unknown] [link=x]"
 
 
-def make_updated(update: int, loss: float = 3.0, seconds: float = 0.5) -> Updated:
-    return Updated(update, update // 10, loss, loss, 30, 4000, 0.002, 1.25, seconds)
+def make_step_finished(step: int, loss: float = 3.0, seconds: float = 0.5) -> StepFinished:
+    return StepFinished(step, step // 10, loss, loss, 30, 4000, 0.002, 1.25, seconds)
 
 
 STARTED = Started(Path("my-model"), 0, 2000, 2_605_056, 28_000, 1_014, "cpu", "chrf")

@@ -14,7 +14,7 @@ TINY_OPTIONS = [
     *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast")),
     *(f"--set=model.{stack}.layers=1" for stack in ("encoder", "decoder")),
     *(
-        "--set=model.width=16",
+        "--set=model.d_model=16",
         "--set=tokenizer.vocabulary=300",
         "--set=train.average=1",
         "--set=validation.sentences=4",

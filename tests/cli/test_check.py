@@ -45,7 +45,7 @@ def test_a_table_a_report_and_a_cleaned_corpus(corpus: Path) -> None:
     removed = [
         json.loads(line) for line in (corpus / "clean/quarantine.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
     ]
-    assert [row["where"] for row in removed] == ["train.en:10", "train.en:20", "train.en:30", "train.en:50"]
+    assert [row["location"] for row in removed] == ["train.en:10", "train.en:20", "train.en:30", "train.en:50"]
     removed_rows = {9, 19, 29, 49}
     for name in ("train.en", "train.de"):
         lines = Path(name).read_bytes().split(b"\n")[:-1]

@@ -41,7 +41,7 @@ def test_the_demo_trains_without_any_file(trained: CommandResult, folder: Path) 
 def test_it_shows_the_same_five_sentences_at_every_stage(trained: CommandResult, folder: Path) -> None:
     sentences = (folder / "regard-demo" / "validation.en").read_text(encoding="utf-8").splitlines()[:5]
     lines = [line.partition("  ")[2] for line in trained.output.splitlines()]  # without the time
-    for title in ("before training, from random weights:", "after 10 of 20 updates:", "after 20 of 20 updates:"):
+    for title in ("before training, from random weights:", "after 10 of 20 steps:", "after 20 of 20 steps:"):
         start = lines.index(title) + 1
         for line, sentence in zip(lines[start : start + 5], sentences, strict=True):
             assert line.startswith(f"    {sentence}  ")
@@ -131,7 +131,7 @@ def test_samples_are_the_first_of_an_unsorted_validation_set() -> None:
 def test_the_run_file_is_valid() -> None:
     run = RUN_FILES.load(ASSETS / "run.toml")
     assert run.validation.samples == 5
-    assert run.train.updates % run.validation.every == 0  # the last validation is at the end
+    assert run.train.steps % run.validation.every_steps == 0  # the last validation is at the end
 
 
 @pytest.mark.slow

@@ -8,16 +8,16 @@ import pytest
 
 from regard.cli.display import MAX_LOSSES, WIDTH, LossHistory, sparkline
 from regard.training.event_lines import LineLogger
-from regard.training.events import Event, Finished, Message, SampleOutput, Saved, Spiked, Stage, Updated, Validated
-from tests.cli.event_samples import MARKUP, STARTED, Clock, FakeTerminal, make_updated
+from regard.training.events import Event, Finished, Message, SampleOutput, Saved, Spiked, Stage, StepFinished, Validated
+from tests.cli.event_samples import MARKUP, STARTED, Clock, FakeTerminal, make_step_finished
 
 LONG_TEXT = "Zwei junge weiße Männer stehen im Freien in der Nähe vieler Büsche. " * 5
 
 
-def make_validated(update: int, chrf: float, *, best: bool) -> Validated:
+def make_validated(step: int, chrf: float, *, best: bool) -> Validated:
     scores = {"loss": 3.2, "perplexity": 24.53, "bits_per_byte": 1.21, "accuracy": 0.512, "bleu": 12.3, "chrf": chrf}
     sample = SampleOutput("Two men.", f"Zwei {MARKUP} \x1b[31mMänner\n.", LONG_TEXT)
-    return Validated(update, scores, best, (sample,), {"bleu": "tok:13a"}, seconds=2.0)
+    return Validated(step, scores, best, (sample,), {"bleu": "tok:13a"}, seconds=2.0)
 
 
 def make_events() -> Iterator[Event]:
@@ -25,17 +25,17 @@ def make_events() -> Iterator[Event]:
     yield Stage("tokenizing the train corpus", "29,000 samples")
     yield Message(f"Fastest here: 2 threads. {MARKUP}")
     yield STARTED
-    for update in range(1, 201):
-        yield make_updated(update, 8 * math.exp(-update / 50) + 2)
-        if update % 100 == 0:
-            yield make_validated(update, chrf=40 - update / 100, best=update == 100)
-            yield Saved(update, Path("my-model/checkpoints/step-00000100"))
+    for step in range(1, 201):
+        yield make_step_finished(step, 8 * math.exp(-step / 50) + 2)
+        if step % 100 == 0:
+            yield make_validated(step, chrf=40 - step / 100, best=step == 100)
+            yield Saved(step, Path("my-model/checkpoints/step-00000100"))
     yield Spiked(201, "the loss is not finite", "skipped")
     yield Message("Defects in the train corpus: empty line: 2, first at a.en:7.", "warning")
     yield Finished(200, "stop requested", Path("my-model"), {"chrf": 39.0})
 
 
-def test_before_the_first_update_the_stage_is_shown() -> None:
+def test_before_the_first_step_the_stage_is_shown() -> None:
     terminal = FakeTerminal()
     terminal.send(Stage("learning the vocabulary"))
     terminal.now = 65.0
@@ -58,7 +58,7 @@ def test_the_display_shows_every_part() -> None:
     assert figures == "epoch 21  8,000 tokens/s  lr 0.002  grad norm 1.25  saved at 200"
     assert spark.startswith("loss █")
     assert spark.endswith(" 2.1495")  # the mean of the last interval
-    assert best == "best chrf 39.00 at update 100"
+    assert best == "best chrf 39.00 at step 100"
     assert last == "last loss 3.200  ppl 24.5  bits/byte 1.210  acc 51.2 %  bleu 12.30  chrf 38.00"
     assert source.split() == ["source", "Two", "men."]
     text = " ".join(" ".join(rest).split())
@@ -79,7 +79,7 @@ def test_no_line_is_wider_than_the_terminal_or_80(width: int) -> None:
 def test_an_empty_output_is_marked() -> None:
     terminal = FakeTerminal()
     samples = (SampleOutput("Two men.", "", "Zwei Männer."),)
-    terminal.send(STARTED, make_updated(1), Validated(1, {"loss": 3.0}, True, samples))
+    terminal.send(STARTED, make_step_finished(1), Validated(1, {"loss": 3.0}, True, samples))
     assert terminal.rendered[-2].split() == ["output", "(empty)"]
     terminal.send(Validated(2, {"loss": 3.0}, False, (SampleOutput("Once", " upon", ""),)))
     assert [line.split()[0] for line in terminal.rendered[-2:]] == ["source", "output"]
@@ -89,10 +89,10 @@ def test_messages_scroll_above_without_markup() -> None:
     terminal = FakeTerminal(200)
     terminal.send(*make_events())
     assert MARKUP in terminal.printed
-    assert "spike at update 201: the loss is not finite; skipped" in terminal.printed
+    assert "spike at step 201: the loss is not finite; skipped" in terminal.printed
     assert "empty line: 2, first at a.en:7" in terminal.printed
     assert "100  loss 3.200  ppl 24.5" in terminal.printed
-    assert "stopped on request, checkpoint saved, at update 200; best: chrf 39.00" in terminal.printed
+    assert "stopped on request, checkpoint saved, at step 200; best: chrf 39.00" in terminal.printed
     assert "\x1b[31m" not in terminal.printed
 
 
@@ -133,7 +133,7 @@ def log_lines() -> list[str]:
     clock, logged = Clock(), list[str]()
     listener = LineLogger(logged.append, seconds=10.0, clock=clock)
     for event in make_events():
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             clock.now += 0.5
         listener(event)
     return [line[10:] for line in logged]  # without the time of day
@@ -148,10 +148,10 @@ def test_plain_lines() -> None:
         "starting: 2,605,056 parameters, 28,000 training samples, 1,014 validation samples, device cpu",
     ]
     assert logged[4] == (
-        "update 1/2,000  epoch 1  loss 9.8416  8,000 tokens/s  lr 0.002  grad norm 1.25  16 min 40 s left"
+        "step 1/2,000  epoch 1  loss 9.8416  8,000 tokens/s  lr 0.002  grad norm 1.25  16 min 40 s left"
     )
-    updates = [line for line in logged if line.startswith("update")]
-    assert [line.split()[1] for line in updates] == [f"{update}/2,000" for update in range(1, 201, 20)]
+    steps = [line for line in logged if line.startswith("step")]
+    assert [line.split()[1] for line in steps] == [f"{step}/2,000" for step in range(1, 201, 20)]
     index = logged.index(
         "validation at 100: loss 3.2000, perplexity 24.53, bits per byte 1.2100, accuracy 51.2 %, bleu 12.30, "
         "chrf 39.00, best so far (2 s)"
@@ -162,7 +162,7 @@ def test_plain_lines() -> None:
     assert logged[index + 4 : index + 6] == ["  bleu signature: tok:13a", "saved my-model/checkpoints/step-00000100"]
     assert logged.count("  bleu signature: tok:13a") == 1
     assert logged[-3:] == [
-        "warning: spike at update 201: the loss is not finite; skipped",
+        "warning: spike at step 201: the loss is not finite; skipped",
         "warning: Defects in the train corpus: empty line: 2, first at a.en:7.",
-        "stopped on request, checkpoint saved, at update 200; best: chrf 39.00",
+        "stopped on request, checkpoint saved, at step 200; best: chrf 39.00",
     ]

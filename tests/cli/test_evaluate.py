@@ -252,7 +252,10 @@ def test_errors_name_the_fix(folder: Path) -> None:
             "--other and --other-output were both given",
         ),
         (("evaluate", "one", *both, "--window", "9"), "--window needs --text"),
-        (("evaluate", "one", "--text", "source", "--into", "de"), "--into is for translation models"),
+        (
+            ("evaluate", "one", "--text", "source", "--target-language", "de"),
+            "--target-language is for translation models",
+        ),
         (("evaluate", "one", *both, "--unconstrained"), "--unconstrained is not for translations"),
         (("evaluate", "generator", "--text", "source", "--beam", "2"), "--beam is not for texts"),
         (("evaluate", "generator", "--text", "source", "--train", "source"), "--train is not for texts"),

@@ -75,12 +75,12 @@ def test_the_columns_of_training_are_those_of_the_test(trained_encoders: dict[st
         ("classify", "one\ntwo\n", "test.txt", (), "holds texts without labels"),
         ("tag", "good\t1\nbad\t2\n", "test.tsv", (), "holds labeled texts, and this model's task is 'tag'"),
         ("classify", "good dog\t1\nbad cat\t2\n", "test.tsv", (), "knows none of the labels of the data: 1, 2"),
-        ("classify", TABLE, "test.tsv", ("--into", "de"), "--into is not for labeled data"),
+        ("classify", TABLE, "test.tsv", ("--target-language", "de"), "--target-language is not for labeled data"),
         ("classify", TABLE, "test.tsv", ("--beam", "3"), "--beam is not for labeled data"),
         ("classify", TABLE, "test.tsv", ("--lines",), "--lines needs --text"),
         ("classify", TABLE, "test.tsv", ("--text", "test.tsv"), "cannot be combined"),
         ("classify", "", "test.tsv", (), "empty"),
-        ("fill", "good\t1\nbad\t2\n", "test.tsv", (), "holds labeled texts, and this model's task is 'fill'"),
+        ("masked_lm", "good\t1\nbad\t2\n", "test.tsv", (), "holds labeled texts, and this model's task is 'masked_lm'"),
     ],
 )
 def test_data_of_another_kind_is_refused(

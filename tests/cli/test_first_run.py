@@ -21,13 +21,13 @@ def write_pairs(folder: Path, count: int) -> tuple[str, str]:
 def test_from_two_files_to_a_translation(tmp_path: Path) -> None:
     source, target = write_pairs(tmp_path, 200)
     model = str(tmp_path / "my-model")
-    trained = run_command("train", "--source", source, "--target", target, "--out", model, "--updates", "4")
+    trained = run_command("train", "--source", source, "--target", target, "--out", model, "--steps", "4")
     assert trained.code == 0, trained.output + trained.errors
     for message in (
         "200 pairs of 19 characters: preset mini",
         "Vocabulary:",
         "Cost:",
-        "finished, at update 4",
+        "finished, at step 4",
         "not usable yet",
         f"Best model so far: {model}",
         f"Continue with: regard train --resume {model} --more",
@@ -42,7 +42,7 @@ def test_from_two_files_to_a_translation(tmp_path: Path) -> None:
 def test_from_a_book_to_a_text(tmp_path: Path) -> None:
     text, _ = write_pairs(tmp_path, 400)
     model = str(tmp_path / "my-book")
-    trained = run_command("train", "--text", text, "--out", model, "--updates", "4")
+    trained = run_command("train", "--text", text, "--out", model, "--steps", "4")
     assert trained.code == 0, trained.output + trained.errors
     assert "preset lm-small" in trained.output
     options = ("--max-new-tokens", "20", "--seed", "1")

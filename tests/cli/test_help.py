@@ -14,7 +14,7 @@ from tests.commands import parse_command_line, run_command
 
 REPOSITORY = Path(__file__).parents[2]
 COMMAND_COUNT = 18
-REMOVED_COMMANDS = ("label", "fill", "caption", "transcribe", "neighbors", "score", "settings")
+REMOVED_COMMANDS = ("label", "masked_lm", "caption", "transcribe", "neighbors", "score", "settings")
 REMOVED_OPTIONS = ("deploy", "pause-at", "image-size", "accept", "length-normalization", "stop-after")
 MAX_HELP_LINES = 60  # at 80 columns
 MAX_UNGROUPED = 6  # options without a heading in the help of one command
@@ -99,11 +99,11 @@ def test_examples_can_be_parsed(path: tuple[str, ...]) -> None:
         (("look", "m", "text", "--out", "page.html"), "Did you mean --save?"),
         (("look", "m", "text", "--beam-size", "2"), "Did you mean --beam?"),
         (("evaluate", "m", "--source", "a.en", "--target", "a.de"), "Did you mean --reference?"),
-        (("train", "--lr", "0.1"), "--set train.schedule.peak=VALUE"),
-        (("tune", "m", "--learning-rate", "0.1"), "--set train.schedule.peak=VALUE"),
+        (("train", "--lr", "0.1"), "--set train.schedule.lr=VALUE"),
+        (("tune", "m", "--learning-rate", "0.1"), "--set train.schedule.lr=VALUE"),
         (("train", "--epochs", "3"), "--minutes N"),
-        (("train", "--num-train-epochs", "3"), "--set train.updates=VALUE"),
-        (("train", "--batch-size", "64"), "--set train.update_tokens=VALUE"),
+        (("train", "--num-train-epochs", "3"), "--set train.steps=VALUE"),
+        (("train", "--batch-size", "64"), "--set train.step_tokens=VALUE"),
         (("translate", "m", "--num-beams", "4"), "Did you mean --beam?"),
         (("translate", "m", "--batch-size", "4"), "Did you mean --batch-tokens?"),
         (("translate", "m", "--num-return-sequences", "4"), "Did you mean --n-best?"),

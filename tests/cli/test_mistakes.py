@@ -35,9 +35,9 @@ def test_a_mistake_is_answered(
     before = sorted(folder.iterdir())
     done = run_command(*shlex.split(command))
     assert done.code == code, done.output + done.errors
-    what, *rest = done.errors.splitlines()
+    message, *rest = done.errors.splitlines()
     assert name in done.errors  # what is wrong, or where
-    assert what.strip()
+    assert message.strip()
     assert any(line.startswith("  fix:   ") for line in rest), done.errors  # what to do
     shutil.rmtree("m", ignore_errors=True)
     assert sorted(folder.iterdir()) == before

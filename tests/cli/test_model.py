@@ -30,18 +30,18 @@ def test_show_prints_toml_that_can_be_read_back(tmp_path: Path) -> None:
 
 
 def test_faults_are_shown_without_a_traceback() -> None:
-    text = run_regard("model", "show", "tiny", "--set", "encoder.layer=2", "--set", "wdth=3", code=1)
+    text = run_regard("model", "show", "tiny", "--set", "encoder.layer=2", "--set", "d_modl=3", code=1)
     assert "encoder.layer: is not a key here. Did you mean 'layers'?" in text
-    assert "wdth: is not a key here. Did you mean 'width'?" in text
+    assert "d_modl: is not a key here. Did you mean 'd_model'?" in text
     assert "Traceback" not in text
     assert "'tinny' is neither a preset nor a file" in run_regard("model", "show", "tinny", code=1)
 
 
 def test_exports_and_schema() -> None:
     assert "yes  huggingface:MarianMTModel" in run_regard("model", "exports", "tiny")
-    masked = run_regard("model", "exports", "vit", "--set", "task=fill", "--set", "head.kind=pixels")
+    masked = run_regard("model", "exports", "vit", "--set", "task=masked_lm", "--set", "head.kind=pixels")
     assert "head.kind is pixels (its heads are of text)" in masked
-    assert "encoder.placement is post (it requires pre)" in run_regard("model", "exports", "tiny")
+    assert "encoder.norm_order is post (it requires pre)" in run_regard("model", "exports", "tiny")
     assert json.loads(run_regard("model", "schema"))["discriminator"]["propertyName"] == "family"
 
 

@@ -10,7 +10,7 @@ from tests.plan.runs import make_run
 
 def write_run(folder: Path) -> str:
     path = folder / "run.toml"
-    RUN_FILES.save(make_run(train__update_tokens=1024), path)
+    RUN_FILES.save(make_run(train__step_tokens=1024), path)
     return str(path)
 
 

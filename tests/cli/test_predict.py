@@ -34,9 +34,9 @@ def test_predict_command_prints_n_best_labels_to_a_file(trained_encoders: dict[s
     ("task", "option", "message"),
     [
         ("classify", ("--gap", "_"), "--gap is not for a classification or tagging model"),
-        ("fill", ("--beam", "2"), "--beam is not for a masked language model"),
-        ("fill", ("--pair-text", "a"), "--pair is not for a masked language model"),
-        ("tag", ("--max-length", "2"), "--max-length is not for a"),
+        ("masked_lm", ("--beam", "2"), "--beam is not for a masked language model"),
+        ("masked_lm", ("--pair-text", "a"), "--pair is not for a masked language model"),
+        ("tag", ("--max-new-tokens", "2"), "--max-new-tokens is not for a"),
     ],
 )
 def test_predict_command_refuses_an_option_that_the_model_lacks(
@@ -47,7 +47,7 @@ def test_predict_command_refuses_an_option_that_the_model_lacks(
     assert message in done.errors
 
 
-@pytest.mark.parametrize("task", ["fill", "classify", "tag"])
+@pytest.mark.parametrize("task", ["masked_lm", "classify", "tag"])
 def test_predict_command_advances_to_the_number_of_texts(
     trained_encoders: dict[str, Path], task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +67,7 @@ def test_predict_command_advances_to_the_number_of_texts(
 
 
 def test_predict_command_runs_each_task(trained_encoders: dict[str, Path], tmp_path: Path) -> None:
-    filled = run_command("predict", str(trained_encoders["fill"]), "red dog ___ blue cat", "--n-best", "2")
+    filled = run_command("predict", str(trained_encoders["masked_lm"]), "red dog ___ blue cat", "--n-best", "2")
     assert filled.code == 0, filled.errors
     assert filled.output.split("\n")[0] == "red dog sees blue cat"
     assert filled.output.split("\n")[1].startswith("  sees ")

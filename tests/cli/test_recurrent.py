@@ -15,8 +15,13 @@ from tests.training.runs import write_corpus
 
 OPTIONS = [
     *(f"--set=device.{setting}" for setting in ("threads=1", "logit_rows=0", "attention=autocast")),
-    *("--set=model.width=16", "--set=model.decoder.cross.score.hidden=8", "--set=tokenizer.vocabulary=300"),
-    *("--set=train.updates=4", "--set=train.save_every=2", "--set=validation.every=4", "--set=validation.sentences=4"),
+    *("--set=model.d_model=16", "--set=model.decoder.cross.score.hidden=8", "--set=tokenizer.vocabulary=300"),
+    *(
+        "--set=train.steps=4",
+        "--set=train.save_every=2",
+        "--set=validation.every_steps=4",
+        "--set=validation.sentences=4",
+    ),
 ]
 
 
@@ -51,16 +56,16 @@ def test_it_can_be_looked_into(model: str, tmp_path: Path) -> None:
 def test_without_attention_there_is_no_alignment_and_a_look_without_maps(tmp_path: Path) -> None:
     """A fixed vector has no attention, and neither has a recurrent language model."""
     size = make_tokenizer().size
-    translator = {"width": 16, "source.vocabulary": size, "encoder.bidirectional": False}
+    translator = {"d_model": 16, "source.vocabulary": size, "encoder.bidirectional": False}
     models = {
         "translator": preset("rnnsearch", translator | {"decoder.cross": {"kind": "fixed_vector"}}),
-        "generator": preset("lstm", {"width": 16, "tokens.vocabulary": size}),
+        "generator": preset("lstm", {"d_model": 16, "tokens.vocabulary": size}),
     }
     for name, settings in models.items():
         weights = get_weights(build(settings, seed=1))
         write_model(tmp_path / name, settings, make_tokenizers(), weights, "card")
         page = tmp_path / f"{name}.html"
-        run("look", str(tmp_path / name), "Two men.", "--save", str(page), "--max-length", "4")
+        run("look", str(tmp_path / name), "Two men.", "--save", str(page), "--max-new-tokens", "4")
         assert page.is_file()
     output = run("translate", str(tmp_path / "translator"), "Two men.", "--align", "--json", code=1)
     assert "no attention to align words by" in output

@@ -90,7 +90,7 @@ def test_check_reports_the_first_location_and_fails(peter: Path, tmp_path: Path)
 
 def test_normalisation_is_not_an_error(peter: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    run_tokenizer("learn", peter, "--out", out, "--set", "normalise.lowercase=true", "--set", "specials.pad=[PAD]")
+    run_tokenizer("learn", peter, "--out", out, "--set", "normalize.lowercase=true", "--set", "specials.pad=[PAD]")
     assert json.loads(out.read_bytes())["normalizer"]["normalizers"] == [{"type": "Lowercase"}]
     assert "[PAD]" in Tokenizer.load(out).vocabulary
     text = run_tokenizer("check", out, peter)
@@ -114,8 +114,8 @@ def test_errors_name_the_fault(peter: Path, tmp_path: Path) -> None:
         run_tokenizer("learn", peter, "--kind", "bpee")
     with pytest.raises(RegardError, match="vocabulary"):
         run_tokenizer("learn", peter, "--kind", "byte", "--vocabulary", 300)
-    with pytest.raises(RegardError, match=r"normalise\.lower"):
-        run_tokenizer("learn", peter, "--set", "normalise.lower=true")
+    with pytest.raises(RegardError, match=r"normalize\.lower"):
+        run_tokenizer("learn", peter, "--set", "normalize.lower=true")
     with pytest.raises(RegardError, match="no such file"):
         run_tokenizer("learn", tmp_path / "nothing.txt")
     with pytest.raises(RegardError, match="--out is a folder"):

@@ -122,13 +122,13 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "continues a run with its own folder",
         "Leave out --out",
     ),
-    "two numbers of updates": (
-        ["--resume", "full", "--more", "5", "--updates", "9"],
+    "two numbers of steps": (
+        ["--resume", "full", "--more", "5", "--steps", "9"],
         2,
-        "Both --updates and --more",
+        "Both --steps and --more",
         "--more adds to the old total",
     ),
-    "more of a new run": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--more", "5"], 2, "--more needs --resume", "--updates N"),
+    "more of a new run": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--more", "5"], 2, "--more needs --resume", "--steps N"),
     "an unknown preset": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--preset", "tini"],
         1,
@@ -142,10 +142,10 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "Use one of",
     ),
     "an unknown key": (
-        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.clipp=1"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.max_grad_nom=1"],
         1,
-        "train.clipp: is not a key",
-        "Did you mean 'clip'",
+        "train.max_grad_nom: is not a key",
+        "Did you mean 'max_grad_norm'",
     ),
     "a preset by --set": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "model.preset=small"],
@@ -154,15 +154,15 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "--preset",
     ),
     "a setting without =": (
-        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.clip"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.max_grad_norm"],
         2,
         "is not a setting",
-        "--set train.clip=0.5",
+        "--set train.max_grad_norm=0.5",
     ),
     "a value of another type": (
-        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.keep=two"],
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--set", "train.keep_checkpoints=two"],
         1,
-        "train.keep: is 'two'",
+        "train.keep_checkpoints: is 'two'",
         "valid integer",
     ),
     "text with a target": (
@@ -225,23 +225,23 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "--validation-source cannot be combined",
         "run file",
     ),
-    "minutes and updates": (
-        [*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "5", "--updates", "9"],
+    "minutes and steps": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "5", "--steps", "9"],
         2,
         "Both --minutes and",
-        "or --updates",
+        "or --steps",
     ),
-    "minutes and updates by --set": (
-        [*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "5", "--set", "train.updates=9"],
+    "minutes and steps by --set": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "5", "--set", "train.steps=9"],
         2,
         "Both --minutes and",
-        "or --updates",
+        "or --steps",
     ),
     "no time": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--minutes", "0"], 2, "--minutes must be positive, got 0", "at least 1"),
-    "less than no updates": (
-        [*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "-5"],
+    "less than no steps": (
+        [*PAIR_OPTIONS, *OUT_OPTIONS, "--steps", "-5"],
         2,
-        "--updates must be positive, got -5",
+        "--steps must be positive, got -5",
         "at least 1",
     ),
 }
@@ -250,49 +250,49 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.usefixtures("corpus")
 def test_likely_mistakes_have_a_clear_error(mistake: str) -> None:
-    arguments, code, what, fix = MISTAKES[mistake]
+    arguments, code, message, hint = MISTAKES[mistake]
     done = run_train(*arguments, code=code)
-    assert what in done.errors
-    assert fix in done.errors
+    assert message in done.errors
+    assert hint in done.errors
     assert "Traceback" not in done.errors
     assert not Path("new").exists()
 
 
 @pytest.mark.usefixtures("corpus")
 def test_a_run_from_files_to_a_model_and_resumed() -> None:
-    done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "4", "--seed", "7", *TINY_OPTIONS)
+    done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--steps", "4", "--seed", "7", *TINY_OPTIONS)
     assert "200 pairs: preset mini" in done.output
     assert "Cost:" in done.output
-    assert "update 4/4" in done.output
+    assert "step 4/4" in done.output
     assert "validation at 4: loss" in done.output
-    assert "chrF" in done.output.split("finished, at update 4")[1]  # what is missing, and how to continue
+    assert "chrF" in done.output.split("finished, at step 4")[1]  # what is missing, and how to continue
     assert "Continue with: regard train --resume new --more" in done.output
     log = Path("new/log.txt").read_text(encoding="utf-8")
     assert "200 pairs: preset mini" in log
-    assert "update 4/4" in log
+    assert "step 4/4" in log
     run = codec.RUN_FILES.load(Path("new/run.toml"))
-    assert (run.seed, run.data.seed, run.train.updates) == (7, 7, 4)
+    assert (run.seed, run.data.seed, run.train.steps) == (7, 7, 4)
     assert Path("new/best/model.safetensors").is_file()
-    for arguments, what, fix in (
-        ([], "finished: it has made 4 of 4 updates", "--more N"),
-        (["--updates", "3"], "already made 4 updates, more than the requested 3", "--more N"),
-        (["--set", "train.clip=0.5", "--more", "2"], "train.clip: was 1.0, is 0.5", "--force"),
+    for arguments, message, hint in (
+        ([], "finished: it has made 4 of 4 steps", "--more N"),
+        (["--steps", "3"], "already made 4 steps, more than the requested 3", "--more N"),
+        (["--set", "train.max_grad_norm=0.5", "--more", "2"], "train.max_grad_norm: was 1.0, is 0.5", "--force"),
     ):
         refused = run_train("--resume", "new", *arguments, code=1)
-        assert what in refused.errors
-        assert fix in refused.errors
+        assert message in refused.errors
+        assert hint in refused.errors
     again = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, code=1)
     assert "This folder already contains a run" in again.errors
     assert "--resume new" in again.errors
     more = run_train("--resume", "new", "--more", "2")
-    assert "resuming after update 4" in more.output
-    assert "update 6/6" in more.output
+    assert "resuming after step 4" in more.output
+    assert "step 6/6" in more.output
     assert Path("new/log.txt").read_text(encoding="utf-8").startswith(log)
 
 
 @pytest.mark.usefixtures("corpus")
 def test_changed_files_are_named_unless_accepted() -> None:
-    run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--updates", "2", *TINY_OPTIONS)
+    run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--steps", "2", *TINY_OPTIONS)
     with Path("a.en").open("a", encoding="utf-8") as file:
         file.write("one more\n")
     assert "--force" in run_train("--resume", "new", "--more", "1", code=1).errors
@@ -301,16 +301,16 @@ def test_changed_files_are_named_unless_accepted() -> None:
 
 @pytest.mark.usefixtures("corpus")
 def test_a_run_file_is_used_unchanged() -> None:
-    dry = run_train(*PAIR_OPTIONS, "--dry-run", "--updates", "3", *TINY_OPTIONS)
+    dry = run_train(*PAIR_OPTIONS, "--dry-run", "--steps", "3", *TINY_OPTIONS)
     text = dry.output[dry.output.index("format = 1") :]
     Path("run.toml").write_text(text, encoding="utf-8")
-    assert "Time: about 1 s on this machine (0.25 s per update" in dry.output
+    assert "Time: about 1 s on this machine (0.25 s per step" in dry.output
     assert not Path("new").exists()
-    done = run_train("run.toml", *OUT_OPTIONS, "--set", "train.clip=0.25")
+    done = run_train("run.toml", *OUT_OPTIONS, "--set", "train.max_grad_norm=0.25")
     assert "Cost:" in done.output
     run = codec.RUN_FILES.load(Path("new/run.toml"))
-    assert run.train.clip == 0.25
-    assert run.train.updates == 3
+    assert run.train.max_grad_norm == 0.25
+    assert run.train.steps == 3
 
 
 @pytest.mark.usefixtures("corpus")
@@ -336,7 +336,7 @@ def test_files_need_no_option(files: list[str], source: AnySourceConfig) -> None
 def test_train_shows_columns_and_examples_and_asks_for_languages() -> None:
     pairs = zip(*(Path(name).read_text(encoding="utf-8").splitlines() for name in ("a.en", "a.de")), strict=True)
     write_lines("pairs.tsv", [f"{n}\t{source}\t{n + 7}\t{target}" for n, (source, target) in enumerate(pairs)])
-    arguments = ("pairs.tsv", "--dry-run", "--updates", "1", *TINY_OPTIONS)
+    arguments = ("pairs.tsv", "--dry-run", "--steps", "1", *TINY_OPTIONS)
     text = run_train(*arguments).output
     source, target = (Path(name).read_text(encoding="utf-8").splitlines()[0] for name in ("a.en", "a.de"))
     assert "pairs.tsv: column 2 is the source, column 4 is the target" in text
@@ -349,7 +349,7 @@ def test_train_shows_columns_and_examples_and_asks_for_languages() -> None:
 def test_the_corpus_is_checked_before_the_run_starts() -> None:
     rows = Path("a.en").read_text(encoding="utf-8").split("\n")[:-1]
     write_lines("copy.de", rows)
-    arguments = ["a.en", "copy.de", *OUT_OPTIONS, "--updates", "1", *TINY_OPTIONS]
+    arguments = ["a.en", "copy.de", *OUT_OPTIONS, "--steps", "1", *TINY_OPTIONS]
     refused = run_train(*arguments, code=1)
     assert "Do not train on this yet:\n  - Untranslated copy: 100.0% of the checked lines, the first at a.en:1." in (
         refused.errors
@@ -373,7 +373,7 @@ def test_a_dry_run_creates_no_folder() -> None:
     done = run_train("--text", "book.txt", "--dry-run", "--set", "model.decoder.layers=1")
     assert "preset lm-small" in done.output
     assert "distinct characters" in done.output
-    assert 'task = "continue"' in done.output
+    assert 'task = "causal_lm"' in done.output
     assert sorted(Path().iterdir()) == before
 
 
@@ -381,11 +381,11 @@ def test_a_dry_run_creates_no_folder() -> None:
 def test_dry_run_states_one_time() -> None:
     timed = run_train("--text", "book.txt", "--dry-run").output
     assert "Time: about" in timed
-    assert "s per update" in timed
+    assert "s per step" in timed
     for minutes, expected in (("0.02", "Time: 0.02 minutes, as you"), ("900", "Time: at most 900 minutes, as you")):
         given = run_train("--text", "book.txt", "--dry-run", "--minutes", minutes).output
         assert expected in given
-        assert "s per update" not in given
+        assert "s per step" not in given
 
 
 @pytest.mark.usefixtures("corpus")
@@ -438,7 +438,7 @@ def test_ctrl_c_saves_and_ends_with_75(until: Callable[[Callable[[], bool]], Non
         "train",
         *PAIR_OPTIONS,
         *OUT_OPTIONS,
-        "--updates",
+        "--steps",
         "100000",
         *TINY_OPTIONS,
     ]
@@ -478,10 +478,10 @@ def test_an_unknown_tracker_is_named() -> None:
 
 
 @pytest.mark.usefixtures("corpus")
-def test_ranks_get_a_total_of_updates_that_a_second_attempt_can_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_get_a_total_of_steps_that_a_second_attempt_can_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("regard.training.run.fit", partial(fit, pause_at=2))
-        run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *TINY_OPTIONS, "--updates", "4", code=75)
+        run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *TINY_OPTIONS, "--steps", "4", code=75)
     launched: list[list[str]] = []
 
     def launch(arguments: list[str], *_: object, **__: object) -> int:
@@ -491,7 +491,7 @@ def test_ranks_get_a_total_of_updates_that_a_second_attempt_can_repeat(monkeypat
     monkeypatch.setattr("regard.training.distributed.launcher.launch", launch)
     monkeypatch.setattr("regard.training.distributed.rendezvous.count_cores", lambda: 2)
     run_train("--resume", "new", "--more", "3", "--ranks", "2", code=75)
-    assert launched == [["-m", "regard", "train", "--resume", "new", "--ranks", "2", "--updates", "7"]]
+    assert launched == [["-m", "regard", "train", "--resume", "new", "--ranks", "2", "--steps", "7"]]
 
 
 @pytest.mark.usefixtures("corpus")
@@ -499,18 +499,18 @@ def test_the_variables_of_another_launcher(monkeypatch: pytest.MonkeyPatch) -> N
     """A container may set them for one process; of several ranks, none can plan or launch others."""
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "1")
-    assert "Updates: 3" in run_train(*PAIR_OPTIONS, "--dry-run", "--updates", "3", *TINY_OPTIONS).output
+    assert "Steps: 3" in run_train(*PAIR_OPTIONS, "--dry-run", "--steps", "3", *TINY_OPTIONS).output
     monkeypatch.setenv("WORLD_SIZE", "2")
     for option in (["--dry-run"], ["--ranks", "2"]):
         done = run_train(*PAIR_OPTIONS, *option, *TINY_OPTIONS, code=2)
         assert "RANK and WORLD_SIZE say that a launcher started this process as one of 2 ranks." in done.errors
 
 
-@pytest.mark.parametrize(("task", "data"), [("fill", "the dog\n"), ("classify", TABLE), ("tag", CONLL)])
+@pytest.mark.parametrize(("task", "data"), [("masked_lm", "the dog\n"), ("classify", TABLE), ("tag", CONLL)])
 def test_the_commands_printed_after_training_work(
     trained_encoders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, data: str
 ) -> None:
-    test_file = tmp_path / {"fill": "test.txt", "classify": "test.tsv", "tag": "test.conll"}[task]
+    test_file = tmp_path / {"masked_lm": "test.txt", "classify": "test.tsv", "tag": "test.conll"}[task]
     test_file.write_text(data)
     _print_next_steps(Finished(60, "finished", trained_encoders[task]))
     lines = capsys.readouterr().out.splitlines()

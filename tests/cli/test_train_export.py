@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("corpus")
 
 
 def test_a_run_exports_its_best_model() -> None:
-    limits = ["--updates", "4", "--set=validation.every=4"]
+    limits = ["--steps", "4", "--set=validation.every_steps=4"]
     done = run_train(*PAIR_OPTIONS, "--out", "run", *TINY_OPTIONS, *limits, "--export", "ctranslate2")
     parity = json.loads((Path("run-ctranslate2") / PARITY_FILE).read_text())
     assert parity["passed"] is True

@@ -23,7 +23,7 @@ def test_text_file_with_columns_is_a_table() -> None:
 
 
 def test_a_second_attempt_resumes_a_run_that_has_begun(tmp_path: Path) -> None:
-    options = TrainCommandOptions(source=["a.en"], target=["a.de"], out=tmp_path, updates=9, track=["tensorboard"])
+    options = TrainCommandOptions(source=["a.en"], target=["a.de"], out=tmp_path, steps=9, track=["tensorboard"])
     assert options.for_next_attempt() == options, "nothing has begun"
     (tmp_path / "run.toml").touch()
     assert options.for_next_attempt() == TrainCommandOptions(resume=tmp_path, track=["tensorboard"])

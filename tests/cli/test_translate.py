@@ -42,12 +42,12 @@ def translator_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 def translate_expected(folder: str, texts: list[str], **options: Any) -> list[str]:
     translator = load(folder)
     assert isinstance(translator, Translator)
-    translations = translator.translate(texts, max_length=7, **options)
+    translations = translator.translate(texts, max_new_tokens=7, **options)
     return [translation.text.replace("\r", " ").replace("\n", " ") for translation in translations]
 
 
 def test_texts_on_the_command_line(translator_folder: str) -> None:
-    done = run_command("translate", translator_folder, *TEXTS[:2], "--max-length", "7", "--beam", "2")
+    done = run_command("translate", translator_folder, *TEXTS[:2], "--max-new-tokens", "7", "--beam", "2")
     assert done.code == 0, done.errors
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, TEXTS[:2], search=Beam(2))
 
@@ -56,7 +56,7 @@ def test_line_n_of_a_file_becomes_line_n(translator_folder: str, tmp_path: Path)
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_bytes("\n".join(LINES).encode() + b"\n")
     done = run_command(
-        "translate", translator_folder, "--input", str(source), "--output", str(target), "--max-length", "7"
+        "translate", translator_folder, "--input", str(source), "--output", str(target), "--max-new-tokens", "7"
     )
     assert done.code == 0, done.errors
     assert done.output == ""
@@ -69,7 +69,7 @@ def test_line_n_of_a_file_becomes_line_n(translator_folder: str, tmp_path: Path)
 def test_standard_input_and_json(translator_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = "\ufefftwo men\r\n\r\nzwei".encode()  # byte order mark, Windows line ends, no line end at the end
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    done = run_command("translate", translator_folder, "--json", "--max-length", "7")
+    done = run_command("translate", translator_folder, "--json", "--max-new-tokens", "7")
     assert done.code == 0, done.errors
     records = [json.loads(line) for line in done.output.split("\n")[:-1]]
     assert [record["source"] for record in records] == ["two men", "", "zwei"]
@@ -84,7 +84,7 @@ def test_many_chunks_keep_the_order(translator_folder: str, tmp_path: Path, monk
     monkeypatch.setattr("regard.cli.text_input.CHUNK_LINES", 3)
     source = tmp_path / "in.txt"
     source.write_text("\n".join(LINES) + "\n", encoding="utf-8", newline="\n")
-    done = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7", "--beam", "1")
+    done = run_command("translate", translator_folder, "--input", str(source), "--max-new-tokens", "7", "--beam", "1")
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES, search=Beam(1))
 
 
@@ -102,7 +102,7 @@ def test_a_terminal_gets_an_answer_to_each_line(translator_folder: str, monkeypa
 
     monkeypatch.setattr(Translator, "translate", recording_translate)
     monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"two\nmen\n")))
-    assert run_command("translate", translator_folder, "--max-length", "3").code == 0
+    assert run_command("translate", translator_folder, "--max-new-tokens", "3").code == 0
     assert sizes == [1, 1]
 
 
@@ -113,7 +113,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
     text = tmp_path / "text"
     text.write_bytes(b"good\nb\xe4d\n")
     encoder = tmp_path / "encoder"
-    small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
+    small = {"d_model": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.d_ff": 32}
     settings = codec.preset("bert", small | {"source.vocabulary": make_tokenizer().size})
     write_model(encoder, settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
     for arguments, message in (
@@ -129,7 +129,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
         (["translate", translator_folder, "--input", str(text), "--output", str(text)], "overwrite the input"),
         (["translate", translator_folder, "text", "--output", "no/where"], "cannot be written"),
         (["translate", translator_folder, "--input", str(text)], f"{text}:2"),
-        (["translate", translator_folder, "text", "--into", "de"], "no tag for the language 'de'"),
+        (["translate", translator_folder, "text", "--target-language", "de"], "no tag for the language 'de'"),
         (["generate", generator_folder, "text", "--max-new-tokens", "5000"], "Generate at most"),
         (["generate", generator_folder, "text", "--top-p", "0"], "top_p must be above 0"),
         (["generate", generator_folder, "text", "--search", "beam", "--top-k", "3"], "--top-k has no effect"),
@@ -138,7 +138,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
             "--length-penalty has no effect",
         ),
         (["translate", translator_folder, "text", "--search", "stochastic", *LENGTH_OPTIONS], "has no length penalty"),
-        (["evaluate", generator_folder, "text", "--score", "--into", "de"], "Leave target_language out"),
+        (["evaluate", generator_folder, "text", "--score", "--target-language", "de"], "Leave target_language out"),
         (["evaluate", translator_folder, "text", "--score", "--source-text", "a", "--window", "9"], "Leave window out"),
     ):
         done = run_command(*arguments)
@@ -160,16 +160,18 @@ def test_an_unreadable_input_leaves_an_existing_output(translator_folder: str, m
 def test_a_document_keeps_its_white_space(translator_folder: str, tmp_path: Path) -> None:
     folder = translator_folder
     (tmp_path / "letter.txt").write_text("\n  A bee. C dee!\n\nF\n", encoding="utf-8")
-    done = run_command("translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--max-length", "3")
+    done = run_command(
+        "translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--max-new-tokens", "3"
+    )
     assert done.code == 0, done.errors
     assert done.output.startswith("\n  ")
     assert done.output.endswith("\n")
     assert "\n\n" in done.output[1:]
     record = json.loads(
-        run_command("translate", folder, "A bee. C dee!", "--document", "--json", "--max-length", "3").output
+        run_command("translate", folder, "A bee. C dee!", "--document", "--json", "--max-new-tokens", "3").output
     )
     assert record["sources"] == ["A bee.", "C dee!"]
-    options = ("translate", folder, "A bee.", "--document", "--max-length", "3", "--beam", "1")
+    options = ("translate", folder, "A bee.", "--document", "--max-new-tokens", "3", "--beam", "1")
     with mock.patch.object(Translator, "translate", side_effect=RegardError("stopped")) as translate:
         run_command(*options, "--forbid", "bee")
     assert translate.call_args.kwargs["constraints"].forbidden == ["bee"]
@@ -199,7 +201,9 @@ def test_file_with_structure_is_refused_and_output_stays(
 
 
 def test_translate_searches_and_constraints(translator_folder: str) -> None:
-    done = run_command("translate", translator_folder, *TEXTS[:2], "--max-length", "7", "--beam", "3", "--n-best", "2")
+    done = run_command(
+        "translate", translator_folder, *TEXTS[:2], "--max-new-tokens", "7", "--beam", "3", "--n-best", "2"
+    )
     assert done.code == 0, done.errors
     rows = [line.split("\t") for line in done.output.split("\n")[:-1]]
     assert [row[0] for row in rows] == ["1", "1", "2", "2"]
@@ -210,40 +214,41 @@ def test_translate_searches_and_constraints(translator_folder: str) -> None:
         ["--search", "mbr", "--beam", "4", "--seed", "1"],
         ["--search", "diverse", *LENGTH_OPTIONS],
         ["--search", "stochastic", "--seed", "2"],
-        ["--with", translator_folder],
+        ["--ensemble", translator_folder],
     ):
         first, second = (
-            run_command("translate", translator_folder, *TEXTS, "--max-length", "7", *options) for _ in "12"
+            run_command("translate", translator_folder, *TEXTS, "--max-new-tokens", "7", *options) for _ in "12"
         )
         assert first.code == 0, first.errors
         assert first.output == second.output
         assert len(first.output.split("\n")) == len(TEXTS) + 1
     record = json.loads(
-        run_command("translate", translator_folder, TEXTS[0], "--max-length", "7", *LENGTH_OPTIONS, "--json").output
+        run_command("translate", translator_folder, TEXTS[0], "--max-new-tokens", "7", *LENGTH_OPTIONS, "--json").output
     )
     assert record["score"] == pytest.approx(sum(record["logprobs"]) / len(record["logprobs"]) ** 0.6)
-    greedy = run_command("translate", translator_folder, *TEXTS, "--max-length", "7", "--beam", "1").output
+    greedy = run_command("translate", translator_folder, *TEXTS, "--max-new-tokens", "7", "--beam", "1").output
     for filter_options in (["--top-k", "1"], ["--temperature", "0"], ["--min-p", "1"], ["--top-p", "0.0001"]):
         sampling_options = ["--beam", "1", "--search", "sample", *filter_options, "--seed", "1"]
         assert (
-            run_command("translate", translator_folder, *TEXTS, "--max-length", "7", *sampling_options).output == greedy
+            run_command("translate", translator_folder, *TEXTS, "--max-new-tokens", "7", *sampling_options).output
+            == greedy
         ), filter_options
     sampled = run_command(
-        "translate", translator_folder, *TEXTS, "--max-length", "7", "--search", "sample", "--seed", "1"
+        "translate", translator_folder, *TEXTS, "--max-new-tokens", "7", "--search", "sample", "--seed", "1"
     ).output
     # A single sample, not the most probable of several.
     assert sampled.split("\n")[:-1] == translate_expected(translator_folder, TEXTS, search=Sampling(), seed=1)
     done = run_command(
-        "translate", translator_folder, TEXTS[0], "--max-length", "9", "--prefix", "Ein", "--json", "--align"
+        "translate", translator_folder, TEXTS[0], "--max-new-tokens", "9", "--prefix", "Ein", "--json", "--align"
     )
     record = json.loads(done.output)
     assert record["text"].startswith("Ein")
     assert record["alignment"]
     assert all(len(pair) == 2 for pair in record["alignment"])
-    done = run_command("translate", translator_folder, TEXTS[0], "--max-length", "20", "--require", "Holz")
+    done = run_command("translate", translator_folder, TEXTS[0], "--max-new-tokens", "20", "--require", "Holz")
     assert "Holz" in done.output
     done = run_command(
-        "translate", translator_folder, TEXTS[0], "--max-length", "20", "--prefix", "Holz", "--forbid", "Holz"
+        "translate", translator_folder, TEXTS[0], "--max-new-tokens", "20", "--prefix", "Holz", "--forbid", "Holz"
     )
     assert (done.code, "forced and forbidden" in done.errors) == (1, True)
     done = run_command("translate", translator_folder, TEXTS[0], "--top-k", "3")
@@ -253,7 +258,9 @@ def test_translate_searches_and_constraints(translator_folder: str) -> None:
 def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> None:
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress("\n".join(LINES).encode() + b"\n"))
-    done = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7")
+    done = run_command("translate", translator_folder, "--input", str(source), "--max-new-tokens", "7")
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES)
-    document = run_command("translate", translator_folder, "--input", str(source), "--max-length", "7", "--document")
+    document = run_command(
+        "translate", translator_folder, "--input", str(source), "--max-new-tokens", "7", "--document"
+    )
     assert document.code == 0, document.errors

@@ -10,4 +10,4 @@ from regard.config.toml_file import parse_settings
 def preset_faults(name: str, *settings: str) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
         codec.preset(name, parse_settings(settings))
-    return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
+    return {fault.path: f"{fault.message} {fault.hint or ''}".strip() for fault in caught.value.faults}

@@ -26,12 +26,12 @@ def test_the_presets_are_those_we_promise() -> None:
     encoder_decoders = ["bart", "base", "big", "lecture", "mini", "rnnsearch", "small", "t5", "tiny"]
     encoder_decoders += ["image-to-text", "speech-to-text"]
     decoder_only = ["image-gpt", "lm-small", "gpt2", "lm-medium", "llama", "lstm"]
-    encoder_only = ["bert", "roberta", "encoder-small", "encoder-tiny", "sound-encoder", "vit", "word2vec"]
+    encoder_only = ["bert", "roberta", "encoder-small", "encoder-tiny", "audio-encoder", "vit", "word2vec"]
     assert codec.list_presets() == sorted(encoder_decoders + decoder_only + encoder_only)
     for name in codec.list_presets():
         text = (Path(codec.__file__).parent / "presets" / f"{name}.toml").read_text()
         if "recurrent" not in text:
-            assert "placement = " in text, f"{name} must state its norm placement"
+            assert "norm_order = " in text, f"{name} must state its norm placement"
             assert "final_norm = " in text
 
 
@@ -47,7 +47,7 @@ def test_a_model_file_carries_task_labels_and_languages() -> None:
 def test_configurations_never_change() -> None:
     config = codec.preset("tiny")
     with pytest.raises(ValidationError, match="frozen"):
-        config.width = 3  # type: ignore[misc]
+        config.d_model = 3  # type: ignore[misc]
     assert hash(config) == hash(codec.preset("tiny"))
 
 
@@ -69,9 +69,9 @@ def test_settings_left_at_their_defaults_can_be_set_too() -> None:
 
 
 def test_a_change_may_mend_a_file_that_is_wrong_by_itself(tmp_path: Path) -> None:
-    text = codec.MODEL_FILES.dumps(codec.preset("tiny")).replace("width = 128", "width = 127")
+    text = codec.MODEL_FILES.dumps(codec.preset("tiny")).replace("d_model = 128", "d_model = 127")
     (tmp_path / "model.toml").write_text(text)
-    assert codec.MODEL_FILES.load(tmp_path / "model.toml", {"width": 128}) == codec.preset("tiny")
+    assert codec.MODEL_FILES.load(tmp_path / "model.toml", {"d_model": 128}) == codec.preset("tiny")
 
 
 def test_a_setting_of_another_kind_is_not_a_key() -> None:
@@ -115,33 +115,33 @@ def test_the_schema_describes_every_setting() -> None:
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [
-        ("updates", "Did you mean 'train.updates'?"),
+        ("steps", "Did you mean 'train.steps'?"),
         ("optimizer.kind", "Did you mean 'train.optimizer'?"),
         ("train.batch_tokens", "Did you mean 'data.batch_tokens'?"),
         ("model.layers", "Did you mean 'model.decoder.layers' or 'model.encoder.layers' or 'model.head.layers'?"),
-        ("train.update", "Did you mean 'updates'?"),
+        ("train.update", "Did you mean 'steps'?"),
     ],
 )
 def test_a_setting_of_another_table_is_suggested_with_its_table(name: str, suggestion: str) -> None:
     (fault,) = codec.RUN_FILES.find_wrong_changes({name: 3})
-    assert fault.fix == suggestion
+    assert fault.hint == suggestion
 
 
 def test_names_that_some_kind_of_table_has_are_known_without_the_other_settings() -> None:
     changes = {"data.train.0.weight": 2, "model.decoder.position.kind": "rotary", "train.optimizer.betas": [0.9, 0.98]}
-    changes |= {"model.preset": "tiny", "train.clip": None, "train.schedule": {"kind": "linear"}}
+    changes |= {"model.preset": "tiny", "train.max_grad_norm": None, "train.schedule": {"kind": "linear"}}
     assert not list(codec.RUN_FILES.find_wrong_changes(changes))
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("train.clip", -1.0, "is -1.0: input should be greater than"),
-        ("train.updates", "many", "is 'many': input should be a valid integer"),
+        ("train.max_grad_norm", -1.0, "is -1.0: input should be greater than"),
+        ("train.steps", "many", "is 'many': input should be a valid integer"),
         ("model.decoder.position.kind", "spiral", "is 'spiral'."),
     ],
 )
 def test_wrong_values_are_found_without_the_other_settings(name: str, value: object, message: str) -> None:
     (fault,) = codec.RUN_FILES.find_wrong_changes({name: value})
     assert fault.path == name
-    assert fault.what.startswith(message)
+    assert fault.message.startswith(message)

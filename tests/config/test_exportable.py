@@ -36,7 +36,7 @@ def test_presets(name: str) -> None:
 
 
 MARIAN_OBSTACLES = [
-    "encoder.placement=pre",
+    "encoder.norm_order=pre",
     "decoder.final_norm=true",
     "encoder.input_norm=true",
     "encoder.norm.eps=1e-6",
@@ -53,7 +53,7 @@ MARIAN_OBSTACLES = [
     "decoder.cross.bias.key=false",
     "decoder.cross.heads=2",  # it has one number for the decoder
     "decoder.attention.query_key_norm.kind=rms",
-    'encoder.feedforward={kind = "gated", hidden = 256}',
+    'encoder.feedforward={kind = "gated", d_ff = 256}',
     "encoder.feedforward.activation=gelu",  # one stack only
     "encoder.feedforward.bias=false",
     "head.tied=false",
@@ -117,11 +117,11 @@ def test_t5() -> None:
     settings = []
     for stack in ("encoder", "decoder"):
         settings += [
-            f"{stack}.placement=pre",
+            f"{stack}.norm_order=pre",
             f"{stack}.final_norm=true",
             f"{stack}.norm.kind=rms",
             f"{stack}.position.kind=relative",
-            f'{stack}.feedforward={{kind = "gated", hidden = 256, activation = "gelu_tanh"}}',
+            f'{stack}.feedforward={{kind = "gated", d_ff = 256, activation = "gelu_tanh"}}',
         ]
     for attention in ("encoder.attention", "decoder.attention", "decoder.cross"):
         settings += [f"{attention}.score.scale=1.0"]

@@ -14,15 +14,15 @@ def test_replacement_is_a_setting(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "replacement"),
     [
-        ("epochs", "Use 'train.minutes' or 'train.updates'."),
-        ("train.epochs", "Use 'train.minutes' or 'train.updates'."),
-        ("batch_size", "Use 'train.update_tokens'."),
-        ("data.batch_size", "Use 'train.update_tokens'."),
-        ("train.learning_rate", "Use 'train.schedule.peak'."),
-        ("lr", "Use 'train.schedule.peak'."),
-        ("train.optimizer.lr", "Use 'train.schedule.peak'."),
+        ("epochs", "Use 'train.minutes' or 'train.steps'."),
+        ("train.epochs", "Use 'train.minutes' or 'train.steps'."),
+        ("batch_size", "Use 'train.step_tokens'."),
+        ("data.batch_size", "Use 'train.step_tokens'."),
+        ("train.learning_rate", "Use 'train.schedule.lr'."),
+        ("lr", "Use 'train.schedule.lr'."),
+        ("train.optimizer.lr", "Use 'train.schedule.lr'."),
         ("num_beams", "Use 'distillation.beam_size'."),
-        ("hidden_size", "Use 'model.width'."),
+        ("hidden_size", "Use 'model.d_model'."),
         ("model.encoder.num_heads", "Use 'model.encoder.attention.heads'."),
         ("model.num_layers", "Use 'model.decoder.layers' or 'model.encoder.layers'."),
     ],
@@ -34,4 +34,4 @@ def test_setting_of_other_tools_names_ours(path: str, replacement: str) -> None:
 
 def test_setting_of_other_tools_in_a_model_file_names_ours() -> None:
     (fault,) = MODEL_FILES.find_wrong_changes({"hidden_size": 64})
-    assert str(fault) == "hidden_size: is not a key here. Use 'width'."
+    assert str(fault) == "hidden_size: is not a key here. Use 'd_model'."

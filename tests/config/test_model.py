@@ -27,7 +27,7 @@ def test_families_know_their_tables() -> None:
     assert isinstance(llama, DecoderOnlyConfig)
     attention = attention_stack(llama.decoder).attention
     assert attention.groups == 8
-    assert attention.dims(llama.width) == (128, 128)
+    assert attention.dims(llama.d_model) == (128, 128)
 
 
 def test_a_stack_without_a_kind_has_attention() -> None:
@@ -54,5 +54,5 @@ def test_a_stack_can_become_recurrent() -> None:
 
 def test_recurrent_stacks_that_cannot_be() -> None:
     assert "decoder.bidirectional" in preset_faults("lstm", "decoder.bidirectional=true")
-    assert "encoder.bidirectional" in preset_faults("rnnsearch", "width=255")
+    assert "encoder.bidirectional" in preset_faults("rnnsearch", "d_model=255")
     assert "decoder.cross.kind" in preset_faults("rnnsearch", "decoder.cross.kind=fixed_vector")

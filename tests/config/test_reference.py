@@ -21,7 +21,7 @@ def test_every_setting_of_a_run_is_in_it() -> None:
         {
             "model": {"preset": "tiny"},
             "data": {"train": [{"kind": "lines", "source": "a"}]},
-            "train": {"updates": 1, "schedule": {"kind": "linear", "peak": 0.1}},
+            "train": {"steps": 1, "schedule": {"kind": "linear", "lr": 0.1}},
         }
     )
     documented = {f"{table.path}.{name}".strip(".") for table in iter_tables() for name in table.repeated}
@@ -36,12 +36,12 @@ def test_every_setting_of_a_run_is_in_it() -> None:
 
 def test_a_setting_has_its_values_its_default_and_its_reason() -> None:
     settings = {setting.path: setting for table in iter_tables() for setting in table.settings}
-    clip = settings["train.clip"]
+    clip = settings["train.max_grad_norm"]
     assert (clip.values, clip.default) == ("number (at least 0)", "1.0")
     assert clip.description.startswith("Maximum norm of the gradient")
     assert settings["train.optimizer"].values == "table: adamw, adam, muon"
     assert settings["train.optimizer"].default == "adamw"
-    assert settings["train.updates"].default == "(required)"
+    assert settings["train.steps"].default == "(required)"
     assert settings["model.decoder.norm"].description == "As `model.encoder.norm`."
     assert settings["data.max_length"].values == "whole number (above 0)"  # what only guards against damage is not told
 

@@ -18,8 +18,8 @@ NOWHERE = LinesConfig(source="nowhere.en", target="nowhere.de")
 @pytest.mark.parametrize(
     ("task", "changes", "fault"),
     [
-        ("continue", {"model.prefix": {"kind": "mel", "bins": 80}}, "model.prefix.kind: is 'mel'"),
-        ("continue", {"model.prefix": PATCHES, "model.task": "caption"}, "model.prefix.kind: is 'patches'"),
+        ("causal_lm", {"model.prefix": {"kind": "mel", "bins": 80}}, "model.prefix.kind: is 'mel'"),
+        ("causal_lm", {"model.prefix": PATCHES, "model.task": "caption"}, "model.prefix.kind: is 'patches'"),
     ],
 )
 def test_a_model_that_reads_no_text_is_refused_at_once(
@@ -33,7 +33,7 @@ def test_a_model_that_reads_no_text_is_refused_at_once(
 
 @pytest.mark.parametrize(
     ("task", "kind", "source"),
-    [("caption", "images", PATCHES), ("transcribe", "sounds", {"kind": "mel", "bins": 80})],
+    [("caption", "images", PATCHES), ("transcribe", "audio", {"kind": "mel", "bins": 80})],
 )
 def test_media_task_without_media_is_refused(task: str, kind: str, source: dict[str, Any], tmp_path: Path) -> None:
     files = write_corpus(tmp_path, 10)
@@ -47,9 +47,9 @@ def test_media_task_without_media_is_refused(task: str, kind: str, source: dict[
 def test_a_decoder_only_classifier_is_refused(tmp_path: Path) -> None:
     head = {"kind": "classes", "labels": ["a", "b"], "pool": "last"}
     with pytest.raises(ConfigError, match="decoder-only model cannot be trained for yet"):
-        make_small_run("continue", write_corpus(tmp_path, 10), {"model.task": "classify", "model.head": head})
+        make_small_run("causal_lm", write_corpus(tmp_path, 10), {"model.task": "classify", "model.head": head})
     with pytest.raises(ConfigError, match="'embed', which a decoder-only model cannot be trained for yet"):
-        make_small_run("continue", write_corpus(tmp_path, 10), {"model.task": "embed", "model.head": {"kind": "none"}})
+        make_small_run("causal_lm", write_corpus(tmp_path, 10), {"model.task": "embed", "model.head": {"kind": "none"}})
 
 
 def test_the_command_says_what_to_do(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.config.factories import preset_faults
 def parse_faults(table: TomlTable) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
         codec.MODEL_FILES.parse(table)
-    return {fault.path: f"{fault.what} {fault.fix or ''}".strip() for fault in caught.value.faults}
+    return {fault.path: f"{fault.message} {fault.hint or ''}".strip() for fault in caught.value.faults}
 
 
 def test_settings_are_toml_or_bare_words() -> None:
@@ -23,7 +23,7 @@ def test_settings_are_toml_or_bare_words() -> None:
     expected: dict[str, Any] = {"a": 1, "b.c": 0.5, "d": True, "e": "word", "f": "1", "g": [1, 2]}
     assert parse_settings(settings) == expected | {"h": {"kind": "rotary", "theta": 5}, "i": "a b"}
     with pytest.raises(ConfigError, match=r"a\.b=c"):
-        parse_settings(["width"])
+        parse_settings(["d_model"])
 
 
 def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
@@ -33,7 +33,7 @@ def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
         "encoder.attention.head=3",
         "decoder.layers=four",
         "decoder.dropout.sublayer=1.5",
-        "widht=3",
+        "d_modle=3",
         "decoder.feedforward.kind=gated",
     )
     assert found == {
@@ -41,21 +41,21 @@ def test_every_fault_is_named_at_once_with_its_path_and_a_hint() -> None:
         "encoder.attention.head": "is not a key here. Did you mean 'heads'?",
         "decoder.layers": "is 'four': input should be a valid integer.",
         "decoder.dropout.sublayer": "is 1.5: input should be less than 1.",
-        "decoder.feedforward.hidden": "is missing.",
-        "widht": "is not a key here. Did you mean 'width'?",
+        "decoder.feedforward.d_ff": "is missing.",
+        "d_modle": "is not a key here. Did you mean 'd_model'?",
     }
 
 
 def test_a_missing_or_unknown_family() -> None:
-    assert parse_faults({"width": 8}) == {"family": "is missing: it selects the type of its table."}
+    assert parse_faults({"d_model": 8}) == {"family": "is missing: it selects the type of its table."}
     assert parse_faults({"family": "decoder-only"}) == {"family": "is 'decoder-only'. Did you mean 'decoder_only'?"}
     assert "decoder" in parse_faults({"family": "decoder_only"})
 
 
 def test_values_that_are_no_tables() -> None:
-    with pytest.raises(ConfigError, match="'width' is a value"):
-        codec.preset("tiny", {"width.height": 3})
-    assert parse_faults({"family": "decoder_only", "width": 8, "tokens": 3, "decoder": []}).keys() == {
+    with pytest.raises(ConfigError, match="'d_model' is a value"):
+        codec.preset("tiny", {"d_model.height": 3})
+    assert parse_faults({"family": "decoder_only", "d_model": 8, "tokens": 3, "decoder": []}).keys() == {
         "tokens",
         "decoder",
     }
@@ -63,7 +63,7 @@ def test_values_that_are_no_tables() -> None:
 
 def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
     broken = tmp_path / "model.toml"
-    broken.write_bytes(b"width = \n")
+    broken.write_bytes(b"d_model = \n")
     with pytest.raises(ConfigError, match="is not TOML"):
         codec.MODEL_FILES.load(broken)
     broken.write_bytes(b"\xff\xfe")
@@ -73,7 +73,7 @@ def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
         codec.MODEL_FILES.load(tmp_path / "nothing.toml")
     broken.write_bytes(b"family = 1979-05-27\n")
     with pytest.raises(ConfigError, match="family"):
-        codec.MODEL_FILES.load(broken, {"width": 8})
+        codec.MODEL_FILES.load(broken, {"d_model": 8})
     with pytest.raises(RegardError, match="Did you mean 'tiny'"):
         codec.preset("tini")
 

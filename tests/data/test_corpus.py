@@ -81,7 +81,7 @@ def test_changes_in_a_folder_are_named(tmp_path: Path) -> None:
     (tmp_path / "b").rename(tmp_path / "d")
     with pytest.raises(CorpusError) as changed:
         corpus.check_unchanged(earlier)
-    assert changed.value.what == (
+    assert changed.value.message == (
         f"The corpus changed: {tmp_path}/a has other content (1 bytes before, 5 now); "
         f"{tmp_path}/b is gone; {tmp_path}/d is new."
     )

@@ -24,10 +24,10 @@ def pairs(tmp_path: Path) -> Corpus:
 
 def test_every_pair_is_in_one_part_and_in_its_order(pairs: Corpus) -> None:
     train, held_out = (read_examples(part) for part in train_validation_split(pairs, 0.1, seed=1))
-    lines = [example.where.line for example in (*train, *held_out)]
+    lines = [example.location.line for example in (*train, *held_out)]
     assert sorted(lines) == list(range(1, 501))
-    assert [example.where.line for example in train] == sorted(example.where.line for example in train)
-    assert all(example.target == f"Satz {example.where.line - 1}" for example in held_out)
+    assert [example.location.line for example in train] == sorted(example.location.line for example in train)
+    assert all(example.target == f"Satz {example.location.line - 1}" for example in held_out)
     assert 20 < len(held_out) < 90
 
 
@@ -50,7 +50,7 @@ def test_of_running_text_the_end_is_held_out(tmp_path: Path) -> None:
     (train,), (held_out,) = (read_examples(part) for part in train_validation_split(corpus, 0.2, seed=1))
     assert train.source + held_out.source == text
     assert held_out.source.startswith("line 8")
-    assert held_out.where.line == int(held_out.source.split()[1]) + 1
+    assert held_out.location.line == int(held_out.source.split()[1]) + 1
     assert 0.15 < len(held_out.source) / len(text) < 0.25
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.config.model import MelConfig
-from regard.data.mel import count_frames, log_mel, mel_filters, normalise
+from regard.data.mel import count_frames, log_mel, mel_filters, normalize
 
 
 @pytest.mark.parametrize(("bins", "samples"), [(80, 37_777), (128, 16_000), (80, 401)])
@@ -16,10 +16,10 @@ def test_whisper_computes_the_same(bins: int, samples: int) -> None:
     rng = np.random.default_rng(1)
     times = np.arange(samples)
     loud = 3000 * np.sin(times / 20) * (1 + np.sin(times / 3000)) + rng.normal(0, 50, samples)
-    sound = loud.astype(np.int16)
+    clip = loud.astype(np.int16)
     extract = WhisperFeatureExtractor(feature_size=bins)
-    expected = extract(sound / 32768, sampling_rate=16000, padding="longest", return_tensors="np").input_features[0].T
-    actual = log_mel(sound, MelConfig(bins=bins, rate=16000))
+    expected = extract(clip / 32768, sampling_rate=16000, padding="longest", return_tensors="np").input_features[0].T
+    actual = log_mel(clip, MelConfig(bins=bins, rate=16000))
     assert actual.shape == expected.shape == (samples // 160, bins)
     assert np.abs(actual - expected).max() < 1e-4
     assert actual.std() > 0.1, "the comparison is of something"
@@ -30,14 +30,14 @@ def test_librosa_computes_the_same(rate: int, bins: int) -> None:
     librosa: Any = pytest.importorskip("librosa")
     mel, times = MelConfig(bins=bins, rate=rate), np.arange(rate)
     loud = 3000 * np.sin(times / 20) + np.random.default_rng(1).normal(0, 50, rate)
-    sound = loud.astype(np.int16)
+    clip = loud.astype(np.int16)
     sizes = {"n_fft": mel.window_samples, "hop_length": mel.hop_samples}
     filters = librosa.filters.mel(sr=rate, n_fft=mel.window_samples, n_mels=bins, dtype=np.float64)
     assert np.abs(mel_filters(rate, mel.window_samples, bins) - filters.T).max() < 1e-12
-    power = np.abs(librosa.stft(sound / 32768, **sizes, pad_mode="reflect")) ** 2
+    power = np.abs(librosa.stft(clip / 32768, **sizes, pad_mode="reflect")) ** 2
     values = np.log10(np.maximum(filters @ power, 1e-10)).T[: rate // mel.hop_samples]
     expected = (np.maximum(values, values.max() - 8) + 4) / 4
-    assert np.abs(log_mel(sound, mel) - expected).max() < 1e-6
+    assert np.abs(log_mel(clip, mel) - expected).max() < 1e-6
     assert expected.std() > 0.1, "the comparison is of something"
 
 
@@ -53,7 +53,7 @@ def test_a_tone_is_in_its_bin() -> None:
     assert (filters.sum(axis=0) > 0).all(), "no bin is empty"
 
 
-def test_short_and_silent_sounds_have_a_spectrogram() -> None:
+def test_short_and_silent_audio_have_a_spectrogram() -> None:
     mel = MelConfig(bins=8, rate=8000)
     for samples in (1, 79, 80, 159, 160):
         frames = log_mel(np.ones(samples, np.int16), mel)
@@ -63,17 +63,17 @@ def test_short_and_silent_sounds_have_a_spectrogram() -> None:
     assert count_frames(np.array([0, 1, 160, 239]), mel).tolist() == [1, 1, 2, 2]
 
 
-def test_silence_pads_a_sound() -> None:
+def test_silence_pads_an_audio_clip() -> None:
     mel = MelConfig(bins=8, rate=8000, pad_to=50)
-    sound = np.random.default_rng(1).normal(0, 3000, 1234).astype(np.int16)
-    padded = np.concatenate((sound, np.zeros(50 * 80 - 1234, np.int16)))
-    assert np.array_equal(log_mel(sound, mel), log_mel(padded, MelConfig(bins=8, rate=8000)))
-    assert count_frames(np.array([1, 4000, 8000]), mel).tolist() == [50, 50, 100], "a longer sound stays longer"
+    clip = np.random.default_rng(1).normal(0, 3000, 1234).astype(np.int16)
+    padded = np.concatenate((clip, np.zeros(50 * 80 - 1234, np.int16)))
+    assert np.array_equal(log_mel(clip, mel), log_mel(padded, MelConfig(bins=8, rate=8000)))
+    assert count_frames(np.array([1, 4000, 8000]), mel).tolist() == [50, 50, 100], "a longer audio clip stays longer"
     assert log_mel(np.ones(8000, np.int16), mel).shape == (100, 8)
 
 
 def test_normalisation_is_by_bin() -> None:
     values = np.array([[1.0, 5.0], [3.0, 5.0]], np.float32)
-    mel = MelConfig(bins=2, mean=(2.0, 5.0), deviation=(0.5, 1.0))
-    assert normalise(values, mel).tolist() == [[-2.0, 0.0], [2.0, 0.0]]
-    assert normalise(values, MelConfig(bins=2)).tolist() == values.tolist()
+    mel = MelConfig(bins=2, mean=(2.0, 5.0), std=(0.5, 1.0))
+    assert normalize(values, mel).tolist() == [[-2.0, 0.0], [2.0, 0.0]]
+    assert normalize(values, MelConfig(bins=2)).tolist() == values.tolist()

@@ -86,23 +86,27 @@ class BigramModel:
 
 
 def iter_sequences(
-    vocabulary_size: int, max_length: int, suppressed: frozenset[int] = frozenset()
+    vocabulary_size: int, max_new_tokens: int, suppress_tokens: frozenset[int] = frozenset()
 ) -> Iterator[History]:
     """Yield every sequence: those that end with eos, and those that are cut off at the maximum length."""
-    allowed_tokens = [token for token in range(vocabulary_size) if token != EOS and token not in suppressed]
-    for length in range(max_length):
+    allowed_tokens = [token for token in range(vocabulary_size) if token != EOS and token not in suppress_tokens]
+    for length in range(max_new_tokens):
         for text in product(allowed_tokens, repeat=length):
             yield (*text, EOS)
-    yield from product(allowed_tokens, repeat=max_length)
+    yield from product(allowed_tokens, repeat=max_new_tokens)
 
 
 def score_all_sequences(
-    table: TableModel, sentence: int, max_length: int, length_penalty: float, suppressed: frozenset[int] = frozenset()
+    table: TableModel,
+    sentence: int,
+    max_new_tokens: int,
+    length_penalty: float,
+    suppress_tokens: frozenset[int] = frozenset(),
 ) -> list[tuple[float, History]]:
     """Return all sequences with their scores, best first: no search can find a better one."""
     scored = (
         (sum(table.logprobs(sentence, text)) / len(text) ** length_penalty, text)
-        for text in iter_sequences(table.vocabulary_size, max_length, suppressed)
+        for text in iter_sequences(table.vocabulary_size, max_new_tokens, suppress_tokens)
     )
     return sorted(scored, reverse=True)
 

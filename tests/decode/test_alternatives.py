@@ -12,20 +12,22 @@ MAX_LENGTH = 5
 
 
 def reference_alternative(
-    table: TableModel, prefix: tuple[int, ...], token: int, max_length: int, suppressed: torch.Tensor
+    table: TableModel, prefix: tuple[int, ...], token: int, max_new_tokens: int, suppress_tokens: torch.Tensor
 ) -> Alternative:
     logprob = float(table.logits(0, prefix).log_softmax(dim=0)[token])
-    if token == EOS or not max_length:
+    if token == EOS or not max_new_tokens:
         return Alternative(token, logprob, (), ())
     prompt = torch.tensor([[*prefix, token]])
-    (text,) = greedy(table.step, table.start([0]), prompt, eos=EOS, max_lengths=[max_length], suppressed=suppressed)
+    (text,) = greedy(
+        table.step, table.start([0]), prompt, eos=EOS, max_lengths=[max_new_tokens], suppress_tokens=suppress_tokens
+    )
     return Alternative(token, logprob, text.tokens, text.logprobs)
 
 
 @pytest.mark.parametrize("count", [1, 3, 9])
 @pytest.mark.parametrize("prompt", [(BOS,), (BOS, 4, 3)])
 def test_tokens_and_their_continuations(count: int, prompt: tuple[int, ...]) -> None:
-    suppressed = torch.tensor([BOS])
+    suppress_tokens = torch.tensor([BOS])
     for seed in range(8):
         table = TableModel(6, seed)
         text = (3, 2, 2, 5, EOS)[seed % 2 :]
@@ -36,9 +38,9 @@ def test_tokens_and_their_continuations(count: int, prompt: tuple[int, ...]) -> 
             prompt_tokens,
             text,
             eos=EOS,
-            max_length=MAX_LENGTH,
+            max_new_tokens=MAX_LENGTH,
             count=count,
-            suppressed=suppressed,
+            suppress_tokens=suppress_tokens,
         )
         assert list(result) == list(range(len(text)))
         for position, position_alternatives in result.items():
@@ -48,7 +50,7 @@ def test_tokens_and_their_continuations(count: int, prompt: tuple[int, ...]) -> 
             assert [alternative.token for alternative in position_alternatives] == expected_tokens
             for alternative in position_alternatives:
                 expected = reference_alternative(
-                    table, prefix, alternative.token, MAX_LENGTH - position - 1, suppressed
+                    table, prefix, alternative.token, MAX_LENGTH - position - 1, suppress_tokens
                 )
                 assert alternative.continuation == expected.continuation
                 assert (alternative.logprob, *alternative.continuation_logprobs) == pytest.approx(
@@ -64,7 +66,7 @@ def test_chosen_positions_read_the_prefix_once() -> None:
         torch.tensor([[BOS]]),
         (3, 2, 2, 5),
         eos=EOS,
-        max_length=MAX_LENGTH,
+        max_new_tokens=MAX_LENGTH,
         count=2,
         positions=[2, 0, 2],
     )
@@ -79,7 +81,7 @@ def test_the_likeliest_token_continues_as_greedy_did() -> None:
         prompt = torch.tensor([[BOS]])
         (text,) = greedy(table.step, table.start([0]), prompt, eos=EOS, max_lengths=[MAX_LENGTH])
         result = alternatives(
-            table.step, table.start([0]), prompt, text.tokens, eos=EOS, max_length=MAX_LENGTH, count=2
+            table.step, table.start([0]), prompt, text.tokens, eos=EOS, max_new_tokens=MAX_LENGTH, count=2
         )
         for position, (best, second) in result.items():
             assert (*text.tokens[:position], best.token, *best.continuation) == text.tokens
@@ -97,9 +99,9 @@ def test_positions_out_of_range_raise() -> None:
                 torch.tensor([[BOS]]),
                 (3, 2, 2, 5),
                 eos=EOS,
-                max_length=9,
+                max_new_tokens=9,
                 count=count,
                 positions=places,
             )
     with pytest.raises(RegardError, match="max_lengths must be at least 1"):
-        alternatives(table.step, table.start([0]), torch.tensor([[BOS]]), (3, 2, 2), eos=EOS, max_length=2)
+        alternatives(table.step, table.start([0]), torch.tensor([[BOS]]), (3, 2, 2), eos=EOS, max_new_tokens=2)

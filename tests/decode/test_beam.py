@@ -72,23 +72,25 @@ def test_stopping_bound_is_early_and_exact(size: int, length_penalty: float) -> 
 
 
 def reference_beam(
-    table: TableModel, sentence: int, size: int, max_length: int, length_penalty: float, n_best: int
+    table: TableModel, sentence: int, size: int, max_new_tokens: int, length_penalty: float, n_best: int
 ) -> tuple[list[tuple[float, History]], int]:
     """Beam search as its docstring defines it, without stopping, and the step after which it could have stopped."""
     open_texts: list[tuple[float, History]] = [(0.0, ())]
     finished: list[tuple[float, History]] = []
-    steps = max_length
-    for length in range(1, max_length + 1):
+    steps = max_new_tokens
+    for length in range(1, max_new_tokens + 1):
         candidates = []
         for total, text in open_texts:
             logprobs = table.logits(sentence, (BOS, *text)).log_softmax(dim=-1).tolist()
             candidates += [(total + logprob, (*text, token)) for token, logprob in enumerate(logprobs)]
         candidates = sorted(candidates, reverse=True)[: 2 * size]
-        finished_now = [candidate for candidate in candidates[:size] if candidate[1][-1] == EOS or length == max_length]
+        finished_now = [
+            candidate for candidate in candidates[:size] if candidate[1][-1] == EOS or length == max_new_tokens
+        ]
         finished += [(total / length**length_penalty, text) for total, text in finished_now]
         open_texts = [candidate for candidate in candidates if candidate[1][-1] != EOS][:size]
         ranked = sorted(finished, reverse=True)
-        if len(ranked) >= n_best and ranked[n_best - 1][0] >= open_texts[0][0] / max_length**length_penalty:
+        if len(ranked) >= n_best and ranked[n_best - 1][0] >= open_texts[0][0] / max_new_tokens**length_penalty:
             steps = min(steps, length)
     return sorted(finished, reverse=True), steps
 
@@ -167,10 +169,10 @@ def test_finished_rows_are_removed() -> None:
 
 
 def test_suppressed_tokens_are_never_generated() -> None:
-    suppressed = frozenset({BOS, 3})
+    suppress_tokens = frozenset({BOS, 3})
     for seed in range(10):
         table = TableModel(5, seed)
-        suppressed_ids = torch.tensor(sorted(suppressed))
+        suppressed_ids = torch.tensor(sorted(suppress_tokens))
         hypotheses = beam(
             table.step,
             table.start([0]),
@@ -178,16 +180,16 @@ def test_suppressed_tokens_are_never_generated() -> None:
             beam_size=81,
             eos=EOS,
             max_lengths=[3],
-            suppressed=suppressed_ids,
+            suppress_tokens=suppressed_ids,
             n_best=2,
         )[0]
-        expected = score_all_sequences(table, 0, 3, 1.0, suppressed)[:2]
+        expected = score_all_sequences(table, 0, 3, 1.0, suppress_tokens)[:2]
         assert [hypothesis.tokens for hypothesis in hypotheses] == [text for _, text in expected]
         check_hypothesis(hypotheses[0], table, 0, 1.0)  # probabilities stay the model's own
         greedy_hypothesis = greedy(
-            table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppressed=suppressed_ids
+            table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppress_tokens=suppressed_ids
         )[0]
-        assert not suppressed & set(greedy_hypothesis.tokens)
+        assert not suppress_tokens & set(greedy_hypothesis.tokens)
 
 
 def test_prompt_is_read_and_not_returned() -> None:
@@ -299,7 +301,7 @@ def test_reorder_moves_as_few_rows_as_possible() -> None:
         table = TableModel(8, seed)
         state = Counting([0, 1, 2], [()] * 3)
         prompt = torch.full((3, 1), BOS)
-        beam(table.step, state, prompt, beam_size=4, eos=EOS, max_lengths=[8] * 3, suppressed=torch.tensor([EOS]))
+        beam(table.step, state, prompt, beam_size=4, eos=EOS, max_lengths=[8] * 3, suppress_tokens=torch.tensor([EOS]))
     assert 0 < sum(Counting.moved) < 2 * len(Counting.moved)
 
 

@@ -22,27 +22,38 @@ def test_no_search_completes_forbidden_phrases() -> None:
         def make_constrained(
             table: TableModel = table,
         ) -> tuple[Step[ConstrainedState[TableState]], ConstrainedState[TableState]]:
-            return constrain(table.step, table.start(range(3)), 3, sink=BOS, forbidden=phrases)
+            return constrain(table.step, table.start(range(3)), 3, absorbing_token=BOS, forbidden=phrases)
 
         generator = torch.Generator().manual_seed(seed)
         step, state = make_constrained()
-        texts = greedy(step, state, make_prompt(3), eos=EOS, max_lengths=max_lengths, suppressed=SUPPRESSED)
+        texts = greedy(step, state, make_prompt(3), eos=EOS, max_lengths=max_lengths, suppress_tokens=SUPPRESSED)
         step, state = make_constrained()
         texts += [
             hypotheses[0]
             for hypotheses in beam(
-                step, state, make_prompt(3), beam_size=3, eos=EOS, max_lengths=max_lengths, suppressed=SUPPRESSED
+                step, state, make_prompt(3), beam_size=3, eos=EOS, max_lengths=max_lengths, suppress_tokens=SUPPRESSED
             )
         ]
         step, state = make_constrained()
         texts += sample(
-            step, state, make_prompt(3), eos=EOS, max_lengths=max_lengths, suppressed=SUPPRESSED, generator=generator
+            step,
+            state,
+            make_prompt(3),
+            eos=EOS,
+            max_lengths=max_lengths,
+            suppress_tokens=SUPPRESSED,
+            generator=generator,
         )
         for i, text in enumerate(texts):
             assert not any(has_phrase(text.tokens, phrase) for phrase in phrases)
             assert text.logprobs == pytest.approx(table.logprobs(i % 3, text.tokens), abs=1e-5)  # the model's own
         unconstrained = greedy(
-            table.step, table.start(range(3)), make_prompt(3), eos=EOS, max_lengths=max_lengths, suppressed=SUPPRESSED
+            table.step,
+            table.start(range(3)),
+            make_prompt(3),
+            eos=EOS,
+            max_lengths=max_lengths,
+            suppress_tokens=SUPPRESSED,
         )
         violations += sum(any(has_phrase(text.tokens, phrase) for phrase in phrases) for text in unconstrained)
     assert violations > 20  # without constraints they occur
@@ -51,8 +62,10 @@ def test_no_search_completes_forbidden_phrases() -> None:
 def test_forbidden_phrase_starting_in_prompt_is_not_completed() -> None:
     for seed in range(10):
         table = TableModel(4, seed)
-        step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(3, 2)])
-        (hypothesis,) = greedy(step, state, torch.tensor([[BOS, 3]]), eos=EOS, max_lengths=[1], suppressed=SUPPRESSED)
+        step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(3, 2)])
+        (hypothesis,) = greedy(
+            step, state, torch.tensor([[BOS, 3]]), eos=EOS, max_lengths=[1], suppress_tokens=SUPPRESSED
+        )
         assert hypothesis.tokens != (2,)
 
 
@@ -62,10 +75,10 @@ def test_forbidden_first_tokens_may_come_later() -> None:
     prompt = torch.tensor([[BOS, 3]])  # it does not count
     for seed in range(30):
         table = TableModel(5, seed)
-        step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden_first=(3, EOS))
-        (text,) = greedy(step, state, prompt, eos=EOS, max_lengths=[6], suppressed=SUPPRESSED)
-        step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden_first=(3, EOS))
-        ((best,),) = beam(step, state, prompt, beam_size=2, eos=EOS, max_lengths=[6], suppressed=SUPPRESSED)
+        step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden_first=(3, EOS))
+        (text,) = greedy(step, state, prompt, eos=EOS, max_lengths=[6], suppress_tokens=SUPPRESSED)
+        step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden_first=(3, EOS))
+        ((best,),) = beam(step, state, prompt, beam_size=2, eos=EOS, max_lengths=[6], suppress_tokens=SUPPRESSED)
         for tokens in (text.tokens, best.tokens):
             first.add(tokens[0])
             later.update(tokens[1:])
@@ -75,9 +88,11 @@ def test_forbidden_first_tokens_may_come_later() -> None:
 
 def test_a_forced_token_that_may_not_be_first_is_an_error() -> None:
     table = TableModel(5, 1)
-    step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden_first=[3], forced_prefixes=[(3,)])
+    step, state = constrain(
+        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden_first=[3], forced_prefixes=[(3,)]
+    )
     with pytest.raises(RegardError, match="forced and forbidden"):
-        greedy(step, state, make_prompt(1), eos=EOS, max_lengths=[2], suppressed=SUPPRESSED)
+        greedy(step, state, make_prompt(1), eos=EOS, max_lengths=[2], suppress_tokens=SUPPRESSED)
 
 
 @pytest.mark.parametrize("forbidden", [(token, 3) for token in range(2, 6) if token != 5])
@@ -85,27 +100,29 @@ def test_hypotheses_beside_the_prefix_are_no_conflict(forbidden: tuple[int, int]
     """A beam is filled with hypotheses of probability 0, which may end in any token."""
     table = TableModel(6, 1)
     step, state = constrain(
-        table.step, table.start([0]), 1, sink=BOS, forbidden=[forbidden], forced_prefixes=[(5, 3, 4)]
+        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[forbidden], forced_prefixes=[(5, 3, 4)]
     )
-    hypotheses = beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppressed=SUPPRESSED)
+    hypotheses = beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppress_tokens=SUPPRESSED)
     assert hypotheses[0][0].tokens[:3] == (5, 3, 4)
-    step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(BOS, 5)], forced_prefixes=[(5, 3)])
+    step, state = constrain(
+        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(BOS, 5)], forced_prefixes=[(5, 3)]
+    )
     with pytest.raises(RegardError, match="forced and forbidden"):  # the phrase begins in the prompt
-        beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppressed=SUPPRESSED)
+        beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppress_tokens=SUPPRESSED)
 
 
 def test_forced_prefixes_are_generated_and_scored() -> None:
     table = TableModel(6, 2)
     forced: list[tuple[int, ...]] = [(3, 5), (), (2, 2, 4)]
     for search in ("greedy", "beam"):
-        step, state = constrain(table.step, table.start(range(3)), 3, sink=BOS, forced_prefixes=forced)
+        step, state = constrain(table.step, table.start(range(3)), 3, absorbing_token=BOS, forced_prefixes=forced)
         if search == "greedy":
-            hypotheses = greedy(step, state, make_prompt(3), eos=EOS, max_lengths=[6, 6, 6], suppressed=SUPPRESSED)
+            hypotheses = greedy(step, state, make_prompt(3), eos=EOS, max_lengths=[6, 6, 6], suppress_tokens=SUPPRESSED)
         else:
             hypotheses = [
                 sentence_hypotheses[0]
                 for sentence_hypotheses in beam(
-                    step, state, make_prompt(3), beam_size=2, eos=EOS, max_lengths=[6] * 3, suppressed=SUPPRESSED
+                    step, state, make_prompt(3), beam_size=2, eos=EOS, max_lengths=[6] * 3, suppress_tokens=SUPPRESSED
                 )
             ]
         for sentence, (text, prefix) in enumerate(zip(hypotheses, forced, strict=True)):
@@ -116,7 +133,12 @@ def test_forced_prefixes_are_generated_and_scored() -> None:
                 max_lengths = [6 - len(prefix)]
                 prompt = torch.tensor([prompt_tokens])
                 (expected,) = greedy(
-                    table.step, table.start([sentence]), prompt, eos=EOS, max_lengths=max_lengths, suppressed=SUPPRESSED
+                    table.step,
+                    table.start([sentence]),
+                    prompt,
+                    eos=EOS,
+                    max_lengths=max_lengths,
+                    suppress_tokens=SUPPRESSED,
                 )
                 assert text.tokens == (*prefix, *expected.tokens)
 
@@ -124,7 +146,7 @@ def test_forced_prefixes_are_generated_and_scored() -> None:
 def test_crop_restores_constraints() -> None:
     table = TableModel(5, 1)
     step, state = constrain(
-        table.step, table.start([0, 1]), 2, sink=BOS, forbidden=[(2, 3, 4)], forced_prefixes=[(2,), ()]
+        table.step, table.start([0, 1]), 2, absorbing_token=BOS, forbidden=[(2, 3, 4)], forced_prefixes=[(2,), ()]
     )
     step(torch.tensor([[BOS, 2, 3], [BOS, 3, 2]]), state)
     state.crop([2, 1])
@@ -138,7 +160,7 @@ def test_crop_restores_constraints() -> None:
 
 def test_excluded_probability_goes_to_sink() -> None:
     table = TableModel(6, 4)
-    step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(2,), (5,)])
+    step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(2,), (5,)])
     constrained_probabilities = step(make_prompt(1), state)[0, 0].softmax(dim=0)
     model_probabilities = table.logits(0, (BOS,)).softmax(dim=0)
     assert constrained_probabilities[[1, 3, 4]].tolist() == pytest.approx(model_probabilities[[1, 3, 4]].tolist())
@@ -149,19 +171,21 @@ def test_excluded_probability_goes_to_sink() -> None:
 def test_contradictions_raise() -> None:
     table = TableModel(6, 1)
     with pytest.raises(RegardError, match="forced and forbidden"):
-        constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(3, 4)], forced_prefixes=[(2, 3, 4)])
-    step, state = constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[(3, 4)], forced_prefixes=[(4,)])
+        constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(3, 4)], forced_prefixes=[(2, 3, 4)])
+    step, state = constrain(
+        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(3, 4)], forced_prefixes=[(4,)]
+    )
     with pytest.raises(RegardError, match="forced and forbidden"):
         step(torch.tensor([[BOS, 3]]), state)
     with pytest.raises(RegardError, match="2 prefixes, the batch has 1 rows"):
-        constrain(table.step, table.start([0]), 1, sink=BOS, forced_prefixes=[(), ()])
+        constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forced_prefixes=[(), ()])
     with pytest.raises(RegardError, match="no tokens"):
-        constrain(table.step, table.start([0]), 1, sink=BOS, forbidden=[()])
+        constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[()])
 
 
 def test_without_a_sink_the_other_tokens_share_the_probability() -> None:
     table = TableModel(5, 1)
-    step, state = constrain(table.step, table.start([0]), 1, sink=None, forbidden_first=(3, EOS))
+    step, state = constrain(table.step, table.start([0]), 1, absorbing_token=None, forbidden_first=(3, EOS))
     logits = step(torch.tensor([[BOS]]), state)[0, -1]
     free = table.step(torch.tensor([[BOS]]), table.start([0]))[0, -1].float().softmax(-1)
     free[[3, EOS]] = 0

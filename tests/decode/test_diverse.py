@@ -18,12 +18,12 @@ def make_prompt(rows: int) -> torch.Tensor:
 
 
 def reference_diverse_beam(
-    table: TableModel, groups: int, size: int, max_length: int, diversity_penalty: float, length_penalty: float
+    table: TableModel, groups: int, size: int, max_new_tokens: int, diversity_penalty: float, length_penalty: float
 ) -> list[list[ScoredText]]:
     """Return all hypotheses that each group finishes, without early stopping; best first."""
     open_texts: list[list[ScoredText]] = [[(0.0, ())] for _ in range(groups)]
     finished: list[list[ScoredText]] = [[] for _ in range(groups)]
-    for length in range(1, max_length + 1):
+    for length in range(1, max_new_tokens + 1):
         chosen_counts: Counter[int] = Counter()
         for group in range(groups):
             candidates = []
@@ -32,11 +32,13 @@ def reference_diverse_beam(
                 candidates += [(total + logprob, (*text, token)) for token, logprob in enumerate(logprobs)]
             candidates.sort(key=lambda candidate: diversity_penalty * chosen_counts[candidate[1][-1]] - candidate[0])
             finished_now = [
-                candidate for candidate in candidates[:size] if candidate[1][-1] == EOS or length == max_length
+                candidate for candidate in candidates[:size] if candidate[1][-1] == EOS or length == max_new_tokens
             ]
             finished[group] += [(total / length**length_penalty, text) for total, text in finished_now]
             open_texts[group] = (
-                [candidate for candidate in candidates if candidate[1][-1] != EOS][:size] if length < max_length else []
+                [candidate for candidate in candidates if candidate[1][-1] != EOS][:size]
+                if length < max_new_tokens
+                else []
             )
             chosen_counts.update(text[-1] for _, text in (*finished_now, *open_texts[group]))
     return [sorted(texts, reverse=True) for texts in finished]

@@ -56,9 +56,15 @@ def test_n_best_is_prefix_of_full_ranking() -> None:
 
 def test_suppressed_tokens_are_in_no_sequence() -> None:
     table = TableModel(5, 1)
-    suppressed = torch.tensor([3, BOS])
+    suppress_tokens = torch.tensor([3, BOS])
     (hypotheses,) = exhaustive(
-        table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], n_best=500, suppressed=suppressed
+        table.step,
+        table.start([0]),
+        make_prompt(1),
+        eos=EOS,
+        max_lengths=[3],
+        n_best=500,
+        suppress_tokens=suppress_tokens,
     )
     assert {hypothesis.tokens for hypothesis in hypotheses} == set(iter_sequences(5, 3, frozenset({BOS, 3})))
     assert len(hypotheses) == count_sequences(3, 3)
@@ -85,13 +91,15 @@ def test_any_length_penalty_function() -> None:
 
 
 def test_count_sequences() -> None:
-    for vocabulary_size, max_length in product(range(2, 5), range(1, 4)):
-        assert count_sequences(vocabulary_size, max_length) == len(list(iter_sequences(vocabulary_size, max_length)))
-        assert count_sequences(vocabulary_size, max_length, has_eos=False) == vocabulary_size**max_length
+    for vocabulary_size, max_new_tokens in product(range(2, 5), range(1, 4)):
+        assert count_sequences(vocabulary_size, max_new_tokens) == len(
+            list(iter_sequences(vocabulary_size, max_new_tokens))
+        )
+        assert count_sequences(vocabulary_size, max_new_tokens, has_eos=False) == vocabulary_size**max_new_tokens
 
 
 def test_too_many_sequences_raise_with_their_count() -> None:
-    table, suppressed = TableModel(10, 0), torch.tensor([EOS])
+    table, suppress_tokens = TableModel(10, 0), torch.tensor([EOS])
     with pytest.raises(
         RegardError, match="7,381 sequences of up to 4 tokens over a vocabulary of 10; max_sequences is 7,000"
     ):
@@ -104,7 +112,7 @@ def test_too_many_sequences_raise_with_their_count() -> None:
             eos=EOS,
             max_lengths=[4],
             max_sequences=6560,
-            suppressed=suppressed,
+            suppress_tokens=suppress_tokens,
         )
     assert len(table.steps) == 2  # both after the first step
     exhaustive(table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[4], max_sequences=7381)
@@ -123,8 +131,8 @@ def test_exhaustive_raises_on_nan() -> None:
 NO_EOS = -1  # not in the vocabulary: no sequence ends, as in the lectures' count
 
 
-@pytest.mark.parametrize(("vocabulary_size", "max_length"), [(3, 5), (5, 3), (4, 4)])
-def test_candidates_counted(vocabulary_size: int, max_length: int) -> None:
+@pytest.mark.parametrize(("vocabulary_size", "max_new_tokens"), [(3, 5), (5, 3), (4, 4)])
+def test_candidates_counted(vocabulary_size: int, max_new_tokens: int) -> None:
     """Vocabulary K, length N, beam size B: K^N, K N, at most B K N."""
 
     def count_considered(table: TableModel) -> list[int]:
@@ -136,22 +144,22 @@ def test_candidates_counted(vocabulary_size: int, max_length: int) -> None:
         table.start([0]),
         make_prompt(1),
         eos=NO_EOS,
-        max_lengths=[max_length],
-        n_best=vocabulary_size**max_length,
+        max_lengths=[max_new_tokens],
+        n_best=vocabulary_size**max_new_tokens,
     )
     assert count_considered(table) == [
-        vocabulary_size**length for length in range(1, max_length + 1)
+        vocabulary_size**length for length in range(1, max_new_tokens + 1)
     ]  # the last: K^N complete sequences
-    assert len(hypotheses) == vocabulary_size**max_length
+    assert len(hypotheses) == vocabulary_size**max_new_tokens
     table = TableModel(vocabulary_size, 1)
-    greedy(table.step, table.start([0]), make_prompt(1), eos=NO_EOS, max_lengths=[max_length])
-    assert sum(count_considered(table)) == vocabulary_size * max_length
+    greedy(table.step, table.start([0]), make_prompt(1), eos=NO_EOS, max_lengths=[max_new_tokens])
+    assert sum(count_considered(table)) == vocabulary_size * max_new_tokens
     for size in (1, 2, 3, 7):
         table = TableModel(vocabulary_size, 1)
-        beam(table.step, table.start([0]), make_prompt(1), beam_size=size, eos=NO_EOS, max_lengths=[max_length])
+        beam(table.step, table.start([0]), make_prompt(1), beam_size=size, eos=NO_EOS, max_lengths=[max_new_tokens])
         rows = [
-            min(size, vocabulary_size**length) for length in range(max_length)
+            min(size, vocabulary_size**length) for length in range(max_new_tokens)
         ]  # all prefixes, until there are B of them
         assert count_considered(table) == [vocabulary_size * count for count in rows]
-        assert sum(count_considered(table)) <= size * vocabulary_size * max_length
-        assert (sum(count_considered(table)) == vocabulary_size * max_length) == (size == 1)
+        assert sum(count_considered(table)) <= size * vocabulary_size * max_new_tokens
+        assert (sum(count_considered(table)) == vocabulary_size * max_new_tokens) == (size == 1)

@@ -36,7 +36,7 @@ CASES = [
 def reference_distribution(filters: Filters) -> list[float]:
     """Return the filtered distribution, token by token, as the module docstring defines it."""
 
-    def normalise(probabilities: dict[int, float]) -> dict[int, float]:
+    def normalize(probabilities: dict[int, float]) -> dict[int, float]:
         return {token: p / sum(probabilities.values()) for token, p in probabilities.items()}
 
     def take_mass(probabilities: dict[int, float], order: list[int], mass: float) -> dict[int, float]:
@@ -45,16 +45,16 @@ def reference_distribution(filters: Filters) -> list[float]:
             if sum(kept.values()) >= mass - 1e-6:
                 break
             kept[token] = probabilities[token]
-        return normalise(kept)
+        return normalize(kept)
 
-    probabilities = normalise({token: p ** (1 / filters.temperature) for token, p in enumerate(PROBABILITIES)})
+    probabilities = normalize({token: p ** (1 / filters.temperature) for token, p in enumerate(PROBABILITIES)})
     likely = sorted(probabilities, key=lambda token: -probabilities[token])
-    probabilities = normalise({token: probabilities[token] for token in likely[: filters.top_k]})
+    probabilities = normalize({token: probabilities[token] for token in likely[: filters.top_k]})
     if filters.top_p is not None:
         probabilities = take_mass(probabilities, list(probabilities), filters.top_p)
     if filters.min_p is not None:
         least = filters.min_p * max(probabilities.values()) - 1e-9
-        probabilities = normalise({token: p for token, p in probabilities.items() if p >= least})
+        probabilities = normalize({token: p for token, p in probabilities.items() if p >= least})
     if filters.typical_p is not None:
         entropy = -sum(p * math.log(p) for p in probabilities.values())
         order = sorted(probabilities, key=lambda token: abs(-math.log(probabilities[token]) - entropy))

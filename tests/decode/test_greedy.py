@@ -24,10 +24,17 @@ def test_greedy_takes_likeliest_token() -> None:
 def test_no_step_after_maximum_length() -> None:
     table = TableModel(5, 3)
     (hypothesis,) = greedy(
-        table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppressed=torch.tensor([EOS])
+        table.step, table.start([0]), make_prompt(1), eos=EOS, max_lengths=[3], suppress_tokens=torch.tensor([EOS])
     )
     assert len(hypothesis.tokens) == len(table.steps) == 3
     assert not hypothesis.ended
     table = TableModel(5, 3)
-    greedy(table.step, table.start([0, 1]), make_prompt(2), eos=EOS, max_lengths=[1, 3], suppressed=torch.tensor([EOS]))
+    greedy(
+        table.step,
+        table.start([0, 1]),
+        make_prompt(2),
+        eos=EOS,
+        max_lengths=[1, 3],
+        suppress_tokens=torch.tensor([EOS]),
+    )
     assert table.steps == [(2, 1), (1, 1), (1, 1)]

@@ -35,7 +35,7 @@ class Network:
         self.model: EncoderDecoder = make_encoder_decoder(make_translator_settings(), seed).eval()
         specials = make_tokenizer().specials
         self.bos, self.eos = specials.bos, specials.eos
-        self.suppressed = torch.tensor([specials.bos, specials.pad])
+        self.suppress_tokens = torch.tensor([specials.bos, specials.pad])
         generator = torch.Generator().manual_seed(1)
         self.source = torch.randint(10, 250, (ROWS, 7), generator=generator)
         self.valid = torch.arange(7) < torch.tensor([[7], [3], [5]])
@@ -52,14 +52,19 @@ class Network:
         return [float(logprobs[position, token]) for position, token in enumerate(text)]
 
     def greedy(
-        self, prompt: Tensor, rows: list[int] | None = None, max_length: int = MAX_LENGTH
+        self, prompt: Tensor, rows: list[int] | None = None, max_new_tokens: int = MAX_LENGTH
     ) -> list[tuple[int, ...]]:
-        max_lengths = [max_length] * prompt.size(0)
+        max_lengths = [max_new_tokens] * prompt.size(0)
         state = self.start(rows)
         return [
             hypothesis.tokens
             for hypothesis in greedy(
-                self.model.step, state, prompt, eos=self.eos, max_lengths=max_lengths, suppressed=self.suppressed
+                self.model.step,
+                state,
+                prompt,
+                eos=self.eos,
+                max_lengths=max_lengths,
+                suppress_tokens=self.suppress_tokens,
             )
         ]
 
@@ -80,7 +85,7 @@ def test_speculative_equals_sampling_on_networks() -> None:
             generator=torch.Generator(),
             draft_length=3,
             filters=Filters(temperature=0.0),
-            suppressed=network.suppressed,
+            suppress_tokens=network.suppress_tokens,
         )
         assert [hypothesis.tokens for hypothesis in result.hypotheses] == expected
         for row, hypothesis in enumerate(result.hypotheses):
@@ -99,9 +104,9 @@ def test_alternatives_match_uncached_greedy() -> None:
         network.prompt[:1],
         text,
         eos=network.eos,
-        max_length=MAX_LENGTH,
+        max_new_tokens=MAX_LENGTH,
         count=3,
-        suppressed=network.suppressed,
+        suppress_tokens=network.suppress_tokens,
     )
     for position, position_alternatives in result.items():
         assert position_alternatives[0].token == text[position]
@@ -117,8 +122,10 @@ def test_alternatives_match_uncached_greedy() -> None:
 
 def test_every_search_reports_the_networks_logprobs() -> None:
     network = Network(4)
-    suppressed = torch.tensor([token for token in range(make_tokenizer().size) if token not in (30, 40, network.eos)])
-    settings = {"eos": network.eos, "max_lengths": [3] * ROWS, "suppressed": suppressed}
+    suppress_tokens = torch.tensor(
+        [token for token in range(make_tokenizer().size) if token not in (30, 40, network.eos)]
+    )
+    settings = {"eos": network.eos, "max_lengths": [3] * ROWS, "suppress_tokens": suppress_tokens}
     texts = exhaustive(network.model.step, network.start(), network.prompt, n_best=99, **settings)  # type: ignore[arg-type]
     assert [len(hypotheses) for hypotheses in texts] == [15] * ROWS  # 1 + 2 + 4 that end, 8 that are cut off
     sampled = stochastic_beam(
@@ -149,13 +156,13 @@ def test_wrapped_networks() -> None:
     network, pad = Network(5), make_tokenizer().specials.pad
     expected = network.greedy(network.prompt)
     step, state = ensemble([(network.model.step, network.start()) for _ in range(2)])
-    settings = {"eos": network.eos, "max_lengths": [MAX_LENGTH] * ROWS, "suppressed": network.suppressed}
+    settings = {"eos": network.eos, "max_lengths": [MAX_LENGTH] * ROWS, "suppress_tokens": network.suppress_tokens}
     ensemble_hypotheses = greedy(step, state, network.prompt, **settings)  # type: ignore[arg-type]
     assert [hypothesis.tokens for hypothesis in ensemble_hypotheses] == expected
     forbidden = [expected[0][1:3], expected[1][:1]]
     forced = [(), (), (50, 60)]
     constrained_step, constrained_state = constrain(
-        network.model.step, network.start(), ROWS, sink=pad, forbidden=forbidden, forced_prefixes=forced
+        network.model.step, network.start(), ROWS, absorbing_token=pad, forbidden=forbidden, forced_prefixes=forced
     )
     hypotheses = greedy(constrained_step, constrained_state, network.prompt, **settings)  # type: ignore[arg-type]
     for hypothesis in hypotheses:

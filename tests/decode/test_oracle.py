@@ -29,21 +29,21 @@ class Case:
     """A random model and the limits of a search."""
 
     table: TableModel
-    max_length: int
+    max_new_tokens: int
     length_penalty: LengthPenalty
     rng: random.Random
 
     @property
     def full_beam_size(self) -> int:
         """A beam size that holds all prefixes: every sequence is among the candidates."""
-        return self.table.vocabulary_size**self.max_length
+        return self.table.vocabulary_size**self.max_new_tokens
 
     def state(self) -> TableState:
         return self.table.start([0])
 
     def texts(self) -> list[Hypothesis]:
         """Return all sequences, best first."""
-        settings = {"max_lengths": [self.max_length], "length_penalty": self.length_penalty, "n_best": 10**6}
+        settings = {"max_lengths": [self.max_new_tokens], "length_penalty": self.length_penalty, "n_best": 10**6}
         return exhaustive(self.table.step, self.state(), PROMPT, eos=EOS, **settings)[0]  # type: ignore[arg-type]
 
 
@@ -74,7 +74,7 @@ def test_full_beam_equals_exhaustive() -> None:
         settings = {
             "beam_size": case.full_beam_size,
             "eos": EOS,
-            "max_lengths": [case.max_length],
+            "max_lengths": [case.max_new_tokens],
             "length_penalty": case.length_penalty,
             "n_best": n_best,
         }
@@ -89,7 +89,7 @@ def test_full_beam_equals_exhaustive() -> None:
 def test_beams_never_beat_exhaustive_and_rank_best_first() -> None:
     for case in make_cases(500, seed=2):
         oracle = case.texts()[0]
-        settings = {"eos": EOS, "max_lengths": [case.max_length], "length_penalty": case.length_penalty}
+        settings = {"eos": EOS, "max_lengths": [case.max_new_tokens], "length_penalty": case.length_penalty}
         scores = []
         for size in (1, 2):
             (hypotheses,) = beam(case.table.step, case.state(), PROMPT, beam_size=size, **settings)  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ def test_beams_never_beat_exhaustive_and_rank_best_first() -> None:
         assert scores[0] >= greedy_hypothesis.score - 1e-6
         (early_stopped,) = beam(case.table.step, case.state(), PROMPT, beam_size=1, stop_after=1, **settings)  # type: ignore[arg-type]
         assert early_stopped[0].tokens == greedy_hypothesis.tokens
-        if case.max_length == 1:
+        if case.max_new_tokens == 1:
             assert scores[0] == pytest.approx(oracle.score, abs=1e-6)  # one step: beam search is exact
 
 
@@ -111,7 +111,7 @@ def test_greedy_is_optimal_without_history() -> None:
 
     for number in range(100):
         table = Forgetful(4, number)
-        settings = {"eos": EOS, "max_lengths": [3], "suppressed": torch.tensor([EOS]), "length_penalty": 0.0}
+        settings = {"eos": EOS, "max_lengths": [3], "suppress_tokens": torch.tensor([EOS]), "length_penalty": 0.0}
         ((oracle,),) = exhaustive(table.step, table.start([0]), PROMPT, **settings)  # type: ignore[arg-type]
         (greedy_hypothesis,) = greedy(table.step, table.start([0]), PROMPT, **settings)  # type: ignore[arg-type]
         ((beam_of_two,),) = beam(table.step, table.start([0]), PROMPT, beam_size=2, **settings)  # type: ignore[arg-type]
@@ -127,12 +127,12 @@ def test_forbidden_phrases_equal_filtered_exhaustive() -> None:
             for hypothesis in case.texts()
             if BOS not in hypothesis.tokens and not any(has_phrase(hypothesis, p) for p in phrases)
         ]
-        step, state = constrain(case.table.step, case.state(), 1, sink=BOS, forbidden=phrases)
+        step, state = constrain(case.table.step, case.state(), 1, absorbing_token=BOS, forbidden=phrases)
         settings = {
-            "max_lengths": [case.max_length],
+            "max_lengths": [case.max_new_tokens],
             "length_penalty": case.length_penalty,
             "n_best": 99,
-            "suppressed": torch.tensor([BOS]),
+            "suppress_tokens": torch.tensor([BOS]),
         }
         (hypotheses,) = beam(step, state, PROMPT, beam_size=case.full_beam_size, eos=EOS, **settings)  # type: ignore[arg-type]
         check_same(hypotheses, oracle)
@@ -141,13 +141,13 @@ def test_forbidden_phrases_equal_filtered_exhaustive() -> None:
 def test_required_phrases_equal_filtered_exhaustive() -> None:
     for case in make_cases(200, seed=4):
         size = case.rng.choice([1, 2])
-        phrases = [case.rng.choices([0, *range(2, case.table.vocabulary_size)], k=min(size, case.max_length))]
-        if case.max_length == 3:
+        phrases = [case.rng.choices([0, *range(2, case.table.vocabulary_size)], k=min(size, case.max_new_tokens))]
+        if case.max_new_tokens == 3:
             phrases.append([case.rng.choice([0, *range(2, case.table.vocabulary_size)])])
         oracle = [
             hypothesis for hypothesis in case.texts() if all(has_phrase(hypothesis, phrase) for phrase in phrases)
         ]
-        settings = {"eos": EOS, "max_lengths": [case.max_length], "length_penalty": case.length_penalty}
+        settings = {"eos": EOS, "max_lengths": [case.max_new_tokens], "length_penalty": case.length_penalty}
         grid = {"beam_size": case.full_beam_size, "n_best": 99, "required": [phrases]}
         (hypotheses,) = grid_beam(case.table.step, case.state(), PROMPT, **settings, **grid)  # type: ignore[arg-type]
         check_same(hypotheses, oracle)
@@ -169,7 +169,7 @@ def test_full_stochastic_beam_returns_every_sequence_once() -> None:
             PROMPT,
             beam_size=case.full_beam_size,
             eos=EOS,
-            max_lengths=[case.max_length],
+            max_lengths=[case.max_new_tokens],
             generator=torch.Generator().manual_seed(1),
             length_penalty=case.length_penalty,
         )
@@ -191,7 +191,7 @@ def test_ensemble_beam_equals_exhaustive_of_mean() -> None:
     for case in make_cases(100, seed=6):
         second_table = TableModel(case.table.vocabulary_size, 77, case.table.sharpness)
         step, state = ensemble([(case.table.step, case.state()), (second_table.step, second_table.start([0]))])
-        settings = {"eos": EOS, "max_lengths": [case.max_length], "length_penalty": case.length_penalty}
+        settings = {"eos": EOS, "max_lengths": [case.max_new_tokens], "length_penalty": case.length_penalty}
         (hypotheses,) = beam(step, state, PROMPT, beam_size=case.full_beam_size, **settings)  # type: ignore[arg-type]
         mean = Mean(case.table, second_table)
         (expected,) = exhaustive(mean.step, mean.start([0]), PROMPT, **settings)  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ def test_seed_determines_samples() -> None:
             eos=EOS,
             max_lengths=[3, 9, 4, 6, 1],
             generator=torch.Generator().manual_seed(seed),
-            suppressed=torch.tensor([BOS]),
+            suppress_tokens=torch.tensor([BOS]),
         )
         for sentence, hypothesis in enumerate(hypotheses):
             assert hypothesis.logprobs == pytest.approx(table.logprobs(sentence, hypothesis.tokens), abs=1e-5)
@@ -80,7 +80,7 @@ def test_iter_sample_yields_before_next_step() -> None:
         eos=EOS,
         max_lengths=[9],
         generator=torch.Generator().manual_seed(1),
-        suppressed=torch.tensor([EOS]),
+        suppress_tokens=torch.tensor([EOS]),
     )
     for count in range(1, 4):
         assert next(steps)[0] is not None
@@ -93,7 +93,7 @@ def test_penalties_see_prompt_and_generated_tokens() -> None:
     prompt = torch.tensor([[BOS, 2], [BOS, 3]])
 
     def sample_texts(filters: Filters) -> list[tuple[int, ...]]:
-        hypotheses = sample(table.step, table.start([0, 1]), prompt, filters=filters, suppressed=None, **settings)  # type: ignore[arg-type]
+        hypotheses = sample(table.step, table.start([0, 1]), prompt, filters=filters, suppress_tokens=None, **settings)  # type: ignore[arg-type]
         return [hypothesis.tokens for hypothesis in hypotheses]
 
     cold = Filters(temperature=0.0)
@@ -120,5 +120,5 @@ def test_no_token_left_raises() -> None:
             max_lengths=[4],
             generator=torch.Generator(),
             filters=Filters(no_repeat_ngram=1),
-            suppressed=torch.tensor([EOS]),
+            suppress_tokens=torch.tensor([EOS]),
         )

@@ -26,7 +26,7 @@ def run_speculative(
     max_lengths: list[int],
     filters: Filters | None = None,
     draft_length: int = 2,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
 ) -> SpeculativeResult:
     return speculative(
         model.step,
@@ -39,7 +39,7 @@ def run_speculative(
         generator=torch.Generator().manual_seed(1),
         draft_length=draft_length,
         filters=filters,
-        suppressed=suppressed,
+        suppress_tokens=suppress_tokens,
     )
 
 
@@ -61,15 +61,15 @@ def test_speculative_matches_model_distribution(draft_length: int, draft_seed: i
 
 def test_speculative_with_filters_and_suppressed_tokens() -> None:
     model, draft = TableModel(5, 3, sharpness=1.0), TableModel(5, 4, sharpness=1.0)
-    filters, suppressed = Filters(temperature=1.5, top_k=3), torch.tensor([2])
-    result = run_speculative(model, draft, [0] * DRAWS, [2] * DRAWS, filters, suppressed=suppressed)
+    filters, suppress_tokens = Filters(temperature=1.5, top_k=3), torch.tensor([2])
+    result = run_speculative(model, draft, [0] * DRAWS, [2] * DRAWS, filters, suppress_tokens=suppress_tokens)
     expected: dict[tuple[int, ...], float] = {}
-    logits = model.logits(0, (BOS,))[None].index_fill(1, suppressed, -math.inf)
+    logits = model.logits(0, (BOS,))[None].index_fill(1, suppress_tokens, -math.inf)
     for token, p in enumerate(filters.probabilities(logits)[0].tolist()):
         if token == EOS:
             expected[token,] = DRAWS * p
             continue
-        next_logits = model.logits(0, (BOS, token))[None].index_fill(1, suppressed, -math.inf)
+        next_logits = model.logits(0, (BOS, token))[None].index_fill(1, suppress_tokens, -math.inf)
         for next_token, q in enumerate(filters.probabilities(next_logits)[0].tolist()):
             expected[token, next_token] = DRAWS * p * q
     check_counts(Counter(hypothesis.tokens for hypothesis in result.hypotheses), expected)
@@ -96,16 +96,16 @@ def test_zero_temperature_is_greedy_for_any_draft(draft_length: int) -> None:
 
 def test_perfect_draft_saves_steps() -> None:
     model = TableModel(5, 1)
-    suppressed = torch.tensor([EOS])
+    suppress_tokens = torch.tensor([EOS])
     result = run_speculative(
-        model, TableModel(5, 1), [0], [12], Filters(temperature=0.0), draft_length=3, suppressed=suppressed
+        model, TableModel(5, 1), [0], [12], Filters(temperature=0.0), draft_length=3, suppress_tokens=suppress_tokens
     )
     # three times: three accepted tokens and one more
     assert (result.steps, result.proposed, result.accepted, result.acceptance_rate) == (3, 9, 9, 1.0)
     assert model.steps == [(1, 4)] * 3
     model = TableModel(5, 1)
     worst_result = run_speculative(
-        model, Worst(5, 1), [0], [12], Filters(temperature=0.0), draft_length=3, suppressed=suppressed
+        model, Worst(5, 1), [0], [12], Filters(temperature=0.0), draft_length=3, suppress_tokens=suppress_tokens
     )
     assert (worst_result.steps, worst_result.accepted, worst_result.acceptance_rate) == (12, 0, 0.0)
     assert worst_result.hypotheses == result.hypotheses
@@ -113,7 +113,12 @@ def test_perfect_draft_saves_steps() -> None:
 
 def test_draft_equal_to_model_is_never_rejected() -> None:
     result = run_speculative(
-        TableModel(6, 1), TableModel(6, 1), list(range(200)), [9] * 200, draft_length=2, suppressed=torch.tensor([EOS])
+        TableModel(6, 1),
+        TableModel(6, 1),
+        list(range(200)),
+        [9] * 200,
+        draft_length=2,
+        suppress_tokens=torch.tensor([EOS]),
     )
     assert result.acceptance_rate == 1.0
     assert result.steps == 3
@@ -143,7 +148,7 @@ def test_states_hold_no_more_tokens_than_without_draft() -> None:
 
     for seed in range(10):
         run_speculative(
-            Careful(5, seed), Careful(5, seed), [0, 1], [5, 5], draft_length=7, suppressed=torch.tensor([EOS])
+            Careful(5, seed), Careful(5, seed), [0, 1], [5, 5], draft_length=7, suppress_tokens=torch.tensor([EOS])
         )
 
 

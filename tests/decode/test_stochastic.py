@@ -16,7 +16,7 @@ DRAWS, MAX_LENGTH = 1200, 2
 
 
 def sample_beams(
-    table: TableModel, size: int, suppressed: torch.Tensor | None = None, seed: int = 1
+    table: TableModel, size: int, suppress_tokens: torch.Tensor | None = None, seed: int = 1
 ) -> list[list[PerturbedHypothesis]]:
     return stochastic_beam(
         table.step,
@@ -26,11 +26,11 @@ def sample_beams(
         eos=EOS,
         max_lengths=[MAX_LENGTH] * DRAWS,
         generator=torch.Generator().manual_seed(seed),
-        suppressed=suppressed,
+        suppress_tokens=suppress_tokens,
     )
 
 
-def probabilities(table: TableModel, suppressed: torch.Tensor | None = None) -> dict[tuple[int, ...], float]:
+def probabilities(table: TableModel, suppress_tokens: torch.Tensor | None = None) -> dict[tuple[int, ...], float]:
     """Return the probability of every sequence, renormalized over allowed tokens at every step."""
     (texts,) = exhaustive(
         table.step,
@@ -39,9 +39,9 @@ def probabilities(table: TableModel, suppressed: torch.Tensor | None = None) -> 
         eos=EOS,
         max_lengths=[MAX_LENGTH],
         n_best=99,
-        suppressed=suppressed,
+        suppress_tokens=suppress_tokens,
     )
-    suppressed_ids = [] if suppressed is None else suppressed.tolist()
+    suppressed_ids = [] if suppress_tokens is None else suppress_tokens.tolist()
     result = {}
     for text in texts:
         p = math.exp(sum(text.logprobs))
@@ -59,12 +59,12 @@ class Tempted(TableModel):
         return super().logits(sentence, history) + torch.tensor([0.0, 0.0, 3.0, 0.0])
 
 
-@pytest.mark.parametrize("suppressed", [None, torch.tensor([2])])
-def test_ordered_pairs_match_probabilities(suppressed: torch.Tensor | None) -> None:
+@pytest.mark.parametrize("suppress_tokens", [None, torch.tensor([2])])
+def test_ordered_pairs_match_probabilities(suppress_tokens: torch.Tensor | None) -> None:
     """First x with p(x), then y with p(y) / (1 - p(x))."""
-    table = TableModel(4, 3, sharpness=1.0) if suppressed is None else Tempted(4, 3, sharpness=1.0)
-    p = probabilities(table, suppressed)
-    beams = sample_beams(table, 2, suppressed)
+    table = TableModel(4, 3, sharpness=1.0) if suppress_tokens is None else Tempted(4, 3, sharpness=1.0)
+    p = probabilities(table, suppress_tokens)
+    beams = sample_beams(table, 2, suppress_tokens)
     counts = Counter((first.hypothesis.tokens, second.hypothesis.tokens) for first, second in beams)
     expected = {(x, y): DRAWS * p[x] * p[y] / (1 - p[x]) for x in p for y in p if x != y}
     check_counts(counts, expected)

@@ -65,10 +65,10 @@ def test_to_numpy_keeps_values(kind: torch.dtype) -> None:
 ROWS, VOCABULARY_SIZE = 40, 1003  # enough elements for the CPU fast path
 
 
-def reference_topk_logprobs(logits: Tensor, k: int, suppressed: Tensor | None) -> tuple[Tensor, Tensor]:
+def reference_topk_logprobs(logits: Tensor, k: int, suppress_tokens: Tensor | None) -> tuple[Tensor, Tensor]:
     logprobs = logits.double().log_softmax(dim=-1)
-    if suppressed is not None:
-        logprobs[:, suppressed] = -torch.inf
+    if suppress_tokens is not None:
+        logprobs[:, suppress_tokens] = -torch.inf
     values, tokens = logprobs.topk(k, dim=1)
     return values, tokens
 
@@ -79,12 +79,12 @@ def reference_topk_logprobs(logits: Tensor, k: int, suppressed: Tensor | None) -
 @pytest.mark.parametrize("has_suppressed", [False, True])
 def test_logprobs_equal_log_softmax(count: int, scale: float, shift: float, has_suppressed: bool) -> None:
     logits = torch.randn(ROWS, VOCABULARY_SIZE, generator=torch.Generator().manual_seed(0)) * scale + shift
-    suppressed = torch.tensor([0, 5, VOCABULARY_SIZE - 1]) if has_suppressed else None
+    suppress_tokens = torch.tensor([0, 5, VOCABULARY_SIZE - 1]) if has_suppressed else None
     if has_suppressed:
         logits[3, 5] += 200.0  # by far the likeliest token, and suppressed: the others keep their small share
     assert logits.numel() >= MIN_ELEMENTS
-    expected, expected_tokens = reference_topk_logprobs(logits, count, suppressed)
-    logprobs, tokens = topk_logprobs(logits.clone(), count, suppressed)
+    expected, expected_tokens = reference_topk_logprobs(logits, count, suppress_tokens)
+    logprobs, tokens = topk_logprobs(logits.clone(), count, suppress_tokens)
     assert torch.equal(tokens, expected_tokens)
     torch.testing.assert_close(logprobs.double(), expected, atol=2e-4 if shift else 2e-5, rtol=1e-6)
 

@@ -15,7 +15,7 @@ from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
 from regard.decode.protocol import Hypothesis
 from regard.decode.sample import sample
-from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, Candidate, SamplingTrace, Trace
+from regard.decode.trace import BEATEN, DROPPED, FINISHED, OPEN, SamplingTrace, Trace, TraceCandidate
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
@@ -41,7 +41,7 @@ def traced_beam(
         "length_penalty": 0.7,
         "n_best": n_best,
         "stop_after": stop_after,
-        "suppressed": SUPPRESSED,
+        "suppress_tokens": SUPPRESSED,
     }
     return beam(table.step, state, make_prompt(), trace=trace, **options)  # type: ignore[arg-type]
 
@@ -54,7 +54,7 @@ def traced_greedy(table: TableModel, trace: Trace | None) -> list[list[Hypothesi
         eos=EOS,
         max_lengths=MAX_LENGTHS,
         length_penalty=0.7,
-        suppressed=SUPPRESSED,
+        suppress_tokens=SUPPRESSED,
         trace=trace,
     )
     return [[hypothesis] for hypothesis in hypotheses]
@@ -85,7 +85,7 @@ def test_beam_records_every_candidate(stop_after: int | None) -> None:
     for seed in range(20):
         table, trace = TableModel(7, seed), Trace()
         traced_beam(table, trace, stop_after=stop_after)
-        steps: dict[tuple[int, int], list[Candidate]] = {}
+        steps: dict[tuple[int, int], list[TraceCandidate]] = {}
         for candidate in trace.candidates[len(SENTENCES) :]:
             parent = trace.candidates[candidate.parent]
             assert (parent.sentence, parent.length + 1, parent.status) == (candidate.sentence, candidate.length, OPEN)
@@ -99,7 +99,7 @@ def test_beam_records_every_candidate(stop_after: int | None) -> None:
     assert status_counts.keys() == {OPEN, FINISHED, DROPPED, BEATEN}
 
 
-def _check_step(candidates: list[Candidate], sentence: int, length: int) -> None:
+def _check_step(candidates: list[TraceCandidate], sentence: int, length: int) -> None:
     """Check the rules of beam search on the recorded candidates of one step."""
     assert len(candidates) == 6  # 2 x beam_size of 3; the first step has 6 tokens, too
     assert [candidate.total for candidate in candidates] == sorted(
@@ -116,7 +116,7 @@ def _check_step(candidates: list[Candidate], sentence: int, length: int) -> None
 def test_greedy_records_its_choice_and_the_next_best() -> None:
     table, trace = TableModel(7, 4), Trace(candidates_per_step=3)
     traced_greedy(table, trace)
-    by_step: dict[tuple[int, int], list[Candidate]] = {}
+    by_step: dict[tuple[int, int], list[TraceCandidate]] = {}
     for candidate in trace.candidates[3:]:
         by_step.setdefault((candidate.sentence, candidate.length), []).append(candidate)
     for (sentence, _), candidates in by_step.items():
@@ -140,7 +140,7 @@ def test_finished_rows_are_not_recorded() -> None:
         eos=EOS,
         max_lengths=max_lengths,
         trace=trace,
-        suppressed=torch.tensor([EOS]),
+        suppress_tokens=torch.tensor([EOS]),
     )
     assert max(state.reordered_row_counts) < 40 - 2  # two finish at every step, and several are removed at once
     assert trace.attention_rows.keys() == {
@@ -170,7 +170,7 @@ def test_trace_converts_to_json() -> None:
     table = TableModel(4, 0)
     beam(table.step, table.start([0]), make_prompt(1), beam_size=1, eos=EOS, max_lengths=[3], trace=trace)
     read = json.loads(json.dumps(trace.to_dict()))
-    assert [Candidate(**candidate) for candidate in read["candidates"]] == trace.candidates
+    assert [TraceCandidate(**candidate) for candidate in read["candidates"]] == trace.candidates
     assert read["winners"] == trace.winners
     assert read["attention"]["0"] == [0.0, 0.0]
 
@@ -242,11 +242,11 @@ def test_a_trace_holds_the_settings_and_why_each_search_ended(stop_after: int | 
             best_open = max((c.total for c in candidates if c.status == BEATEN and c.length == length), default=-np.inf)
             is_bounded = trace.candidates[winner].score >= best_open / MAX_LENGTHS[sentence] ** 0.7
             finished = sum(candidate.status == FINISHED for candidate in candidates)
-            expected = "max_length" if length == MAX_LENGTHS[sentence] else "bound" if is_bounded else "stop_after"
+            expected = "max_new_tokens" if length == MAX_LENGTHS[sentence] else "bound" if is_bounded else "stop_after"
             assert reason == expected
             assert reason != "stop_after" or finished >= 1
             reasons.add(str(reason))
-    assert reasons == ({"max_length", "bound"} if stop_after is None else {"stop_after"})
+    assert reasons == ({"max_new_tokens", "bound"} if stop_after is None else {"stop_after"})
 
 
 def test_greedy_search_ends_with_eos_or_the_maximum_length() -> None:
@@ -256,9 +256,9 @@ def test_greedy_search_ends_with_eos_or_the_maximum_length() -> None:
         hypotheses = traced_greedy(TableModel(6, seed), trace)
         assert trace.settings["search"] == "greedy"
         for (hypothesis,), reason in zip(hypotheses, trace.ends, strict=True):
-            assert reason == ("eos" if hypothesis.ended else "max_length")
+            assert reason == ("eos" if hypothesis.ended else "max_new_tokens")
             reasons.add(reason)
-    assert reasons == {"eos", "max_length"}
+    assert reasons == {"eos", "max_new_tokens"}
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_sampling_trace_shows_the_race_that_took_place(filters: Filters) -> No
     def draw(trace: SamplingTrace | None) -> list[Hypothesis]:
         table = TableModel(8, 3, sharpness=1.0)
         generator = torch.Generator().manual_seed(5)
-        options = {"eos": EOS, "max_lengths": [6, 4, 8], "filters": filters, "suppressed": SUPPRESSED}
+        options = {"eos": EOS, "max_lengths": [6, 4, 8], "filters": filters, "suppress_tokens": SUPPRESSED}
         return sample(table.step, table.start([0, 1, 2]), make_prompt(), generator=generator, trace=trace, **options)  # type: ignore[arg-type]
 
     trace = SamplingTrace()

@@ -36,7 +36,7 @@ def test_a_neural_ngram_reads_its_whole_context(
 ) -> None:
     """The text repeats every three characters, and only two characters before decide the next one."""
     (tmp_path / "book.txt").write_text("aab" * 600)
-    arguments = ["neural_ngram.py", str(tmp_path / "book.txt"), "--order", "3", "--updates", "60"]
+    arguments = ["neural_ngram.py", str(tmp_path / "book.txt"), "--order", "3", "--steps", "60"]
     monkeypatch.setattr(sys, "argv", arguments)
     neural_ngram.main()
     lines = capsys.readouterr().out.splitlines()[1:]

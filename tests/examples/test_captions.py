@@ -50,11 +50,11 @@ def test_one_model_writes_captions_and_draws(
     run_step(monkeypatch, "prepare", images, data)
     assert (data / "train.draw.prompts.txt").read_text().splitlines()[1] == "draw: a photo of a trouser"
     monkeypatch.chdir(data)
-    changes = {**SMALL_LANGUAGE_MODEL, "train.updates": 200}
+    changes = {**SMALL_LANGUAGE_MODEL, "train.steps": 200}
     fit(RUN_FILES.change(RUN_FILES.load(run.RUN_FILE), changes), tmp_path / "run")
-    small = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 32}
-    options = {"model": small, "data.augmentation.flip": False, "train.schedule.peak": 0.01}
-    regard.train(images=images, out=tmp_path / "vit", updates=40, settings=options)
+    small = {"d_model": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.d_ff": 32}
+    options = {"model": small, "data.augmentation.flip": False, "train.schedule.lr": 0.01}
+    regard.train(images=images, out=tmp_path / "vit", steps=40, settings=options)
     capsys.readouterr()
     options_of_step = ("--count", "40", "--picture", picture, "--vit", tmp_path / "vit")
     run_step(monkeypatch, "evaluate", images, test, data, tmp_path / "run", *options_of_step)
@@ -62,7 +62,10 @@ def test_one_model_writes_captions_and_draws(
     pattern = re.compile(r"^([a-z0-9 ,]+): ([\d.]+)% right", re.MULTILINE)
     shares = {name: float(share) for name, share in pattern.findall(printed)}
     subjects, judges = ("test images in grays", "drawn images"), ("5 nearest images", "vit")
-    assert set(shares) == {"captions", *(f"{subject}, {judge}" for subject in subjects for judge in judges)}
+    assert set(shares) == {
+        "captions",
+        *(f"{subject}, {classify_language}" for subject in subjects for classify_language in judges),
+    }
     assert min(shares.values()) >= 90
     assert re.search(r"^drawn texts that are no image: [0-4] of 40$", printed, re.MULTILINE)
     assert picture.read_bytes()[:4] == b"\x89PNG"

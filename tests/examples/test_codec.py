@@ -1,4 +1,4 @@
-"""`examples/codec` in small: two digits of two speakers become codes, a model learns them, and codes become sounds."""
+"""`examples/codec` in small: two digits of two speakers become codes, a model learns them, and codes become audio."""
 
 import re
 import sys
@@ -27,9 +27,9 @@ def find_peak(samples: frames.Samples) -> float:
     return float(np.abs(np.fft.rfft(samples / 1.0)).argmax() * frames.RATE / samples.size)
 
 
-def test_a_sound_becomes_codes_and_a_sound_again() -> None:
-    sounds = [make_tone(frequency, seed) for frequency in (400, 1600) for seed in range(4)]
-    codebook = frames.FrameCodebook.learn(sounds, 8)
+def test_an_audio_clip_becomes_codes_and_an_audio_clip_again() -> None:
+    audio = [make_tone(frequency, seed) for frequency in (400, 1600) for seed in range(4)]
+    codebook = frames.FrameCodebook.learn(audio, 8)
     for frequency in (400, 1600):
         again = frames.synthesize(codebook.decode(codebook.encode(make_tone(frequency, 9))))
         assert again.size == 2000
@@ -55,7 +55,7 @@ def test_words_and_voices_become_digits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A digit is a frequency and a speaker is loud or soft: both are in the prompt."""
-    folder, data, sounds = tmp_path / "recordings", tmp_path / "data", tmp_path / "sounds"
+    folder, data, audio = tmp_path / "recordings", tmp_path / "data", tmp_path / "audio"
     for digit in range(2):
         for speaker, volume in (("loud", 1.0), ("soft", 0.1)):
             for index in range(20):
@@ -65,22 +65,22 @@ def test_words_and_voices_become_digits(
     assert frames.FrameCodebook.load(data / corpus.CODEBOOK).centers.shape == (8, frames.BINS)
     monkeypatch.chdir(data)
     fit(RUN_FILES.change(RUN_FILES.load(run.RUN_FILE), SMALL), tmp_path / "run")
-    run_step(monkeypatch, "generate", folder, data, tmp_path / "run", sounds, "--temperature", "0.5")
+    run_step(monkeypatch, "generate", folder, data, tmp_path / "run", audio, "--temperature", "0.5")
     expected = corpus.load_recordings(folder, "test")
     for recording in expected:
-        samples = evaluate.load(sounds / f"{recording.digit}_{recording.speaker}_{recording.index}.wav")
+        samples = evaluate.load(audio / f"{recording.digit}_{recording.speaker}_{recording.index}.wav")
         assert find_peak(samples) == pytest.approx(400 + 1200 * recording.digit, rel=0.1)
         assert (np.std(samples) > 1500) == (recording.speaker == "loud")
     lines = [
         f"{folder}/{one.digit}_{one.speaker}_{one.index}.wav\t{one.digit}" for one in corpus.load_recordings(folder)
     ]
     (tmp_path / "digits.tsv").write_text("\n".join(["file\tlabel", *lines]) + "\n")
-    small = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 32}
-    settings = {"model": small, "train.schedule.peak": 0.01}
-    regard.train(sounds=tmp_path / "digits.tsv", out=tmp_path / "digits", updates=30, settings=settings)
+    small = {"d_model": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.d_ff": 32}
+    settings = {"model": small, "train.schedule.lr": 0.01}
+    regard.train(audio=tmp_path / "digits.tsv", out=tmp_path / "digits", steps=30, settings=settings)
     capsys.readouterr()
     picture = tmp_path / "picture.png"
-    run_step(monkeypatch, "evaluate", folder, data, sounds, tmp_path / "digits", "--picture", picture)
+    run_step(monkeypatch, "evaluate", folder, data, audio, tmp_path / "digits", "--picture", picture)
     printed = capsys.readouterr().out
     recognized = re.search(r"^generated: ([\d.]+)% recognized .*, ([\d.]+)% in the voice", printed, re.MULTILINE)
     assert recognized is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 EUROPARL = Path(__file__).parents[2] / "examples" / "europarl"
-SIZES = ["--preset", "tiny", "--update-tokens", "512"]
+SIZES = ["--preset", "tiny", "--step-tokens", "512"]
 BEST = {"regard": 0.006, "hugging-face": 0.002, "marian": 0.0005}
 
 
@@ -30,7 +30,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
     measured: set[str] = set()
 
     def run(comparison: Any, name: str, command: list[str]) -> float:
-        """Write what the command would, and return the seconds of its updates."""
+        """Write what the command would, and return the seconds of its steps."""
         commands.append((name, command))
         folder = comparison.runs / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def test_every_model_is_trained_once_with_the_best_rate(
             toolkit, rate = name.split("-trial-")
             (folder / "RESULTS.json").write_text(json.dumps({"loss": 5 + abs(float(rate) - BEST[toolkit])}))
             assert command[-1] == "--trial"
-        elif name.endswith("-updates"):
+        elif name.endswith("-steps"):
             return 10 + 0.5 * int(name.split("-")[1])
         else:
             (folder / "RESULTS.json").write_text("{}")
@@ -58,17 +58,17 @@ def test_every_model_is_trained_once_with_the_best_rate(
     arguments = ["--data", str(tmp_path), "--runs", str(tmp_path / "runs"), "--nice", "0", "--jobs", "3"]
     monkeypatch.setattr(sys, "argv", ["run_all.py", *arguments, "--minutes", "10", "--trial-minutes", "2", *SIZES])
     script.main()
-    trained = {name: command for name, command in commands if not name.endswith("-updates")}
+    trained = {name: command for name, command in commands if not name.endswith("-steps")}
     assert sum(name == "corpus" for name, _ in commands) == 2
     assert sum("-trial-" in name for name in trained) == 9
     for name, rate in (*BEST.items(), ("regard-adam", BEST["hugging-face"])):
         assert trained[name][trained[name].index("--rate") + 1] == str(rate)
         assert (tmp_path / "runs" / "hypotheses" / f"{name}.de").read_text() == f"{name}\n"
-    for name in ("regard", "regard-adam"):  # half a second per update, ten minutes
+    for name in ("regard", "regard-adam"):  # half a second per step, ten minutes
         assert f"data.prepared='{tmp_path / 'runs' / 'shards'}'" in trained[name]
-        assert "train.update_tokens=512" in trained[name]
+        assert "train.step_tokens=512" in trained[name]
         assert trained[name][trained[name].index("--preset") + 1] == "tiny"
-        assert trained[name][trained[name].index("--updates") + 1] == "1200"
+        assert trained[name][trained[name].index("--steps") + 1] == "1200"
     count = len(commands)
     script.main()
     assert len(commands) == count

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from examples.fsdd import baseline, prepare
 
-from regard.data.readers.detect import make_sound_source
+from regard.data.readers.detect import make_audio_source
 from tests.training.runs import write_wav
 
 
@@ -29,7 +29,7 @@ def test_tables_and_baseline(
     assert counts == official | {f"words-{name}": count for name, count in official.items()}
     assert all("theo" in line for line in (tables / "theo-test.tsv").read_text().splitlines()[1:])
     assert (tables / "words-theo-test.tsv").read_text().splitlines()[1].endswith("theo_0.wav\tzero")
-    assert make_sound_source(str(tables / "words-theo-test.tsv")).second == "text"
+    assert make_audio_source(str(tables / "words-theo-test.tsv")).second == "text"
     arguments = [str(tables / f"official-{part}.tsv") for part in ("train", "test")]
     monkeypatch.setattr(sys, "argv", ["baseline", *arguments, "--output", str(tmp_path / "labels.txt")])
     baseline.main()

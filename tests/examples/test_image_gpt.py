@@ -24,18 +24,18 @@ def test_a_squared_error_gives_a_grey_that_no_image_has(tmp_path: Path) -> None:
     images = np.random.default_rng(1).integers(110, 130, (80, 2, 2))
     images[::2, 1], images[1::2, 1] = 0, 255
     path = write_idx(tmp_path / "images-idx3-ubyte", images)
-    sizes = {"width": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.hidden": 16}
-    changes: dict[str, Any] = {f"model.{name}": value for name, value in sizes.items()} | {"model.task": "continue"}
+    sizes = {"d_model": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.d_ff": 16}
+    changes: dict[str, Any] = {f"model.{name}": value for name, value in sizes.items()} | {"model.task": "causal_lm"}
     changes |= {
-        "train.updates": 60,
-        "train.update_tokens": 64,
+        "train.steps": 60,
+        "train.step_tokens": 64,
         "tokenizer.colors": 3,
-        "train.schedule.peak": 0.02,
+        "train.schedule.lr": 0.02,
         "device.threads": 1,
     }
     run = configure(ImagesConfig(path=path), changes=changes, preset="image-gpt").run
     fit(RUN_FILES.change(run, {"data.batch_tokens": 64}), tmp_path / "run")
-    sampled, blurred = blur.compare(tmp_path / "run", np.full((12, 2, 2), 120, np.uint8), updates=80)
+    sampled, blurred = blur.compare(tmp_path / "run", np.full((12, 2, 2), 120, np.uint8), steps=80)
     lower = sampled[:, 1]
     assert set(lower.flatten().tolist()) == {0, 255}
     assert (lower[:, 0] == lower[:, 1]).mean() > 0.8, "the second pixel follows the first"

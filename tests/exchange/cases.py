@@ -69,7 +69,7 @@ BART_FAMILY = {
 
 def _bart_family(
     kind: str,
-    placement: str,
+    norm_order: str,
     weight_map: WeightMap,
     position: Settings,
     sinusoid: Sinusoid | None = None,
@@ -93,14 +93,14 @@ def _bart_family(
 
     feedforward = {"kind": "plain", "activation": activation}
     encoder = make_stack(
-        placement, input_norm=input_norm, position=position, feedforward=feedforward | {"hidden": HIDDEN}
+        norm_order, input_norm=input_norm, position=position, feedforward=feedforward | {"d_ff": HIDDEN}
     )
     half = {"heads": HEADS // 2}
     decoder_changes = {
         "layers": 3,
         "attention": half,
         "cross": half,
-        "feedforward": feedforward | {"hidden": HIDDEN + 4},
+        "feedforward": feedforward | {"d_ff": HIDDEN + 4},
     }
     tokens = {"kind": "tokens", "scale": scale}
     settings = {
@@ -173,7 +173,7 @@ def _t5(tied: bool, gated: bool) -> Case:
         norm={"kind": "rms", "eps": 1e-5},
         position={"kind": "relative", "buckets": 8, "distance": 16},
         attention=attention,
-        feedforward={**kind, "hidden": HIDDEN, "bias": False},
+        feedforward={**kind, "d_ff": HIDDEN, "bias": False},
     )
     settings = {
         "family": "encoder_decoder",
@@ -233,7 +233,7 @@ def _gpt2(activation: str = "gelu_tanh", tied: bool = False, layout: str | None 
         write_positions(module.transformer.wpe, sinusoid)
         return module
 
-    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
+    feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": activation}
     decoder = make_stack("pre", norm={"kind": "layer", "eps": 1e-4}, position=position, feedforward=feedforward)
     return Case(gpt2(tied=tied, sinusoid=sinusoid), _make_decoder_only_settings(decoder, tied), make_theirs)
 
@@ -274,7 +274,7 @@ def _llama_family(
         norm=norm,
         position={"kind": "rotary", "theta": 5000.0},
         attention=attention | ({"query_key_norm": norm} if query_key_norm else {}),
-        feedforward={"kind": "gated", "hidden": HIDDEN, "activation": activation, "bias": feedforward_bias},
+        feedforward={"kind": "gated", "d_ff": HIDDEN, "activation": activation, "bias": feedforward_bias},
     )
     return Case(weight_map, _make_decoder_only_settings(decoder, tied), make_theirs)
 
@@ -341,11 +341,11 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
             embeddings.token_type_embeddings.weight.requires_grad_(False).zero_()
         return module
 
-    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
+    feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": activation}
     norm = {"kind": "layer", "eps": 1e-12}
     encoder = make_stack("post", input_norm=True, norm=norm, position=position, feedforward=feedforward)
     heads: dict[Head, tuple[str, Settings]] = {
-        "mlm": ("fill", {"activation": activation}),
+        "mlm": ("masked_lm", {"activation": activation}),
         "classes": ("classify", {"labels": LABELS}),
         "tags": ("tag", {"labels": LABELS}),
         "none": ("embed", {}),
@@ -391,7 +391,7 @@ def _esm(head: Head) -> Case:
         "pre",
         norm={"kind": "layer", "eps": 1e-4},
         position={"kind": "rotary", "theta": 5000.0},
-        feedforward={"kind": "plain", "hidden": HIDDEN, "activation": "gelu"},
+        feedforward={"kind": "plain", "d_ff": HIDDEN, "activation": "gelu"},
     )
     settings = _bert(head, types=0).settings | {"encoder": encoder}
     return Case(weight_map, settings, make_theirs)

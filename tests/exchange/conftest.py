@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from regard.exchange import parity
+from regard.exchange.web.write import RUNTIME_FILES
 from regard.store.model_folder import StoredModel
 from tests.exchange.ctranslate2_models import make_encoder_decoder, make_stored_model
 
@@ -30,3 +31,13 @@ def _few_texts() -> Iterator[None]:
 @pytest.fixture
 def stored(tmp_path: Path) -> StoredModel:
     return replace(make_stored_model(make_encoder_decoder()), path=tmp_path / "model")
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with the names of onnxruntime-web's files: the export copies them as they are."""
+    folder = tmp_path_factory.mktemp("onnxruntime-web")
+    (folder / "dist").mkdir()
+    for name in RUNTIME_FILES:
+        (folder / "dist" / name).write_text(name)
+    return folder

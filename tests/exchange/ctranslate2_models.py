@@ -21,15 +21,15 @@ WIDTH, HEADS = 16, 4
 SOURCES = [[5, 6, 7, 8, 9, 250], [11, 12, 250], [13, 250, 251, 30, 31, 32, 33, 34, 250]]
 TARGETS = [[21, 22, 23], [24, 25, 26, 27, 28, 29, 30], [31]]
 Settings = dict[str, Any]
-PLAIN = {"kind": "plain", "hidden": 24}
+PLAIN = {"kind": "plain", "d_ff": 24}
 NO_BIAS = {"query": False, "key": False, "value": False, "output": False}
 
 
-def make_stack(placement: str = "pre", **changes: Any) -> Settings:
+def make_stack(norm_order: str = "pre", **changes: Any) -> Settings:
     return {
         "layers": 2,
-        "placement": placement,
-        "final_norm": placement == "pre",
+        "norm_order": norm_order,
+        "final_norm": norm_order == "pre",
         "position": {"kind": "sinusoidal"},
         "attention": {"heads": HEADS},
         "feedforward": PLAIN,
@@ -42,7 +42,7 @@ def make_encoder_decoder(encoder: Settings | None = None, decoder: Settings | No
     tokens = {"kind": "tokens", "vocabulary": make_tokenizer().size}
     return {
         "family": "encoder_decoder",
-        "width": WIDTH,
+        "d_model": WIDTH,
         "source": tokens | {"scale": True},
         "target": {"kind": "shared"},
         "encoder": encoder,
@@ -54,7 +54,7 @@ def make_encoder_decoder(encoder: Settings | None = None, decoder: Settings | No
 def make_decoder_only(decoder: Settings | None = None, **changes: Any) -> Settings:
     return {
         "family": "decoder_only",
-        "width": WIDTH,
+        "d_model": WIDTH,
         "tokens": {"kind": "tokens", "vocabulary": make_tokenizer().size},
         "decoder": decoder or make_stack(),
         "head": {"kind": "lm", "tied": True},
@@ -65,7 +65,7 @@ def make_encoder_only(encoder: Settings | None = None, types: int = 0) -> Settin
     return {
         "family": "encoder_only",
         "task": "embed",
-        "width": WIDTH,
+        "d_model": WIDTH,
         "source": {"kind": "tokens", "vocabulary": make_tokenizer().size, "types": types},
         "encoder": encoder or make_stack(),
         "head": {"kind": "none"},
@@ -75,7 +75,7 @@ def make_encoder_only(encoder: Settings | None = None, types: int = 0) -> Settin
 def _make_stacks() -> dict[str, Settings]:
     """Make the stacks that encoders and decoders may have."""
     rms, rotary = {"kind": "rms", "eps": 1e-5}, {"kind": "rotary", "theta": 500.0}
-    swiglu = {"kind": "gated", "hidden": 24, "activation": "silu"}
+    swiglu = {"kind": "gated", "d_ff": 24, "activation": "silu"}
     grouped = {"heads": HEADS, "key_value_heads": 2}
     return {
         "pre": make_stack(),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.config.codec import MODEL_FILES
 from regard.config.model import AnyModelConfig
-from regard.exchange.mapping import Sinusoid, WeightMap, to_ours
+from regard.exchange.mapping import Sinusoid, WeightMap, to_regard
 from regard.exchange.parity_runners import Tokens, TorchRunner
 from regard.exchange.parity_samples import Sample
 from regard.models.build import AnyModel, build
@@ -27,22 +27,22 @@ NO_BIAS = {"query": False, "key": False, "value": False, "output": False}
 Settings = dict[str, Any]
 
 
-def make_stack(placement: str, **changes: Any) -> Settings:
+def make_stack(norm_order: str, **changes: Any) -> Settings:
     """Make the settings of a stack of two layers, pre- or post-norm."""
     defaults = {
         "layers": 2,
-        "placement": placement,
-        "final_norm": placement == "pre",
+        "norm_order": norm_order,
+        "final_norm": norm_order == "pre",
         "position": {"kind": "none"},
         "attention": {"heads": HEADS},
-        "feedforward": {"kind": "plain", "hidden": HIDDEN},
+        "feedforward": {"kind": "plain", "d_ff": HIDDEN},
     }
     return defaults | changes
 
 
 def parse_settings(settings: Settings) -> AnyModelConfig:
     """Parse settings."""
-    return MODEL_FILES.parse({"width": WIDTH, **settings})
+    return MODEL_FILES.parse({"d_model": WIDTH, **settings})
 
 
 def build_model(settings: Settings) -> AnyModel:
@@ -101,7 +101,7 @@ def max_gradient_difference(
     for output in (their_output, our_output):
         (output * direction)[valid].sum().backward()
     # Weight maps are linear, so they map gradients as well; the gradient of a tied tensor is the sum of its uses.
-    expected = to_ours(weight_map, _collect_gradients(theirs))
+    expected = to_regard(weight_map, _collect_gradients(theirs))
     return max(float((gradient - expected[name]).abs().max()) for name, gradient in _collect_gradients(ours).items())
 
 

@@ -32,7 +32,7 @@ def test_every_claimed_feature_is_tested(architecture: str) -> None:
         feature
         for model in models
         for stack in _list_stacks(model)
-        for feature in _iter_tested_features(stack, model.width)
+        for feature in _iter_tested_features(stack, model.d_model)
     }
     assert tested == set(_iter_claimed_features(ARCHITECTURES[architecture]))
 

@@ -27,7 +27,7 @@ from regard.decode.greedy import greedy
 from regard.decode.protocol import Hypothesis
 from regard.exchange.decoder_only import gpt2, llama
 from regard.exchange.encoder_decoder import marian
-from regard.exchange.mapping import WeightMap, to_theirs
+from regard.exchange.mapping import WeightMap, to_hf
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder
 from regard.models.decoder_only import DecoderOnly
@@ -85,11 +85,11 @@ class Pair:
 def make_encoder_decoder_pair(vocabulary_size: int) -> Pair:
     """Make a pair of the Marian architecture."""
     position = {"kind": "sinusoidal", "layout": "halves"}
-    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": "relu"}
+    feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": "relu"}
     side = make_stack("post", position=position, feedforward=feedforward)
     settings = {
         "family": "encoder_decoder",
-        "width": WIDTH,
+        "d_model": WIDTH,
         "source": {"kind": "tokens", "vocabulary": vocabulary_size, "scale": True},
         "target": {"kind": "shared"},
         "encoder": side,
@@ -116,18 +116,18 @@ def make_encoder_decoder_pair(vocabulary_size: int) -> Pair:
 def make_decoder_only_pair(kind: str, vocabulary_size: int) -> Pair:
     """Make a pair of the GPT-2 or Llama architecture."""
     if kind == "gpt2":
-        changes: dict[str, Any] = {"decoder.feedforward.hidden": HIDDEN, "decoder.position.length": POSITIONS}
+        changes: dict[str, Any] = {"decoder.feedforward.d_ff": HIDDEN, "decoder.position.length": POSITIONS}
         config: dict[str, Any] = {"n_embd": WIDTH, "n_layer": 2, "n_head": HEADS, "n_inner": HIDDEN}
         config |= {"n_positions": POSITIONS, "activation_function": "gelu_pytorch_tanh", "layer_norm_epsilon": 1e-5}
         theirs, weight_map = ("GPT2LMHeadModel", "GPT2Config"), gpt2(tied=True)
     else:
-        changes = {"decoder.attention.key_value_heads": 2, "decoder.feedforward.hidden": HIDDEN}
+        changes = {"decoder.attention.key_value_heads": 2, "decoder.feedforward.d_ff": HIDDEN}
         config = {"hidden_size": WIDTH, "intermediate_size": HIDDEN, "num_hidden_layers": 2}
         config |= {"num_attention_heads": HEADS, "num_key_value_heads": 2, "tie_word_embeddings": False}
         config |= {"max_position_embeddings": POSITIONS}
         theirs, weight_map = ("LlamaForCausalLM", "LlamaConfig"), llama(tied=False)
     changes |= {
-        "width": WIDTH,
+        "d_model": WIDTH,
         "tokens.vocabulary": vocabulary_size,
         "decoder.layers": 2,
         "decoder.attention.heads": HEADS,
@@ -183,11 +183,11 @@ def make_verse_batch(rows: int, generator: torch.Generator) -> Tensor:
 
 
 @torch.enable_grad()
-def train_pair(pair: Pair, batches: Iterator[tuple[Tensor, ...]], updates: int) -> Pair:
-    """Train our model for some updates and copy its weights to theirs."""
+def train_pair(pair: Pair, batches: Iterator[tuple[Tensor, ...]], steps: int) -> Pair:
+    """Train our model for some steps and copy its weights to theirs."""
     model = pair.ours
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
-    for _, (*inputs, labels) in zip(range(updates), batches, strict=False):
+    for _, (*inputs, labels) in zip(range(steps), batches, strict=False):
         if isinstance(model, EncoderDecoder):
             source, target = inputs
             logits = model(source, target, source != PAD)
@@ -198,12 +198,12 @@ def train_pair(pair: Pair, batches: Iterator[tuple[Tensor, ...]], updates: int) 
         loss.backward()
         optimizer.step()
     model.eval()
-    pair.theirs.load_state_dict(to_theirs(pair.weight_map, model.state_dict()))
+    pair.theirs.load_state_dict(to_hf(pair.weight_map, model.state_dict()))
     pair.theirs.eval()
     return pair
 
 
-def make_trained_pair(kind: str, updates: int, shakespeare: bool = False) -> tuple[Pair, torch.Generator]:
+def make_trained_pair(kind: str, steps: int, shakespeare: bool = False) -> tuple[Pair, torch.Generator]:
     """Make a trained pair, and the generator to sample further inputs from."""
     generator = torch.Generator().manual_seed(2)
 
@@ -218,8 +218,8 @@ def make_trained_pair(kind: str, updates: int, shakespeare: bool = False) -> tup
             yield text[:, :-1], text[:, 1:]
 
     if kind == "marian":
-        return train_pair(make_encoder_decoder_pair(30), translations(), updates), generator
-    return train_pair(make_decoder_only_pair(kind, 98 if shakespeare else 40), texts(), updates), generator
+        return train_pair(make_encoder_decoder_pair(30), translations(), steps), generator
+    return train_pair(make_decoder_only_pair(kind, 98 if shakespeare else 40), texts(), steps), generator
 
 
 def assert_same(pair: Pair, inputs: Tensor, max_length: int) -> list[str]:
@@ -269,7 +269,7 @@ def compare_n_best(row: int, ours: list[Hypothesis], texts: list[tuple[int, ...]
 
 @pytest.mark.parametrize("kind", ["marian", "gpt2", "llama"])
 def test_thirty_inputs(kind: str) -> None:
-    pair, generator = make_trained_pair(kind, updates=120)
+    pair, generator = make_trained_pair(kind, steps=120)
     inputs = (
         make_reversed_batch(30, 30, generator)[0] if kind == "marian" else make_counting_batch(30, 40, generator)[:, :3]
     )
@@ -283,7 +283,7 @@ def test_thirty_inputs(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["marian", "gpt2", "llama"])
 def test_five_hundred_inputs(kind: str) -> None:
     shakespeare = kind != "marian"
-    pair, generator = make_trained_pair(kind, updates=600, shakespeare=shakespeare)
+    pair, generator = make_trained_pair(kind, steps=600, shakespeare=shakespeare)
     ties = []
     for _ in range(10):
         inputs = make_verse_batch(50, generator)[:, :6] if shakespeare else make_reversed_batch(50, 30, generator)[0]

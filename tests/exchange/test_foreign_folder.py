@@ -102,7 +102,7 @@ def test_import_each_file_linked_out_is_refused(foreign: Path, names: set[str], 
         (folder / name).symlink_to(private)
         with pytest.raises(RegardError, match="This is a link to a file outside the folder") as raised:
             import_model(folder, tmp_path / "model")
-        assert raised.value.where == str(folder / name)
+        assert raised.value.location == str(folder / name)
     assert not (tmp_path / "model").exists()
 
 

@@ -12,7 +12,7 @@ def test_import_of_the_cache_repository_names_its_snapshots(tmp_path: Path) -> N
     (tmp_path / "models--a--b" / "snapshots" / "0123").mkdir(parents=True)
     with pytest.raises(RegardError) as raised:
         import_model(tmp_path / "models--a--b", tmp_path / "model")
-    assert raised.value.fix == "Give the folder of a revision in snapshots/."
+    assert raised.value.hint == "Give the folder of a revision in snapshots/."
 
 
 def test_import_error_of_the_system_names_the_path(tmp_path: Path) -> None:

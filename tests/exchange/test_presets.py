@@ -8,7 +8,7 @@ import torch
 from regard.config import codec
 from regard.config.exportable import exportable_to
 from regard.exchange.encoder_only import bert
-from regard.exchange.mapping import to_ours
+from regard.exchange.mapping import to_regard
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.encoder_only import EncoderOnly
@@ -58,15 +58,15 @@ def test_a_small_roberta_gives_the_same_outputs() -> None:
     sizes |= {"intermediate_size": 24, "max_position_embeddings": 42, "pad_token_id": 1}
     config = transformers.RobertaConfig(**ROBERTA | sizes)
     theirs = randomize_weights(transformers.RobertaForMaskedLM(config).eval())
-    changes = {"width": 16, "source.vocabulary": 37, "encoder.layers": 2, "encoder.attention.heads": 4}
-    changes |= {"encoder.feedforward.hidden": 24, "encoder.position.length": 40}
+    changes = {"d_model": 16, "source.vocabulary": 37, "encoder.layers": 2, "encoder.attention.heads": 4}
+    changes |= {"encoder.feedforward.d_ff": 24, "encoder.position.length": 40}
     ours = build(codec.preset("roberta", changes), seed=0).eval()
     assert isinstance(ours, EncoderOnly)
     tensors = {}
     for name, tensor in theirs.state_dict().items():
         old, new = next((old, new) for old, new in RENAMED.items() if name.startswith(old))
         tensors[name.replace(old, new)] = tensor
-    ours.load_state_dict(to_ours(bert("mlm"), tensors))
+    ours.load_state_dict(to_regard(bert("mlm"), tensors))
     tokens, valid = make_batch(20, seed=1)
     with torch.no_grad():
         logits = theirs(input_ids=tokens, attention_mask=valid.long()).logits

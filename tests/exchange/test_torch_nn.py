@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.exchange import torch_nn
-from regard.exchange.mapping import WeightMap, to_ours, to_theirs
+from regard.exchange.mapping import WeightMap, to_hf, to_regard
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.masks import causal, padding
@@ -37,7 +37,7 @@ def _make_encoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
     )
     norm = nn.LayerNorm(WIDTH) if final_norm else None
     theirs = nn.TransformerEncoder(layer, 2, norm, enable_nested_tensor=False)  # nested tensors warn
-    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
+    feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": activation}
     encoder = make_stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
     head = {"kind": "none"}
     built = build_model({"family": "encoder_only", "task": "embed", "source": TOKENS, "encoder": encoder, "head": head})
@@ -50,7 +50,7 @@ def _make_decoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
         WIDTH, HEADS, HIDDEN, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
     )
     theirs = nn.TransformerDecoder(layer, 2, nn.LayerNorm(WIDTH) if final_norm else None)
-    feedforward = {"kind": "plain", "hidden": HIDDEN, "activation": activation}
+    feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": activation}
     common = make_stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
     decoder = common | {"cross": {"heads": HEADS}}
     built = build_model(
@@ -62,7 +62,7 @@ def _make_decoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
 
 def _copy_weights(theirs: nn.Module, ours: Stack, weight_map: WeightMap) -> tuple[nn.Module, Stack, WeightMap]:
     randomize_weights(theirs)
-    ours.load_state_dict(to_ours(weight_map, theirs.state_dict()))
+    ours.load_state_dict(to_regard(weight_map, theirs.state_dict()))
     return theirs, ours, weight_map
 
 
@@ -107,6 +107,6 @@ def test_round_trip(final_norm: bool) -> None:
     pairs = (_make_encoders(True, "relu", final_norm), _make_decoders(True, "relu", final_norm))
     for theirs, _, weight_map in pairs:
         before = theirs.state_dict()
-        after = to_theirs(weight_map, to_ours(weight_map, before))
+        after = to_hf(weight_map, to_regard(weight_map, before))
         assert before.keys() == after.keys()
         assert all(torch.equal(before[name], after[name]) for name in before)

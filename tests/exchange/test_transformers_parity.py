@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.exchange.mapping import WeightMap, find_ignored, to_ours, to_theirs
+from regard.exchange.mapping import WeightMap, find_ignored, to_hf, to_regard
 from regard.models.build import AnyModel
 from regard.nn.positions import Sinusoidal
 from tests.exchange.cases import CASES
@@ -35,7 +35,7 @@ def _make_pair(name: str) -> Pair:
     """Make their model with random weights, and ours with the same; `load_state_dict` checks names and shapes."""
     case = CASES[name]
     theirs, ours = randomize_weights(case.make_theirs()), build_model(case.settings)
-    ours.load_state_dict(to_ours(case.weight_map, theirs.state_dict()))
+    ours.load_state_dict(to_regard(case.weight_map, theirs.state_dict()))
     return Pair(case.weight_map, theirs, ours)
 
 
@@ -59,15 +59,15 @@ def test_same_gradients(name: str) -> None:
 
 def test_round_trip(pair: Pair) -> None:
     theirs, ours = pair.theirs.state_dict(), pair.ours.state_dict()
-    _assert_equal(to_theirs(pair.weight_map, to_ours(pair.weight_map, theirs)), theirs)
-    _assert_equal(to_ours(pair.weight_map, to_theirs(pair.weight_map, ours)), ours)
+    _assert_equal(to_hf(pair.weight_map, to_regard(pair.weight_map, theirs)), theirs)
+    _assert_equal(to_regard(pair.weight_map, to_hf(pair.weight_map, ours)), ours)
 
 
 def test_tied_copies_and_constants_may_be_absent(pair: Pair) -> None:
     theirs = pair.theirs.state_dict()
-    skipped = pair.weight_map.their_copies | find_ignored(pair.weight_map, theirs).keys()
+    skipped = pair.weight_map.hf_copies | find_ignored(pair.weight_map, theirs).keys()
     part = {name: tensor for name, tensor in theirs.items() if name not in skipped}
-    _assert_equal(to_ours(pair.weight_map, part), to_ours(pair.weight_map, theirs))
+    _assert_equal(to_regard(pair.weight_map, part), to_regard(pair.weight_map, theirs))
 
 
 def _assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:

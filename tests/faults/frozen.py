@@ -21,7 +21,7 @@ from regard.base.errors import RegardError
 from regard.config.run import RunConfig
 from regard.store.run_folder import RunFolder
 from regard.training.checkpoint.folder import Checkpoints
-from regard.training.events import Event, Finished, Saved, Updated
+from regard.training.events import Event, Finished, Saved, StepFinished
 from regard.training.run import fit, is_finished, resume
 from tests.faults.syscalls import FILES, Call, Traced, fork_traced
 from tests.training.runs import compute_fingerprints, make_small_run, write_corpus
@@ -38,7 +38,7 @@ class Window:
     """The events between which faults are injected."""
 
     name: str
-    update: int
+    step: int
     until: type[Event]
 
 
@@ -105,7 +105,7 @@ class Frozen:
             if not is_finished(self._copy):
                 resume(self._copy)
         except RegardError as error:
-            yield f"it cannot be resumed: {error.what}"
+            yield f"it cannot be resumed: {error.message}"
             return
         now = compute_fingerprints(self._copy)
         yield from (
@@ -134,9 +134,9 @@ def make_scratch_folder() -> Iterator[Path]:
 
 
 def make_smallest_run(folder: Path, **changes: Any) -> RunConfig:
-    """Make a shorter `make_small_run`: twelve updates, a checkpoint every two, no generated samples."""
+    """Make a shorter `make_small_run`: twelve steps, a checkpoint every two, no generated samples."""
     short = {
-        "train.updates": 12, "train.save_every": 2, "train.average": 2, "validation.every": 6,
+        "train.steps": 12, "train.save_every": 2, "train.average": 2, "validation.every_steps": 6,
         "validation.sentences": 0, "validation.samples": 0,
     }  # fmt: skip
     return make_small_run("translate", write_corpus(folder / "corpus"), short | changes)
@@ -154,7 +154,7 @@ def freeze_run(folder: Path, windows: Sequence[Window], experiment: Callable[[Fr
         if os.getpid() != zygote:
             if isinstance(event, remaining[0].until):
                 os._exit(DONE)
-        elif isinstance(event, Updated) and event.update == remaining[0].update:
+        elif isinstance(event, StepFinished) and event.step == remaining[0].step:
             frozen = Frozen(run_folder, expected, message)
             experiment(frozen, remaining[0])
             if os.getpid() == zygote:

@@ -69,5 +69,5 @@ def _find_message_faults(run: Frozen, window: Window, code: int, message: str) -
     if code != FAILED:
         return ["it continued without an error" if code == DONE else f"it ended with {code}: {message[-200:]}"]
     missing = [] if str(run.folder) in message else [f"no path in: {message}"]
-    is_saving = f"step-{window.update:08}" in message  # only then the bytes needed are known
+    is_saving = f"step-{window.step:08}" in message  # only then the bytes needed are known
     return missing + ([f"no bytes in: {message}"] if is_saving and not _BYTES.search(message) else [])

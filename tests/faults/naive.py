@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.base.files import FileEntry, seal
+from regard.base.files import FileEntry, write_manifest
 from regard.store.weights import save_tensors
 from regard.training.checkpoint.folder import STATE_FILE, TENSOR_FILES, Checkpoint, Checkpoints
 
@@ -28,7 +28,7 @@ class NaiveCheckpoints(Checkpoints):
         (folder / STATE_FILE).write_text(
             json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n", encoding="utf-8"
         )
-        seal(folder)
+        write_manifest(folder)
         return folder
 
 
@@ -48,4 +48,4 @@ def rename_before_sealing(
     if replace:
         shutil.rmtree(path, ignore_errors=True)
     temporary_path.rename(path)
-    seal(path, entries)
+    write_manifest(path, entries)

@@ -17,7 +17,7 @@ import torch
 from regard.cli.train import EXIT_CODES
 from regard.config.codec import RUN_FILES
 from regard.store.model_folder import read_model
-from regard.training.events import Event, Updated
+from regard.training.events import Event, StepFinished
 from regard.training.run import fit, resume
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
@@ -59,56 +59,56 @@ def inject_spikes(faults: Mapping[int, float], gradients: Mapping[int, float] = 
 
 
 def check_skipped(world: World, loss: Mapping[int, float], gradient: Mapping[int, float] = {}) -> Violations:
-    """The update is skipped, reported and recorded; the weights stay finite; the run makes all its updates."""
+    """The step is skipped, reported and recorded; the weights stay finite; the run makes all its steps."""
     with inject_spikes(loss, gradient):
         spikes, end = world.run_with_spikes({})
     lines = [line for line in read_metrics(world.copy_folder) if "spike" in line]
     weights = read_model(world.copy_folder).model.state_dict().values()
     return list_failures({
         "one spike is reported and recorded": len(spikes) == len(lines) == 1 and lines[0]["action"] == "skipped",
-        "the run is finished": (end.reason, end.update) == ("finished", 12),
+        "the run is finished": (end.reason, end.step) == ("finished", 12),
         "all weights are finite": all(bool(torch.isfinite(tensor).all()) for tensor in weights),
     })  # fmt: skip
 
 
 def check_stopped(world: World) -> Violations:
-    with inject_spikes({9: math.nan}):  # update 5
+    with inject_spikes({9: math.nan}):  # step 5
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "stop"}})
     checkpoints = sorted(path.name for path in (world.copy_folder / "checkpoints").iterdir())
     return list_failures({
-        "it stops before the spike, with code 76": (end.reason, end.update, EXIT_CODES[end.reason]) == ("spike", 4, 76),
+        "it stops before the spike, with code 76": (end.reason, end.step, EXIT_CODES[end.reason]) == ("spike", 4, 76),
         "the spike is reported": len(spikes) == 1 and spikes[0].action.startswith("stopped"),
         "what was learned is saved": checkpoints[-1] == "step-00000004",
     })  # fmt: skip
 
 
 def check_rewound(world: World) -> Violations:
-    with inject_spikes({13: math.nan}):  # update 7
-        spikes, end = world.run_with_spikes({"train.spikes": {"kind": "rewind", "back": 1}})
+    with inject_spikes({13: math.nan}):  # step 7
+        spikes, end = world.run_with_spikes({"train.spikes": {"kind": "rewind", "rewind_steps": 1}})
     return list_failures({
         "it rewinds and reports it": len(spikes) == 1 and "rewound to update 4" in spikes[0].action,
-        "it is finished then": (end.reason, end.update) == ("finished", 12),
+        "it is finished then": (end.reason, end.step) == ("finished", 12),
     })  # fmt: skip
 
 
 def check_gives_up(world: World) -> Violations:
     with inject_spikes(NAN_IN_EVERY_BATCH):
         spikes, end = world.run_with_spikes({"train.spikes": {"kind": "skip", "max_spikes": 3}})
-    return list_failures({"it gives up after 4": (end.reason, end.update, len(spikes)) == ("spike", 0, 4)})
+    return list_failures({"it gives up after 4": (end.reason, end.step, len(spikes)) == ("spike", 0, 4)})
 
 
 def check_accepted(world: World) -> Violations:
-    resume(world.copy_folder, changes={"train.clip": 0.25}, force=True)
+    resume(world.copy_folder, changes={"train.max_grad_norm": 0.25}, force=True)
     state = json.loads((world.copy_folder / "checkpoints" / "step-00000012" / "state.json").read_text())
     return list_failures({
-        "run.toml has it": RUN_FILES.load(world.copy_folder / "run.toml").train.clip == 0.25,
-        "the checkpoint has it": state["run"]["train"]["clip"] == 0.25,
+        "run.toml has it": RUN_FILES.load(world.copy_folder / "run.toml").train.max_grad_norm == 0.25,
+        "the checkpoint has it": state["run"]["train"]["max_grad_norm"] == 0.25,
     })  # fmt: skip
 
 
 def check_killed_after_acceptance(world: World, name: str) -> Violations:
     """Kill a run just before it writes a file after changed settings were accepted; it resumes without a question."""
-    changes = {"train.clip": 0.25}
+    changes = {"train.max_grad_norm": 0.25}
     resume(world.copy_folder, changes=changes, force=True)
     changed = compute_fingerprints(world.copy_folder)
     world.copy()
@@ -138,8 +138,10 @@ def check_killed_after_acceptance(world: World, name: str) -> Violations:
 
 def check_edited_after_acceptance(world: World) -> Violations:
     """Acceptance is for the settings that were shown, not for later edits."""
-    resume(world.copy_folder, changes={"train.clip": 0.25}, force=True, pause_at=9)
-    return check_edited(world, "clip = 0.25", "clip = 0.75", "train.clip: was 0.25, is 0.75 | --force")
+    resume(world.copy_folder, changes={"train.max_grad_norm": 0.25}, force=True, pause_at=9)
+    return check_edited(
+        world, "max_grad_norm = 0.25", "max_grad_norm = 0.75", "train.max_grad_norm: was 0.25, is 0.75 | --force"
+    )
 
 
 def check_edited(world: World, old: str, new: str, words: str) -> Violations:
@@ -232,7 +234,7 @@ def check_two_runs(world: World) -> Violations:
 
 
 def _hold(event: Event, go: int) -> None:
-    if isinstance(event, Updated) and event.update == 10:
+    if isinstance(event, StepFinished) and event.step == 10:
         os.write(go, b".")
         time.sleep(60)
 
@@ -248,7 +250,7 @@ def check_finished(world: World) -> Violations:
 
 def list_failures(conditions: Mapping[str, bool]) -> Violations:
     """List the conditions that do not hold."""
-    return [what for what, holds in conditions.items() if not holds]
+    return [message for message, holds in conditions.items() if not holds]
 
 
 CASES: dict[str, Case] = {
@@ -260,10 +262,10 @@ CASES: dict[str, Case] = {
     "nan, policy rewind": check_rewound,
     "nan in every batch": check_gives_up,
     "another learning rate": lambda world: world.check_resume_refused(
-        "train.schedule.peak: was 0.01, is 0.02 | --force", changes={"train.schedule.peak": 0.02}
+        "train.schedule.lr: was 0.01, is 0.02 | --force", changes={"train.schedule.lr": 0.02}
     ),
     "another width": lambda world: world.check_resume_refused(
-        "model.width: was 16, is 32", changes={"model.width": 32}
+        "model.d_model: was 16, is 32", changes={"model.d_model": 32}
     ),
     "another seed": lambda world: world.check_resume_refused("seed: was", changes={"seed": 7}),
     "another vocabulary, even accepted": lambda world: world.check_resume_refused(
@@ -271,7 +273,7 @@ CASES: dict[str, Case] = {
         changes={"tokenizer.vocabulary": 400},
         force=True,
     ),
-    "fewer updates than made": lambda world: world.check_resume_refused("has already made 8 updates", updates=5),
+    "fewer steps than made": lambda world: world.check_resume_refused("has already made 8 steps", steps=5),
     "another clip, accepted": check_accepted,
     "killed before acceptance is recorded": lambda world: check_killed_after_acceptance(world, "accepted.json"),
     "killed before the accepted settings are written": lambda world: check_killed_after_acceptance(world, "run.toml"),

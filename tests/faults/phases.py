@@ -12,13 +12,13 @@ from typing import Any
 
 from regard.training.checkpoint.folder import Checkpoints
 from regard.training.publish import ModelWriter
-from regard.training.step import Updater
+from regard.training.step import StepRunner
 from regard.training.validate import Validator
 
 MARKED: dict[str, tuple[type, str]] = {
     "load": (Checkpoints, "load_newest"),
-    "gradients": (Updater, "compute_gradients"),
-    "step": (Updater, "step"),
+    "gradients": (StepRunner, "compute_gradients"),
+    "step": (StepRunner, "step"),
     "validate": (Validator, "__call__"),
     "publish": (ModelWriter, "write"),
     "save": (Checkpoints, "save"),

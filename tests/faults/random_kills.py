@@ -17,11 +17,11 @@ from tests.faults.phases import Phases
 from tests.faults.verdict import Verdict
 from tests.training.runs import PATIENCE, read_metrics
 
-EARLY_STOPPING = PATIENCE | {"validation.every": 2, "validation.patience": 3}  # stops at update 8 of 12
+EARLY_STOPPING = PATIENCE | {"validation.every_steps": 2, "validation.patience": 3}  # stops at step 8 of 12
 
 
-TUNING: dict[str, Any] = {"tuning": {"parent": ""}, "tokenizer": {"kind": "parent"}}
-LORA: dict[str, Any] = TUNING | {"tuning": {"parent": "", "lora": {"rank": 2, "dropout": 0.1}}}
+TUNING: dict[str, Any] = {"finetune": {"parent": ""}, "tokenizer": {"kind": "parent"}}
+LORA: dict[str, Any] = TUNING | {"finetune": {"parent": "", "lora": {"rank": 2, "dropout": 0.1}}}
 KILLS: tuple[tuple[dict[str, Any], int, int], ...] = (
     ({}, 150, 4),
     (EARLY_STOPPING, 50, 2),
@@ -50,10 +50,8 @@ def prove(quick: bool = False) -> Verdict:
                 return f"a kill in {phases.now}", []
 
             lives.hurt(verdict, total, kill)
-            last_update = max(line["update"] for line in read_metrics(folder / "undisturbed"))
-            verdict.require(
-                "no run stopped early", (last_update < lives.run.train.updates) == (changes is EARLY_STOPPING)
-            )
+            last_step = max(line["step"] for line in read_metrics(folder / "undisturbed"))
+            verdict.require("no run stopped early", (last_step < lives.run.train.steps) == (changes is EARLY_STOPPING))
     verdict.require(f"only {hits['save']} kills hit a save", hits["save"] >= saving)
     verdict.notes.append(", ".join(f"{count} in {phase}" for phase, count in hits.most_common()))
     return verdict
@@ -61,9 +59,9 @@ def prove(quick: bool = False) -> Verdict:
 
 def _make_run(folder: Path, changes: dict[str, Any]) -> RunConfig:
     """Return a run with these changes; one that tunes a model gets a parent."""
-    if "tuning" in changes:
+    if "finetune" in changes:
         fit(make_smallest_run(folder), folder / "parent")
-        changes = {**changes, "tuning": changes["tuning"] | {"parent": str(folder / "parent")}}
+        changes = {**changes, "finetune": changes["finetune"] | {"parent": str(folder / "parent")}}
     return make_smallest_run(folder, **changes)
 
 

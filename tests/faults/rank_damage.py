@@ -31,7 +31,7 @@ def prove(quick: bool = False) -> Verdict:
         *faults, controls = zip(*results, strict=True)
         for outcomes in faults:
             name = outcomes[0][0]
-            broken = [f"rank {rank}: {what}" for rank, (_, mistakes) in enumerate(outcomes) for what in mistakes]
+            broken = [f"rank {rank}: {message}" for rank, (_, mistakes) in enumerate(outcomes) for message in mistakes]
             verdict.add_fault(name, broken)
         verdict.require("the checkpoint without damage is not used", not any(broken for _, broken in controls))
         strike_loader(verdict, folder / "checkpoints", 50 if quick else 4000)
@@ -46,7 +46,7 @@ def strike(folder: str, faults: int) -> list[tuple[str, list[str]]]:
         weights = {"w": distribute_tensor(torch.arange(200.0), mesh, [Shard(0)])}
         checkpoints = Checkpoints(place / "checkpoints", messages.append, processes=group, parameters=weights)
         for step in (1, 2):
-            checkpoints.save(step, Checkpoint(weights, {}, {}, {"progress": {"update": step}}))
+            checkpoints.save(step, Checkpoint(weights, {}, {}, {"progress": {"step": step}}))
         files = {path: path.read_bytes() for path in sorted(checkpoints.path(2).iterdir())}
         rng = random.Random(62)
         for number in range(faults):

@@ -84,7 +84,7 @@ def strike_calls(verdict: Verdict, is_selected: Callable[[Call], bool], *, shoul
 
 
 class Pair:
-    """Two ranks with checkpoints of updates 2 and 4 that save update 6 and remove 2."""
+    """Two ranks with checkpoints of steps 2 and 4 that save step 6 and remove 2."""
 
     def __init__(self, scratch: Path, *, should_go_on: bool) -> None:
         self.scratch, self.run = scratch, RunFolder(scratch / "run")
@@ -139,7 +139,7 @@ class Pair:
         try:
             newest = Checkpoints(self.folder, warnings.append).load_newest()
         except RegardError as error:
-            yield f"no checkpoint is left: {error.what}"
+            yield f"no checkpoint is left: {error.message}"
             return
         yield from warnings
         if newest is None or hash_tensors(newest[1]) != self._expected.get(newest[0]):
@@ -189,7 +189,7 @@ def _make_checkpoint(rank: int, step: int) -> Checkpoint:
 
     weights, moments = ({name: shard(size, scale * step) for name, size in SIZES.items()} for scale in (1.0, 0.1))
     optimizer = {f"exp_avg/{name}": tensor for name, tensor in moments.items()}
-    return Checkpoint(weights, optimizer, {}, {"progress": {"update": step}})
+    return Checkpoint(weights, optimizer, {}, {"progress": {"step": step}})
 
 
 def _wait(child: int) -> int:

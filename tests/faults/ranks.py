@@ -26,7 +26,7 @@ RANKS = 2
 TIMEOUT = 15.0  # seconds that a rank waits for the others in a collective
 AFTER_KILL, AFTER_STOP = 10.0, TIMEOUT + 40.0  # seconds until all ranks of the attempt are gone
 LIMIT = 600.0  # seconds for anything else to happen
-UPDATES = 40
+STEPS = 40
 SAVED, AT_ONCE = 75, 130
 SIGNALS = {  # the signals to the command, and the allowed exit codes
     "SIGTERM": ((signal.SIGTERM,), {SAVED}),
@@ -145,7 +145,7 @@ class Ranks:
     listeners: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        changes = {"train.updates": UPDATES, "validation.every": 20}
+        changes = {"train.steps": STEPS, "validation.every_steps": 20}
         run = make_small_run("translate", write_corpus(self.scratch / "corpus"), changes)
         self.run_file, self.life = self.scratch / "run.toml", self.scratch / "life"
         RUN_FILES.save(run, self.run_file)
@@ -164,8 +164,8 @@ class Ranks:
             self.scratch, ["--resume", str(self.life)] if has_begun else [str(self.run_file), "--out", str(self.life)]
         )
 
-    def count_updates(self) -> int:
-        """Return the number of lines of metrics.jsonl: about the update that the run has reached."""
+    def count_steps(self) -> int:
+        """Return the number of lines of metrics.jsonl: about the step that the run has reached."""
         try:
             return (self.life / "metrics.jsonl").read_bytes().count(b"\n")
         except FileNotFoundError:
@@ -206,16 +206,16 @@ class Ranks:
         if is_early:
             time.sleep(self.rng.uniform(0, 0.5))
             return True
-        target = self.rng.randint(1, UPDATES - 8)
-        return command.wait_until(lambda: command.has_group(attempt) and self.count_updates() >= target)
+        target = self.rng.randint(1, STEPS - 8)
+        return command.wait_until(lambda: command.has_group(attempt) and self.count_steps() >= target)
 
     def signal(self, name: str) -> None:
         """Send signals to the command in training; then resume it to its end."""
         signals, codes = SIGNALS[name]
         command = self.start()
-        target = self.rng.randint(1, UPDATES - 8)
+        target = self.rng.randint(1, STEPS - 8)
         self.verdict.require(
-            f"{name}: training was not reached", command.wait_until(lambda: self.count_updates() >= target)
+            f"{name}: training was not reached", command.wait_until(lambda: self.count_steps() >= target)
         )
         for number in signals:
             os.kill(command.process.pid, number)
@@ -231,17 +231,17 @@ class Ranks:
         command = self.start()
         self._check_end(name, command, command.finish(), {0})
 
-    def _check_end(self, what: str, command: Command, code: int | None, codes: set[int]) -> None:
+    def _check_end(self, message: str, command: Command, code: int | None, codes: set[int]) -> None:
         """Check exit code, processes and files, then remove the run."""
-        self.verdict.require(f"{what}: the run ended with {code}\n{self._read_output()}", code in codes)
+        self.verdict.require(f"{message}: the run ended with {code}\n{self._read_output()}", code in codes)
         strays = command.count_strays()
-        self.verdict.require(f"{what}: {strays} processes stay", not strays)
+        self.verdict.require(f"{message}: {strays} processes stay", not strays)
         if code in codes:
             now = compute_fingerprints(self.life)
             differing = [
                 name for name in sorted(self.expected.keys() | now.keys()) if self.expected.get(name) != now.get(name)
             ]
-            self.verdict.require(f"{what}: other files at the end: {', '.join(differing)}", not differing)
+            self.verdict.require(f"{message}: other files at the end: {', '.join(differing)}", not differing)
         shutil.rmtree(self.life, ignore_errors=True)
 
     def _read_output(self) -> str:

@@ -21,7 +21,7 @@ from tests.training.runs import compute_fingerprints, read_metrics
 from tests.training.sharded_cases import group_of, hash_tensors, train
 from tests.training.workers import run_workers
 
-PAUSE = 6  # updates of 12
+PAUSE = 6  # steps of 12
 TOLERANCE = 1e-5  # of a loss per token
 MODES: dict[str, tuple[int, dict[str, Any]]] = {  # ranks, and settings of [parallel]
     "fsdp2": (2, {"mode": "fsdp"}),
@@ -89,10 +89,10 @@ def resume_copy(folder: Path, saver: str, loader: str, go_on: Callable[[Path, in
 
 
 def _make_run(folder: Path, mode: str | None = None) -> RunConfig:
-    """Make a run with five batches per update, which no number of ranks divides."""
+    """Make a run with five batches per step, which no number of ranks divides."""
     settings = {} if mode is None else MODES[mode][1]
     changes = {f"parallel.{name}": value for name, value in settings.items()}
-    return make_smallest_run(folder, **{"train.update_tokens": 5 * 128}, **changes)
+    return make_smallest_run(folder, **{"train.step_tokens": 5 * 128}, **changes)
 
 
 def _load(folder: Path) -> dict[str, str]:
@@ -102,7 +102,7 @@ def _load(folder: Path) -> dict[str, str]:
 
 def _compare_losses(first: Path, second: Path) -> float:
     """Return the largest difference between the losses of two runs."""
-    losses = [{line["update"]: line["loss"] for line in read_metrics(run) if "loss" in line} for run in (first, second)]
+    losses = [{line["step"]: line["loss"] for line in read_metrics(run) if "loss" in line} for run in (first, second)]
     if losses[0].keys() != losses[1].keys():
         return math.inf
-    return max(abs(loss - losses[1][update]) for update, loss in losses[0].items())
+    return max(abs(loss - losses[1][step]) for step, loss in losses[0].items())

@@ -43,7 +43,7 @@ def prove(quick: bool = False) -> Verdict:
                 time.sleep(lives.rng.uniform(0, 0.02))
             code = _wait_for_exit(child)
             if code in TOO_LATE and is_finished(folder / "life"):
-                return None  # that was its last update
+                return None  # that was its last step
             slowest = max(slowest, time.monotonic() - began)
             codes[f"{name} {code}"] += 1
             return name, [] if code in promised else [f"it ended with {code}"]

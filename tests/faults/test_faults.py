@@ -31,7 +31,7 @@ def test_faults_violate_no_guarantee() -> None:
 def test_loader_without_verification_is_detected(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, print)
     for step in (1, 2):
-        checkpoints.save(step, Checkpoint({"w": torch.ones(99)}, {}, {}, {"progress": {"update": step}}))
+        checkpoints.save(step, Checkpoint({"w": torch.ones(99)}, {}, {}, {"progress": {"step": step}}))
     good, bad = Verdict("good", ""), Verdict("bad", "")
     strike_loader(good, tmp_path, 20)
     with mock.patch("regard.training.checkpoint.folder.verify"):

@@ -20,10 +20,10 @@ class Verdict:
         if broken:
             self.violations.append(f"{fault}: {'; '.join(broken)}")
 
-    def require(self, what: str, holds: bool) -> None:
+    def require(self, message: str, holds: bool) -> None:
         """Record a violation if a condition of the proof itself does not hold."""
         if not holds:
-            self.violations.append(what)
+            self.violations.append(message)
 
     @property
     def line(self) -> str:

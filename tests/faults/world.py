@@ -28,7 +28,7 @@ class World:
         self.copy_folder = folder / "copy"
 
     def copy(self) -> Path:
-        """Copy the run paused at update 8, with checkpoints 6 and 8, and restore its corpus."""
+        """Copy the run paused at step 8, with checkpoints 6 and 8, and restore its corpus."""
         for original, copy in (("paused", self.copy_folder), ("corpus.original", self.corpus)):
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(self.folder / original, copy)

@@ -45,22 +45,22 @@ def fuzz_tokenizer(content: bytes) -> None:
     """Read tokenizer.json, encode and decode."""
     document = _parse(content)
     with _expect_errors():
-        tokenizer = rewrite(document, find_roles({}, {}, {}, {}, document, None), 64, where=WHERE).tokenizer
+        tokenizer = rewrite(document, find_roles({}, {}, {}, {}, document, None), 64, location=WHERE).tokenizer
         (ids,) = tokenizer.encode_ids([TEXT])
         tokenizer.decode(ids)
-        tokenizer.normalise(TEXT)
+        tokenizer.normalize(TEXT)
 
 
 def fuzz_gguf(content: bytes) -> None:
     """Read metadata, tensors and tokenizer of a GGUF file."""
     with _expect_errors():
-        file = parse(np.frombuffer(content, np.uint8), where=WHERE)
+        file = parse(np.frombuffer(content, np.uint8), location=WHERE)
         for tensor in file.tensors.values():
             if np.prod(tensor.shape, dtype=float) <= MAX_ELEMENTS:
                 dequantize(tensor)
         with _expect_errors():
-            read_config(file, where=WHERE)
-        read_tokenizer(file.metadata, 64, where=WHERE)
+            read_config(file, location=WHERE)
+        read_tokenizer(file.metadata, 64, location=WHERE)
 
 
 def fuzz_safetensors(content: bytes) -> None:
@@ -70,7 +70,7 @@ def fuzz_safetensors(content: bytes) -> None:
         tensors = load_tensors(SCRATCH)
     except RegardError as error:
         for reason, count in zip(REASONS, COUNTS, strict=True):
-            if reason in error.what:
+            if reason in error.message:
                 for _ in range(count):
                     pass
                 return
@@ -83,7 +83,7 @@ def fuzz_safetensors(content: bytes) -> None:
 def fuzz_sentencepiece(content: bytes) -> None:
     """Read a SentencePiece model, encode and decode."""
     with _expect_errors():
-        tokenizer = Tokenizer(sentencepiece.read_model(content, where=WHERE), where=WHERE)
+        tokenizer = Tokenizer(sentencepiece.read_model(content, location=WHERE), location=WHERE)
         (ids,) = tokenizer.encode_ids([TEXT])
         tokenizer.decode(ids)
 

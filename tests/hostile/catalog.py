@@ -1,6 +1,7 @@
 """All attacks, in the order of the docs page."""
 
 from tests.hostile import (
+    audio,
     corpora,
     images,
     imports,
@@ -8,7 +9,6 @@ from tests.hostile import (
     manifests,
     pickles,
     settings,
-    sounds,
     states,
     tensors,
     tokenizer_files,
@@ -25,7 +25,7 @@ KINDS = (
     tokenizer_files,
     corpora,
     images,
-    sounds,
+    audio,
     imports,
 )  # in the order of the page
 

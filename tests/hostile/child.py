@@ -36,7 +36,7 @@ class Outcome:
     ended: str
     kind: str = ""  # the class of the error, or the signal
     message: str = ""
-    where: str | None = None
+    location: str | None = None
     has_fix: bool = False
     printed: str = ""  # on standard output and standard error
     seconds: float = 0.0  # of CPU
@@ -53,7 +53,7 @@ class Outcome:
             violations.append(f"took {self.memory >> 20} MB")
         if self.printed:
             violations.append(f"printed {self.printed[:200]!r}")
-        if not self.where:
+        if not self.location:
             violations.append(f"has no location: {self.message[:200]!r}")
         if not self.has_fix:
             violations.append(f"has no fix: {self.message[:200]!r}")
@@ -110,12 +110,12 @@ def _call_door(door: Callable[[], object]) -> dict[str, Any]:
     try:
         door()
     except RegardError as error:
-        has_fix = error.fix is not None or isinstance(error, ConfigError)  # its faults contain fixes
+        has_fix = error.hint is not None or isinstance(error, ConfigError)  # its faults contain fixes
         return {
             "ended": "refused",
             "kind": type(error).__name__,
             "message": str(error),
-            "where": error.where,
+            "location": error.location,
             "has_fix": has_fix,
         }
     except BaseException as error:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pytest
 
 import regard
-from regard.base.files import seal
+from regard.base.files import write_manifest
 from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig, JsonlConfig, LinesConfig, TmxConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
@@ -33,7 +33,7 @@ from tests.pipeline import factories
 from tests.training.runs import make_small_run, write_corpus
 
 Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus", "import"]
-PAUSE = 2  # the update at which the run pauses
+PAUSE = 2  # the step at which the run pauses
 
 
 class Canary:
@@ -73,9 +73,9 @@ class Place:
         assert old in text, f"{name} has no {old!r} to replace"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
-    def seal(self) -> None:
+    def write_manifest(self) -> None:
         """Update the manifest to the current content, as an attacker could."""
-        seal(self.folder)
+        write_manifest(self.folder)
 
 
 @cache
@@ -89,7 +89,7 @@ def _make_good(root: Path) -> dict[str, Path]:
     files = write_corpus(root / "text", count=60)
     run = root / "run"
     changes = {"validation.sentences": 0, "validation.samples": 0}
-    fit(make_small_run("continue", files, changes), run, pause_at=PAUSE)
+    fit(make_small_run("causal_lm", files, changes), run, pause_at=PAUSE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parity, "TEXTS", 1)  # the proof of the valid folder is not under test
         theirs, _ = export_model(model, "huggingface", root / "theirs")

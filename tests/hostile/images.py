@@ -37,9 +37,9 @@ def model_of_enormous_images(place: Place) -> None:
         'format = 1\nwidth = 8\nfamily = "encoder_only"\ntask = "embed"\n'
         'source = {kind = "patches", patch = 4, size = [1000000, 1000000]}\nhead = {kind = "none"}\n'
         '[encoder]\nlayers = 1\nplacement = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
-        'attention = {heads = 1}\nfeedforward = {kind = "plain", hidden = 8}\n'
+        'attention = {heads = 1}\nfeedforward = {kind = "plain", d_ff = 8}\n'
     )
-    place.seal()
+    place.write_manifest()
 
 
 @attack("read_model", "pixels")
@@ -49,6 +49,6 @@ def generator_of_enormous_images(place: Place) -> None:
         'format = 1\nwidth = 8\nfamily = "decoder_only"\ntask = "continue"\nstarts_with_bos = false\n'
         'tokens = {kind = "tokens", vocabulary = 20}\nraster = {size = [1000000, 1000000]}\n'
         '[decoder]\nlayers = 1\nplacement = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
-        'attention = {heads = 1}\nfeedforward = {kind = "plain", hidden = 8}\n'
+        'attention = {heads = 1}\nfeedforward = {kind = "plain", d_ff = 8}\n'
     )
-    place.seal()
+    place.write_manifest()

@@ -67,7 +67,7 @@ def names_of_windows(place: Place) -> None:
     """Files named like devices and drives of Windows, present and sealed."""
     for name in ("NUL", "aux.txt", "C:evil", "..\\up"):
         (place.folder / name).write_text("there")
-    place.seal()
+    place.write_manifest()
 
 
 @attack("load", "has different content")

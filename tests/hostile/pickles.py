@@ -15,14 +15,14 @@ from tests.hostile.doors import Canary, Place
 def pickled_weights(place: Place) -> None:
     """A pickle named model.safetensors."""
     (place.folder / "model.safetensors").write_bytes(pickle.dumps(Canary(place.canary)))
-    place.seal()
+    place.write_manifest()
 
 
 @attack("load", "This is a pickle")
 def torch_saved_weights(place: Place) -> None:
     """A torch.save file named model.safetensors."""
     torch.save({"weights": Canary(place.canary)}, place.folder / "model.safetensors")
-    place.seal()
+    place.write_manifest()
 
 
 @attack("load", "neither a model nor a run")
@@ -63,14 +63,14 @@ def pickled_vocabulary(place: Place) -> None:
 def pickled_optimizer(place: Place) -> None:
     """A sealed checkpoint whose optimizer is a pickle."""
     (place.step / "optimizer.safetensors").write_bytes(pickle.dumps(Canary(place.canary)))
-    Place(place.step, place.outside, place.canary).seal()
+    Place(place.step, place.outside, place.canary).write_manifest()
 
 
 @attack("resume", "No intact checkpoint is left")
 def pickled_state(place: Place) -> None:
     """A sealed checkpoint whose state is a pickle."""
     (place.step / "state.json").write_bytes(pickle.dumps(Canary(place.canary)))
-    Place(place.step, place.outside, place.canary).seal()
+    Place(place.step, place.outside, place.canary).write_manifest()
 
 
 @attack("prepared", "bytes, not")

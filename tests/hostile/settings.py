@@ -19,7 +19,7 @@ def _set(place: Place, **sizes: int) -> None:
         line_number = next(number for number, line in enumerate(lines) if line.startswith(f"{setting} = "))
         lines[line_number] = f"{setting} = {value}"
     path.write_text("\n".join(lines))
-    place.seal()
+    place.write_manifest()
 
 
 @attack("read_model", "layers")
@@ -44,7 +44,7 @@ def gigabytes_without_weights(place: Place) -> None:
 def heads_without_end(place: Place) -> None:
     """A billion heads that are not divisible by seven groups: the hint would list the divisors."""
     place.replace(MODEL, "heads = 4", "heads = 1000000000\nkey_value_heads = 7\nkey_dim = 1")
-    place.seal()
+    place.write_manifest()
 
 
 @attack("read_model", "memory|positions|length")
@@ -56,15 +56,15 @@ def overflowing_product(place: Place) -> None:
 @attack("read_model", "TOML")
 def deep_toml(place: Place) -> None:
     """100,000 nested arrays."""
-    (place.folder / MODEL).write_text("width = " + "[" * DEEP + "]" * DEEP)
-    place.seal()
+    (place.folder / MODEL).write_text("d_model = " + "[" * DEEP + "]" * DEEP)
+    place.write_manifest()
 
 
 @attack("read_model", "TOML")
 def dotted_bomb(place: Place) -> None:
     """One key of 100,000 parts: parsing takes quadratic time."""
     (place.folder / MODEL).write_text(".".join(["a"] * DEEP) + " = 1\n")
-    place.seal()
+    place.write_manifest()
 
 
 @attack("read_model", "9,000 faults")
@@ -72,28 +72,28 @@ def toml_of_faults(place: Place) -> None:
     """9,000 unknown keys: a hint for each takes time, and no user reads them all."""
     text = (place.folder / MODEL).read_text()
     (place.folder / MODEL).write_text("".join(f"widht{n} = 1\n" for n in range(9_000)) + text)
-    place.seal()
+    place.write_manifest()
 
 
 @attack("read_model", "TOML")
 def toml_of_keys(place: Place) -> None:
     """100,000 keys in a table."""
     (place.folder / MODEL).write_text("[more]\n" + "".join(f"k{n}=1\n" for n in range(100_000)))
-    place.seal()
+    place.write_manifest()
 
 
 @attack("read_model", "TOML|many digits|width")
 def number_without_end(place: Place) -> None:
     """A number of 200,000 hexadecimal digits: Python refuses to format it."""
-    place.replace(MODEL, "width = 32", "width = 0x" + "f" * 200_000)
-    place.seal()
+    place.replace(MODEL, "d_model = 32", "d_model = 0x" + "f" * 200_000)
+    place.write_manifest()
 
 
 @attack("read_model", "TOML")
 def decimal_without_end(place: Place) -> None:
     """A number of 200,000 decimal digits: Python refuses to read it."""
-    place.replace(MODEL, "width = 32", "width = " + "9" * 200_000)
-    place.seal()
+    place.replace(MODEL, "d_model = 32", "d_model = " + "9" * 200_000)
+    place.write_manifest()
 
 
 @attack("read_model", "bytes")
@@ -108,14 +108,14 @@ def endless_toml(place: Place) -> None:
 def settings_of_no_text(place: Place) -> None:
     """Bytes that are not UTF-8."""
     (place.folder / MODEL).write_bytes(b"width = \xff\xfe\n")
-    place.seal()
+    place.write_manifest()
 
 
 @attack("read_model", "is missing|fault")
 def empty_settings(place: Place) -> None:
     """An empty model.toml."""
     (place.folder / MODEL).write_bytes(b"")
-    place.seal()
+    place.write_manifest()
 
 
 @attack("resume", "TOML")
@@ -146,7 +146,7 @@ def thread_bomb(place: Place) -> None:
 def run_of_terabytes(place: Place) -> None:
     """A run whose model takes 100 terabytes, without a checkpoint to compare with."""
     shutil.rmtree(place.folder / "checkpoints")
-    place.replace(RUN, "width = 16", "width = 131072")
+    place.replace(RUN, "d_model = 16", "d_model = 131072")
     place.replace(RUN, "layers = 1", "layers = 500")
     place.replace(RUN, "hidden = 16", "hidden = 524288")
 

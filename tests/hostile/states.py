@@ -16,13 +16,13 @@ def _edit_state(place: Place, change: Callable[[dict[str, Any]], object]) -> Non
     """Replace state.json and seal the checkpoint."""
     step = Place(place.step, place.outside, place.canary)
     step.edit("state.json", change)
-    step.seal()
+    step.write_manifest()
 
 
 @attack("resume", STANDS)
 def state_of_wrong_types(place: Place) -> None:
-    """The number of updates is a string, the losses are an object."""
-    _edit_state(place, lambda state: state["progress"].update(update="many", losses={"a": []}))
+    """The number of steps is a string, the losses are an object."""
+    _edit_state(place, lambda state: state["progress"].update(step="many", losses={"a": []}))
 
 
 @attack("resume", WHOLE)
@@ -53,14 +53,14 @@ def run_in_state_is_a_number(place: Place) -> None:
 def deep_state(place: Place) -> None:
     """100,000 nested lists."""
     (place.step / "state.json").write_text("[" * DEEP + "]" * DEEP)
-    Place(place.step, place.outside, place.canary).seal()
+    Place(place.step, place.outside, place.canary).write_manifest()
 
 
 @attack("resume", WHOLE)
 def crowded_state(place: Place) -> None:
     """Three million empty lists: twenty bytes of memory for each byte of the file."""
     (place.step / "state.json").write_text('{"progress": [' + ",".join(["[]"] * 3_000_000) + "]}")
-    Place(place.step, place.outside, place.canary).seal()
+    Place(place.step, place.outside, place.canary).write_manifest()
 
 
 @attack("resume", "have changed since this position")
@@ -88,9 +88,9 @@ def digits_in_a_string(place: Place) -> None:
 
 
 @attack("resume", WHOLE)
-def state_of_another_update(place: Place) -> None:
-    """The checkpoint claims 400 digits of updates."""
-    _edit_state(place, lambda state: state["progress"].update(update=10**400))
+def state_of_another_step(place: Place) -> None:
+    """The checkpoint claims 400 digits of steps."""
+    _edit_state(place, lambda state: state["progress"].update(step=10**400))
 
 
 @attack("resume", "not the name of a checkpoint")

@@ -22,7 +22,7 @@ FIT = "weights do not fit the model|parameters"
 def _write_weights(place: Place, header: bytes, data: bytes = b"", size: int | None = None) -> None:
     length = len(header) if size is None else size
     (place.folder / WEIGHTS).write_bytes(length.to_bytes(8, "little") + header + data)
-    place.seal()
+    place.write_manifest()
 
 
 def _write_tensors(place: Place, tensors: dict[str, Any], data: bytes = b"") -> None:
@@ -103,7 +103,7 @@ def strange_numbers(place: Place) -> None:
 def empty_weights(place: Place) -> None:
     """An empty file."""
     (place.folder / WEIGHTS).write_bytes(b"")
-    place.seal()
+    place.write_manifest()
 
 
 @attack("load", FIT)
@@ -113,7 +113,7 @@ def weights_of_another_model(place: Place) -> None:
     name = max(weights, key=lambda key: weights[key].dim())
     weights[name] = weights[name].repeat(2, *[1] * (weights[name].dim() - 1))
     save_file(weights, place.folder / WEIGHTS)
-    place.seal()
+    place.write_manifest()
 
 
 @attack("load", "of shape|weights do not fit|is torch")
@@ -123,7 +123,7 @@ def weights_turned_over(place: Place) -> None:
     name = next(key for key in weights if weights[key].dim() == 2 and len(set(weights[key].shape)) == 2)
     weights[name] = weights[name].T.contiguous()
     save_file(weights, place.folder / WEIGHTS)
-    place.seal()
+    place.write_manifest()
 
 
 @attack("load", "weights do not fit the model")
@@ -131,7 +131,7 @@ def weights_that_are_no_numbers(place: Place) -> None:
     """The right shapes with dtype bool."""
     weights = load_file(place.folder / WEIGHTS)
     save_file({name: tensor.to(torch.bool) for name, tensor in weights.items()}, place.folder / WEIGHTS)
-    place.seal()
+    place.write_manifest()
 
 
 @attack("load", "bytes")
@@ -161,7 +161,7 @@ def optimizer_of_another_model(place: Place) -> None:
     with safe_open(path, "pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     save_file({name: torch.cat([tensor.flatten()] * 2) for name, tensor in tensors.items()}, path)
-    Place(place.step, place.outside, place.canary).seal()
+    Place(place.step, place.outside, place.canary).write_manifest()
 
 
 def _write_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
@@ -174,7 +174,7 @@ def _write_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> No
     change(offsets)
     text = json.dumps(offsets) if offsets else "[" * 100_000
     save_file(weights, step / SHARD, metadata={"DCP_SHARDING_INFO": text})
-    Place(step, place.outside, place.canary).seal()
+    Place(step, place.outside, place.canary).write_manifest()
 
 
 @attack("resume", f"{NOT_LEFT}.*do not hold the whole of")

@@ -55,8 +55,8 @@ def test_docs_page_has_the_numbers_of_attacks() -> None:
     assert counted == [kinds[kind.__name__] for kind in KINDS]
 
 
-def _refuse(where: str | None, message: str = "It is bad.") -> None:
-    raise RegardError(message, where=where, fix="Leave it.")
+def _refuse(location: str | None, message: str = "It is bad.") -> None:
+    raise RegardError(message, location=location, hint="Leave it.")
 
 
 def _fill_memory() -> None:

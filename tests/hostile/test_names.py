@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError
-from regard.base.files import seal, verify
+from regard.base.files import verify, write_manifest
 
 GOOD = ["model.toml", "deep/weights-1.bin", "größe 2.txt", "console.txt", "null", "a..b", ".hidden", "com.txt"]
 BAD = [
@@ -28,7 +28,7 @@ BAD = [
 def test_valid_names_are_accepted(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("there")
-    seal(tmp_path)
+    write_manifest(tmp_path)
     verify(tmp_path)
 
 
@@ -36,7 +36,7 @@ def test_valid_names_are_accepted(name: str, tmp_path: Path) -> None:
 def test_invalid_names_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("there")
-    seal(tmp_path)
+    write_manifest(tmp_path)
     with pytest.raises(DamagedError, match="is not a file of this folder") as raised:
         verify(tmp_path)
     assert str(raised.value).replace("\n", "").isprintable()

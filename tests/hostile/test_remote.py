@@ -40,7 +40,7 @@ def test_names_never_lead_out_of_the_cache(store: Path, tmp_path: Path, name: st
     before = snapshot(tmp_path)
     with pytest.raises(DamagedError, match="not a valid shard name") as raised:
         RemoteShards(store.as_uri(), tmp_path / "cache")
-    assert raised.value.where == store.as_uri()
+    assert raised.value.location == store.as_uri()
     assert snapshot(tmp_path) == before
 
 

@@ -208,7 +208,7 @@ def model_given_twice(place: Place) -> None:
 def panicking_model_folder(place: Place) -> None:
     """A sealed model whose tokenizer file panics."""
     _set(place, "model.continuing_subword_prefix", "é" * 50)
-    place.seal()
+    place.write_manifest()
 
 
 @attack("vocabulary", NOT_VALID)

@@ -86,12 +86,12 @@ def decoder_block(y: Tensor, memory: Tensor, weights: Weights) -> Tensor:
 
 def post_norm_model(layers: int, bias: bool) -> EncoderDecoder:
     """The preset `base`, made small; without positions, which the blocks do not have."""
-    changes: dict[str, object] = {"width": WIDTH, "source.vocabulary": 10}
+    changes: dict[str, object] = {"d_model": WIDTH, "source.vocabulary": 10}
     biases = dict.fromkeys(("query", "key", "value", "output"), bias)
     for stack in ("encoder", "decoder"):
         changes[f"{stack}.layers"] = layers
         changes[f"{stack}.attention"] = {"heads": HEADS, "bias": biases}
-        changes[f"{stack}.feedforward.hidden"] = HIDDEN
+        changes[f"{stack}.feedforward.d_ff"] = HIDDEN
         changes[f"{stack}.position.kind"] = "none"
     changes["decoder.cross"] = {"heads": HEADS, "bias": biases}
     settings = preset("base", changes)

@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
     def make_settings(self) -> EncoderDecoderConfig:
         changes: dict[str, int] = {
-            "width": self.width,
+            "d_model": self.width,
             "source.vocabulary": self.source_vocabulary,
             "target.vocabulary": self.target_vocabulary,
             "decoder.cross.heads": self.heads,
@@ -40,7 +40,7 @@ class Size(NamedTuple):
         for stack in ("encoder", "decoder"):
             changes[f"{stack}.layers"] = self.layers
             changes[f"{stack}.attention.heads"] = self.heads
-            changes[f"{stack}.feedforward.hidden"] = self.hidden
+            changes[f"{stack}.feedforward.d_ff"] = self.hidden
         settings = preset("lecture", changes)
         assert isinstance(settings, EncoderDecoderConfig)
         return settings

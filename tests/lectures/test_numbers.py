@@ -13,7 +13,7 @@ from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask, sdpa
 from regard.nn.masks import causal, no_mask
-from regard.nn.scores import Additive, Concat, General, Score
+from regard.nn.scores import Additive, Concat, General, ScoreFunction
 
 NO_MASK = ResolvedMask(is_causal=False, allowed=None, bias=None, additive=None)
 
@@ -48,8 +48,8 @@ def test_thinking_machines() -> None:
     query = torch.ones(1, 64)
     key = torch.stack((torch.full((64,), 112 / 64), torch.full((64,), 96 / 64)))
     value = torch.tensor([[1.0, 0.0], [0.0, 1.0]])  # what comes out is then the weights themselves
-    score = Score(1 / math.sqrt(64))
-    assert Score(1.0).scores(query, key).tolist() == [[112.0, 96.0]]
+    score = ScoreFunction(1 / math.sqrt(64))
+    assert ScoreFunction(1.0).scores(query, key).tolist() == [[112.0, 96.0]]
     assert score.scores(query, key).tolist() == [[14.0, 12.0]]
     output, weights = eager_attention(
         as_single_head(query), as_single_head(key), as_single_head(value), NO_MASK, score, dropout=0.0
@@ -66,7 +66,7 @@ def test_without_the_division_the_softmax_is_hard() -> None:
     # The same scores, not divided by 8: the second word gets no weight, and no gradient reaches it.
     query, key = torch.full((1, 64), 1.0), torch.tensor([[112 / 64], [96 / 64]]).expand(2, 64)
     _, weights = eager_attention(
-        as_single_head(query), as_single_head(key), as_single_head(key), NO_MASK, Score(1.0), dropout=0.0
+        as_single_head(query), as_single_head(key), as_single_head(key), NO_MASK, ScoreFunction(1.0), dropout=0.0
     )
     assert weights[..., 1].item() < 1e-6
 
@@ -85,7 +85,7 @@ def test_masked_table(is_square: bool) -> None:
         expected[row, : row + 1] = torch.tensor(printed)
 
     output, weights = eager_attention(
-        as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, Score(1.0), dropout=0.0
+        as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, ScoreFunction(1.0), dropout=0.0
     )
     fused_output = sdpa(as_single_head(raw), as_single_head(unit), as_single_head(unit), mask, 1.0, dropout=0.0)
     for probabilities in (weights, output, fused_output):
@@ -100,7 +100,7 @@ def test_attention_without_parameters() -> None:
     x = draw(7, 5)
     expected = torch.stack([attend_by_hand(query, x) for query in x])
     output, weights = eager_attention(
-        as_single_head(x), as_single_head(x), as_single_head(x), NO_MASK, Score(1.0), dropout=0.0
+        as_single_head(x), as_single_head(x), as_single_head(x), NO_MASK, ScoreFunction(1.0), dropout=0.0
     )
     torch.testing.assert_close(output[0, 0], expected, rtol=0, atol=1e-5)
     torch.testing.assert_close(weights[0, 0], (x @ x.T).softmax(dim=-1), rtol=0, atol=1e-5)
@@ -125,7 +125,7 @@ def test_general_is_q_w_k_and_dot_when_w_is_one() -> None:
             expected = query[0, head, t] @ (matrix[head] @ key[0, head, s])
             assert scores[0, head, t, s].item() == pytest.approx(expected.item(), abs=1e-5)
         general.weight.copy_(torch.eye(4))
-        assert torch.equal(general.scores(general.on_query(query), key), Score(1.0).scores(query, key))
+        assert torch.equal(general.scores(general.on_query(query), key), ScoreFunction(1.0).scores(query, key))
 
 
 def test_concat_is_additive() -> None:
@@ -153,7 +153,7 @@ def test_variance_of_a_dot_product(key_dim: int) -> None:
     # Components of mean 0 and variance 1: var(q.k) = d_k, and 1 after division by sqrt(d_k). 40,000 pairs give
     # a variance to some 0.7 %, so 3 % is four deviations; without the root it would be off by a factor of 16 or more.
     query, key = draw(40_000, 1, 1, key_dim, seed=1), draw(40_000, 1, 1, key_dim, seed=2)
-    assert Score(1.0).scores(query, key).var().item() == pytest.approx(key_dim, rel=0.03)
+    assert ScoreFunction(1.0).scores(query, key).var().item() == pytest.approx(key_dim, rel=0.03)
     preset_score = (
         small_encoder("none", width=2 * key_dim).encoder.layers[0].attention.score
     )  # what a preset divides by
@@ -167,7 +167,7 @@ SECOND_SENTENCE = ["you", "like", "apples", "and", "I", "do", "not", "like", "or
 
 def small_encoder(position: str, width: int = 16) -> EncoderDecoder:
     changes: dict[str, object] = {
-        "width": width,
+        "d_model": width,
         "source.vocabulary": 10,
         "encoder.layers": 2,
         "encoder.position.kind": position,

@@ -13,7 +13,7 @@ SOURCE, TARGET, WIDTH = 5, 4, 6
 
 
 def small_model(**changes: object) -> EncoderDecoder:
-    settings = preset("rnnsearch", {"width": WIDTH, "source.vocabulary": 20} | changes)
+    settings = preset("rnnsearch", {"d_model": WIDTH, "source.vocabulary": 20} | changes)
     model = build(settings, seed=1).eval()
     assert isinstance(model, EncoderDecoder)
     return model

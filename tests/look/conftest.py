@@ -5,9 +5,10 @@ import torch
 
 from regard.config import codec
 from regard.config.model import EncoderOnlyConfig
+from regard.look import page
 from regard.look.build import look_into
 from regard.look.look import Look
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.pipeline.classifier import Classifier
@@ -15,7 +16,7 @@ from regard.pipeline.fill_mask import FillMask
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
-from tests.look.factories import LONG
+from tests.look.factories import LONG, SCRIPT
 from tests.pipeline.factories import (
     make_decoder_only,
     make_encoder_decoder,
@@ -42,8 +43,8 @@ def generator() -> TextGenerator:
 
 
 def make_encoder(head: dict[str, object], task: str) -> tuple[EncoderOnly, EncoderOnlyConfig]:
-    changes = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 2}
-    size = {"encoder.attention.heads": 4, "encoder.feedforward.hidden": 64, "encoder.position.length": 64}
+    changes = {"d_model": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 2}
+    size = {"encoder.attention.heads": 4, "encoder.feedforward.d_ff": 64, "encoder.position.length": 64}
     settings = codec.preset("bert", changes | size | {"task": task} | ({"head": head} if head else {}))
     assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=3)
@@ -53,7 +54,7 @@ def make_encoder(head: dict[str, object], task: str) -> tuple[EncoderOnly, Encod
 
 @pytest.fixture(scope="session")
 def fill_mask() -> FillMask:
-    model, settings = make_encoder({}, "fill")
+    model, settings = make_encoder({}, "masked_lm")
     return FillMask(model, make_tokenizers(), settings)
 
 
@@ -71,12 +72,12 @@ def tagger() -> Classifier:
 
 @pytest.fixture(scope="session")
 def translation_look(translator: Translator) -> Look:
-    return look_into(translator, SOURCE, search=Beam(3), n_best=2, max_length=8)
+    return look_into(translator, SOURCE, search=Beam(3), n_best=2, max_new_tokens=8)
 
 
 @pytest.fixture(scope="session")
 def continuation_look(generator: TextGenerator) -> Look:
-    return look_into(generator, "A little", max_length=6, seed=4)
+    return look_into(generator, "A little", max_new_tokens=6, seed=4)
 
 
 @pytest.fixture(scope="session")
@@ -85,15 +86,21 @@ def looks(
 ) -> dict[str, Look]:
     return {
         "translate": translation_look,
-        "continue": continuation_look,
-        "fill": look_into(fill_mask, "Two ___ men are ___."),
+        "causal_lm": continuation_look,
+        "masked_lm": look_into(fill_mask, "Two ___ men are ___."),
         "classify": look_into(classifier, "Two young men."),
         "tag": look_into(tagger, "Two young men"),
     }
 
 
 @pytest.fixture(scope="module")
-def long_passage() -> Passage:
+def long_passage() -> ReplayInput:
     settings = make_generator_settings(**{"decoder.attention.key_value_heads": 2})
     ids = torch.randint(0, 250, (LONG,), generator=torch.Generator().manual_seed(1)).tolist()
-    return Passage(make_decoder_only(settings), target=ids, rows=[LONG - 1], labels=[7])
+    return ReplayInput(make_decoder_only(settings), target=ids, rows=[LONG - 1], labels=[7])
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short program in the page instead of the real one."""
+    monkeypatch.setattr(page, "read_script", lambda: SCRIPT)

@@ -2,3 +2,4 @@
 
 IDS = [20, 41, 62, 83, 104, 125]
 LONG = 300  # tokens, more than MAX_COMPLETE_ROWS
+SCRIPT = "document.title = 'drawn'"

@@ -24,16 +24,16 @@ from regard.look.document import (
     Document,
     Group,
     GroupName,
-    Hypothesis,
+    HypothesisJson,
     LeakTest,
     MaskTerm,
     MaskView,
     Model,
     Positions,
     Race,
-    Sampling,
-    SamplingStep,
-    Search,
+    SamplingJson,
+    SamplingStepJson,
+    SearchJson,
     Table,
     Token,
     TokenInfo,
@@ -152,7 +152,7 @@ def make_group(
         column_count=columns,
         statistics=cast(Any, statistics),
         sampled_rows=128 if is_sampled else None,
-        opening=[0, 0],
+        default_head=[0, 0],
         thumbnails=f"{name}.thumbnails",
         maps=maps,
         errors=[[4.8e-7] * heads for _ in range(layers)],
@@ -182,7 +182,7 @@ def make_tokens(count: int, *, has_bos: bool, hostile: bool = False) -> list[Tok
     return tokens
 
 
-def make_search(target: list[Token], beam_size: int = 3) -> Search:
+def make_search(target: list[Token], beam_size: int = 3) -> SearchJson:
     """Return a search whose lineage spells `target`; 2 * beam_size candidates a step, and two steps of proof."""
     generator = np.random.default_rng(5)
     columns: dict[str, list[Any]] = {
@@ -211,12 +211,12 @@ def make_search(target: list[Token], beam_size: int = 3) -> Search:
         others = opened
     for step in range(2):  # the bound proves that nothing better exists
         others = [add(other, 10 + step, -2.0, "beaten" if step else "open") for other in others]
-    return Search(  # type: ignore[typeddict-item]  # `columns` has the other keys
+    return SearchJson(  # type: ignore[typeddict-item]  # `columns` has the other keys
         settings={
             "search": "beam",
             "beam_size": beam_size,
             "length_penalty": "|y|^1",
-            "max_length": 71,
+            "max_new_tokens": 71,
             "n_best": 1,
             "stop_after": None,
         },
@@ -234,7 +234,7 @@ def make_search(target: list[Token], beam_size: int = 3) -> Search:
     )
 
 
-def make_sampling(target: list[Token], blobs: dict[str, Blob]) -> Sampling:
+def make_sampling(target: list[Token], blobs: dict[str, Blob]) -> SamplingJson:
     """Return three sampled steps over a vocabulary of 400 tokens."""
     generator, steps = np.random.default_rng(9), []
     for position in range(1, min(4, len(target))):
@@ -251,13 +251,13 @@ def make_sampling(target: list[Token], blobs: dict[str, Blob]) -> Sampling:
         )
         token = int(order[0])
         steps.append(
-            SamplingStep(
+            SamplingStepJson(
                 position=position, token=token, logprob=float(logprobs[token]), race=race, logits=f"logits.{position}"
             )
         )
     order_of_filters = ["no_repeat_ngram", "repetition_penalty", "temperature", "top_k", "top_p", "min_p", "typical_p"]
     values: list[float | int | None] = [None, 1.0, 0.8, None, 0.95, None, None]
-    return Sampling(
+    return SamplingJson(
         filters=dict(zip(order_of_filters, values, strict=True)),
         filter_order=order_of_filters,
         seed=0,
@@ -311,7 +311,7 @@ def make_document(
         words = sorted({token["word"] for token in source if token["word"] is not None})
         text = "".join(token["text"] for token in target[1:-1]).strip()
         hypotheses.append(
-            Hypothesis(
+            HypothesisJson(
                 candidate=make_search(target)["winners"][0],
                 text=text,
                 score=-0.4,
@@ -334,7 +334,7 @@ def make_document(
         output="".join(token["text"] for token in target if token["role"] == "text").strip(),
         model=Model(
             family="decoder_only" if is_large else "encoder_decoder",
-            task="continue" if is_large else "translate",
+            task="causal_lm" if is_large else "translate",
             name="synthetic",
             width=64 * heads,
             layers=dict.fromkeys(stacks, layers),

@@ -13,7 +13,7 @@ from tests.pipeline.factories import TEXTS
 
 
 def test_word_alignment_comes_from_the_last_layer(translator: Translator) -> None:
-    look = look_into(translator, TEXTS[0], search=Beam(1), max_length=2, ablation=False)
+    look = look_into(translator, TEXTS[0], search=Beam(1), max_new_tokens=2, ablation=False)
     generation, blobs = look.reading.generation, dict[str, Blob]()
     assert generation is not None
     tokenizers, ids = translator.tokenizers, translator.tokenizers.target.encode(TEXTS[2]).ids

@@ -7,7 +7,7 @@ import torch
 from regard.look.attention import make_groups
 from regard.look.document import Blob, decode_blob
 from regard.look.record import LookRecord, spread
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.nn.record import Record
 from tests.look.factories import IDS, LONG
 from tests.pipeline.factories import make_decoder_only, make_generator_settings
@@ -16,7 +16,7 @@ from tests.pipeline.factories import make_decoder_only, make_generator_settings
 def test_statistics_of_each_layer_are_means_of_its_own_weights() -> None:
     """Also where each row attends: to the token before it, and how far."""
     model, record = make_decoder_only(make_generator_settings(**{"decoder.layers": 2})), LookRecord()
-    Passage(model, target=IDS, rows=[0], labels=[0]).replay(record)
+    ReplayInput(model, target=IDS, rows=[0], labels=[0]).replay(record)
     tokens = [{"id": 0, "text": "x", "role": "text", "word": 0}] * len(IDS)
     (group,) = make_groups(record, {"target": tokens}, dict[str, Blob](), max_cells=0)  # type: ignore[dict-item]
     row = torch.arange(len(IDS))
@@ -54,7 +54,7 @@ def test_every_kind_of_attention_is_described(changes: dict[str, object], length
     ids = torch.randint(0, 250, (length,), generator=torch.Generator().manual_seed(2)).tolist()
     complete, record, blobs = Record(), LookRecord(), dict[str, Blob]()
     for part in (complete, record):
-        Passage(model, target=ids, rows=[0], labels=[0]).replay(part)
+        ReplayInput(model, target=ids, rows=[0], labels=[0]).replay(part)
     tokens = [{"id": 0, "text": "x", "role": "text", "word": 0}] * length
     (group,) = make_groups(record, {"target": tokens}, blobs, max_cells=length * length)  # type: ignore[dict-item]
     rows = spread(length, 128 if length > 256 else length)
@@ -65,6 +65,6 @@ def test_every_kind_of_attention_is_described(changes: dict[str, object], length
     assert group["statistics"]["entropy"][0] == pytest.approx(entropy.tolist(), abs=1e-4)
     assert group["statistics"]["first"][0] == pytest.approx(weights[:, :, 0].mean(-1).tolist(), abs=1e-4)
     assert max(error or 0.0 for error in group["errors"][0]) < 1e-4
-    layer, head = group["opening"]
+    layer, head = group["default_head"]
     shown = decode_blob(blobs[group["maps"][f"{layer}.{head}"]])
     assert np.abs(shown - every_row[head].numpy()).max() <= 1 / 255 + 1e-4

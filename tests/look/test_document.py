@@ -24,7 +24,7 @@ def find_blob_names(document: Document) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("task", ["translate", "continue", "fill", "classify", "tag"])
+@pytest.mark.parametrize("task", ["translate", "causal_lm", "masked_lm", "classify", "tag"])
 def test_every_task_fills_the_types_of_a_document(task: str, looks: dict[str, Look]) -> None:
     document = json.loads(to_json(looks[task].document))
     check(document, Document)

@@ -12,7 +12,7 @@ GALLERY = Path(__file__).parents[2] / "docs/gallery"
 PAGES = sorted(path.name for path in GALLERY.glob("*.html"))
 
 
-def test_there_are_texts_an_image_and_a_sound() -> None:
+def test_there_are_texts_an_image_and_an_audio_clip() -> None:
     documents = [read_document((GALLERY / name).read_text(encoding="utf-8")) for name in PAGES]
     assert {document["model"]["family"] for document in documents} == {
         "encoder_decoder",

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.look.masks import check_leak
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.nn.masks import no_mask, same_document
 from tests.look.factories import IDS
 from tests.pipeline.factories import make_decoder_only, make_generator_settings, make_tokenizers
@@ -14,7 +14,7 @@ def test_leak_of_a_single_row_is_found() -> None:
     """Rows 0 and 1 see their own document only; row 2, the last one before the change, sees the future."""
     model = make_decoder_only(make_generator_settings())
     model.mask = same_document(torch.tensor([[0, 0, 1, 1, 1, 1]]))
-    leak = check_leak(Passage(model, target=IDS))
+    leak = check_leak(ReplayInput(model, target=IDS))
     assert leak is not None
     assert (leak["prefix"], leak["replaced"]) == (3, 3)
     with torch.no_grad():
@@ -31,6 +31,6 @@ def test_leak_of_a_single_row_is_found() -> None:
 def test_a_leak_is_found() -> None:
     model = make_decoder_only(make_generator_settings())
     model.mask = no_mask()
-    leak = check_leak(Passage(model, target=make_tokenizers().source.encode("Two young men.").ids))
+    leak = check_leak(ReplayInput(model, target=make_tokenizers().source.encode("Two young men.").ids))
     assert leak is not None
     assert leak["change"] > 0.01

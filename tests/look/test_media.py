@@ -1,4 +1,4 @@
-"""Looks into models of images and sounds: what the page draws is what the model read and computed."""
+"""Looks into models of images and audio clips: what the page draws is what the model read and computed."""
 
 from io import BytesIO
 from pathlib import Path
@@ -9,15 +9,15 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.data.batches.images import normalise
+from regard.data.batches.images import normalize
 from regard.data.mel import log_mel
 from regard.look.build import look_into
 from regard.look.document import Document, decode_blob
 from regard.nn.record import Record
 from regard.pipeline.load import (
+    load_audio_classifier,
     load_image_captioner,
     load_image_classifier,
-    load_sound_classifier,
     load_transcriber,
 )
 from regard.pipeline.search import Beam
@@ -25,9 +25,9 @@ from tests.look.schema import check
 from tests.pipeline.media_models import (
     make_png,
     make_wav,
+    write_audio_model,
     write_captioning_model,
     write_image_model,
-    write_sound_model,
     write_transcription_model,
 )
 
@@ -64,10 +64,10 @@ def test_an_image_and_the_attention_of_its_patches(tmp_path: Path) -> None:
     )
 
 
-def test_the_spectrogram_of_a_sound(tmp_path: Path) -> None:
-    folder, path = write_sound_model(tmp_path / "model"), tmp_path / "a.wav"
+def test_the_spectrogram_of_an_audio_clip(tmp_path: Path) -> None:
+    folder, path = write_audio_model(tmp_path / "model"), tmp_path / "a.wav"
     path.write_bytes(make_wav())
-    document, classifier = look_into(folder, str(path)).document, load_sound_classifier(folder)
+    document, classifier = look_into(folder, str(path)).document, load_audio_classifier(folder)
     check(document, Document)
     check_picture(document)
     assert document["output"] == classifier.classify(path).label
@@ -85,11 +85,11 @@ def test_the_spectrogram_of_a_sound(tmp_path: Path) -> None:
 def test_a_transcript_attends_to_frames(tmp_path: Path) -> None:
     folder, path = write_transcription_model(tmp_path / "model"), tmp_path / "a.wav"
     path.write_bytes(make_wav())
-    look = look_into(folder, str(path), search=Beam(3), max_length=6)
+    look = look_into(folder, str(path), search=Beam(3), max_new_tokens=6)
     document = look.document
     check(document, Document)
     check_picture(document)
-    transcript = load_transcriber(folder).transcribe(path, Beam(3), max_length=6)
+    transcript = load_transcriber(folder).transcribe(path, Beam(3), max_new_tokens=6)
     assert document["output"] == transcript.text
     assert [token["id"] for token in document["sequences"]["target"]][1:] == list(transcript.tokens)
     groups = {group["name"]: group for group in document["attention"]}
@@ -112,11 +112,11 @@ def test_a_caption_attends_to_patches(tmp_path: Path, class_token: bool) -> None
     changes: dict[str, Any] = {"source.class_token": class_token, "encoder.position.length": 6 + class_token}
     folder, path = write_captioning_model(tmp_path / "model", **changes), tmp_path / "a.png"
     path.write_bytes(make_png())
-    look = look_into(folder, str(path), search=Beam(3), max_length=6)
+    look = look_into(folder, str(path), search=Beam(3), max_new_tokens=6)
     document, captioner = look.document, load_image_captioner(folder)
     check(document, Document)
     check_picture(document)
-    caption = captioner.caption(path, Beam(3), max_length=6)
+    caption = captioner.caption(path, Beam(3), max_new_tokens=6)
     assert (document["model"]["task"], document["output"]) == ("caption", caption.text)
     assert [token["id"] for token in document["sequences"]["target"]][1:] == list(caption.tokens)
     picture = document["picture"]
@@ -126,7 +126,7 @@ def test_a_caption_attends_to_patches(tmp_path: Path, class_token: bool) -> None
     cross = groups["decoder.cross"]
     assert (cross["row_count"], cross["column_count"]) == (len(caption.tokens), 6 + class_token)
     pixels = np.asarray(Image.open(BytesIO(make_png())))[None, None]  # (1, channels, height, width)
-    source, record = torch.from_numpy(normalise(pixels, captioner.patches)), Record()
+    source, record = torch.from_numpy(normalize(pixels, captioner.patches)), Record()
     target = torch.tensor([[captioner.tokenizers.target.specials.bos, *caption.tokens[:-1]]])
     with torch.inference_mode():
         captioner.model.eval()(source, target, record=record)
@@ -163,7 +163,7 @@ def check_picture(document: Document) -> None:
     for group in document["attention"]:
         if group["columns"] == "source":
             assert group["column_count"] == len(source)
-            assert ".".join(map(str, group["opening"])) in group["maps"]
+            assert ".".join(map(str, group["default_head"])) in group["maps"]
 
 
 def test_two_dimensional_positions_are_not_drawn_as_others(tmp_path: Path) -> None:

@@ -8,12 +8,10 @@ import re
 import pytest
 
 from regard.base.errors import RegardError
-from regard.look import page
 from regard.look.document import to_json
 from regard.look.page import make_page
+from tests.look.factories import SCRIPT
 from tests.look.synthetic import HOSTILE, make_document
-
-SCRIPT = "document.title = 'drawn'"
 
 
 def test_hostile_tokens_stay_inside_their_strings() -> None:
@@ -37,12 +35,6 @@ def test_a_title_cannot_leave_its_element() -> None:
     page = make_page(document, SCRIPT)
     assert page.count("<script") == 2
     assert "&lt;/title&gt;" in page
-
-
-@pytest.fixture(autouse=True)
-def script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests of the page itself use the real program; here a short one suffices."""
-    monkeypatch.setattr(page, "read_script", lambda: SCRIPT)
 
 
 def test_the_policy_allows_the_program_and_no_other() -> None:

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from regard.look.record import LookRecord
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.nn.record import Record
 
 
 @pytest.mark.parametrize("half", [False, True])
-def test_the_record_of_a_long_text_keeps_enough(long_passage: Passage, half: bool) -> None:
+def test_the_record_of_a_long_text_keeps_enough(long_passage: ReplayInput, half: bool) -> None:
     complete, record = Record(), LookRecord(half=half)
     outputs = [long_passage.replay(part) for part in (complete, record)]
     assert torch.equal(*outputs)

@@ -8,7 +8,7 @@ from regard.look.alignment import make_passage, read_cross
 from regard.look.document import decode_blob
 from regard.look.look import Look
 from regard.look.record import LookRecord
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.pipeline.inspect import translate_traced
 from regard.pipeline.search import Beam
 from regard.pipeline.translator import Translator
@@ -18,7 +18,7 @@ from tests.pipeline.factories import make_decoder_only, make_generator_settings
 
 
 def test_replayed_attention_equals_that_of_the_search(translator: Translator, translation_look: Look) -> None:
-    traced = translate_traced(translator, SOURCE, Beam(3), n_best=2, max_length=8)
+    traced = translate_traced(translator, SOURCE, Beam(3), n_best=2, max_new_tokens=8)
     generation, generated = translation_look.reading.generation, translation_look.reading.generated
     assert generation is not None
     assert generated is not None
@@ -34,7 +34,7 @@ def test_replayed_attention_equals_that_of_the_search(translator: Translator, tr
 
 
 def test_a_look_shows_the_attention_that_the_pipeline_records(translator: Translator, translation_look: Look) -> None:
-    translation = translator.translate(SOURCE, Beam(3), max_length=8)
+    translation = translator.translate(SOURCE, Beam(3), max_new_tokens=8)
     recorded = translator.record(SOURCE, translation)
     document = translation_look.document
     assert document["output"] == translation.text
@@ -57,7 +57,7 @@ def test_cross_rows_carry_the_token_that_they_generate(translation_look: Look) -
 
 
 def test_future_tokens_do_not_leak(looks: dict[str, Look]) -> None:
-    for task in ("translate", "continue"):
+    for task in ("translate", "causal_lm"):
         views = {view["group"]: view for view in looks[task].document["masks"]}
         leak = views["decoder.self"]["leak"]
         assert leak is not None
@@ -68,7 +68,7 @@ def test_future_tokens_do_not_leak(looks: dict[str, Look]) -> None:
 
 def test_suppressed_tokens_have_no_probability_and_the_rest_sums_to_one() -> None:
     model, suppressed = make_decoder_only(make_generator_settings()), [0, 3, 7]
-    passage = Passage(model, target=IDS, rows=[4, 5], labels=[3, 50], suppressed=suppressed)
+    passage = ReplayInput(model, target=IDS, rows=[4, 5], labels=[3, 50], suppressed=suppressed)
     with torch.no_grad():
         logits = model(torch.tensor([IDS]))[0, [4, 5]]  # (2, V)
     logits[:, suppressed] = float("-inf")

@@ -27,7 +27,7 @@ def test_nodes_replay_to_the_hypothesis(translation_look: Look) -> None:
         "length_penalty": "|y|^1",
         "n_best": 2,
         "stop_after": None,
-        "max_length": 8,
+        "max_new_tokens": 8,
     }
     for winner, hypothesis in zip(search["winners"], document["hypotheses"], strict=True):
         path = [winner]
@@ -41,7 +41,7 @@ def test_nodes_replay_to_the_hypothesis(translation_look: Look) -> None:
         assert search["total"][winner] == pytest.approx(total, abs=1e-5)
         assert search["score"][winner] == pytest.approx(total / (len(path) - 1), abs=1e-5)
     assert search["winner_step"] <= search["last_step"] == max(search["step"])
-    assert search["end"] in ("bound", "max_length")
+    assert search["end"] in ("bound", "max_new_tokens")
     assert {str(token) for token in search["token"][1:]} <= document["vocabulary"].keys()
 
 
@@ -101,14 +101,16 @@ def test_races_are_won_by_the_drawn_token(generator: TextGenerator, continuation
 
 
 def test_all_searches_of_both_kinds_of_models(generator: TextGenerator, translator: Translator) -> None:
-    searched = look_into(generator, "A little", search=Beam(2), max_length=4).document
+    searched = look_into(generator, "A little", search=Beam(2), max_new_tokens=4).document
     assert searched["search"] is not None
     assert searched["sampling"] is None
-    greedy = look_into(generator, "A little", search=Sampling(filters=Filters(temperature=0)), max_length=4).document
+    greedy = look_into(
+        generator, "A little", search=Sampling(filters=Filters(temperature=0)), max_new_tokens=4
+    ).document
     assert greedy["sampling"] is not None
     assert [step["race"] for step in greedy["sampling"]["steps"]] == [None] * 4
-    sampled = look_into(translator, SOURCE, search=Sampling(), max_length=4, seed=3).document
-    assert sampled["output"] == translator.translate(SOURCE, Sampling(), max_length=4, seed=3).text
+    sampled = look_into(translator, SOURCE, search=Sampling(), max_new_tokens=4, seed=3).document
+    assert sampled["output"] == translator.translate(SOURCE, Sampling(), max_new_tokens=4, seed=3).text
     assert sampled["hypotheses"][0]["candidate"] == -1
     with pytest.raises(RegardError, match="One text"):
         look_into(generator, "A little", search=Sampling(3))
@@ -119,8 +121,8 @@ def test_all_searches_of_both_kinds_of_models(generator: TextGenerator, translat
 
 
 def test_predictions_of_encoders(looks: dict[str, Look]) -> None:
-    filled = looks["fill"].document
-    mask = looks["fill"].reading.passage.source[filled["predictions"][0]["position"] or 0]
+    filled = looks["masked_lm"].document
+    mask = looks["masked_lm"].reading.passage.source[filled["predictions"][0]["position"] or 0]
     assert filled["sequences"]["source"][filled["predictions"][0]["position"] or 0]["text"] == "<mask>"
     assert [prediction["position"] for prediction in filled["predictions"]] == [
         index for index, token in enumerate(filled["sequences"]["source"]) if token["id"] == mask

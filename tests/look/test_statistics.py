@@ -6,18 +6,18 @@ import torch
 from regard.look.attention import make_groups, read_map
 from regard.look.document import Blob, decode_blob
 from regard.look.record import LookRecord, spread
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.look.statistics import divide, shrink
 from tests.look.factories import LONG
 
 
-def test_statistics_of_sampled_rows_are_near_those_of_all_rows(long_passage: Passage) -> None:
+def test_statistics_of_sampled_rows_are_near_those_of_all_rows(long_passage: ReplayInput) -> None:
     record, blobs = LookRecord(), dict[str, Blob]()
     long_passage.replay(record)
     tokens = [{"id": 0, "text": "x", "role": "text", "word": 0}] * LONG
     (group,) = make_groups(record, {"target": tokens}, blobs, max_cells=LONG * LONG)  # type: ignore[dict-item]
     assert group["sampled_rows"] == 128
-    assert list(group["maps"]) == [".".join(map(str, group["opening"]))]
+    assert list(group["maps"]) == [".".join(map(str, group["default_head"]))]
     weights = record.weights("decoder.0.self")[0]  # (H, T, T)
     index = torch.arange(LONG)
     exact = {
@@ -31,7 +31,7 @@ def test_statistics_of_sampled_rows_are_near_those_of_all_rows(long_passage: Pas
         assert torch.allclose(sampled, values, rtol=0.25, atol=0.02), name
     thumbnail = decode_blob(blobs[group["thumbnails"]])
     assert thumbnail.shape == (1, 4, 48, 48)
-    layer, head = group["opening"]
+    layer, head = group["default_head"]
     sampled_map = read_map(record, "decoder.self", layer, head)[spread(LONG, 128)]
     assert np.abs(thumbnail[layer, head] - shrink(sampled_map, divide(128), divide(LONG))).max() <= 1 / 255 + 1e-5
 

@@ -19,7 +19,7 @@ OPTIONS: dict[str, list[str]] = {
     "family": ["encoder_decoder", "decoder_only", "encoder_only"],
     "position": ["sinusoidal", "learned", "rotary", "alibi", "relative", "none"],
     "score": ["scaled_dot", "dot", "general", "concat", "additive"],
-    "placement": ["pre", "post"],
+    "norm_order": ["pre", "post"],
     "norm": ["layer", "rms"],
     "heads": ["mha", "gqa", "mqa"],
     "feedforward": ["relu", "gelu", "swiglu"],
@@ -79,7 +79,7 @@ def make_model(choice: Choice, **changes: Any) -> AnyModel:
     return model.eval()
 
 
-def make_sound_model(choice: Choice) -> AnyModel:
+def make_audio_model(choice: Choice) -> AnyModel:
     """Build an encoder or encoder-decoder that reads mel frames, two for a vector."""
     table = make_settings(choice) | {"source": {"kind": "mel", "bins": 5}}
     if choice["family"] == "encoder_only":
@@ -89,7 +89,7 @@ def make_sound_model(choice: Choice) -> AnyModel:
 
 def make_settings(choice: Choice, **changes: Any) -> TomlTable:
     tokens = {"kind": "tokens", "vocabulary": VOCABULARY, "scale": True}
-    common = {"family": choice["family"], "width": WIDTH}
+    common = {"family": choice["family"], "d_model": WIDTH}
     if "cell" in choice:
         stack = encoder = {"kind": "recurrent", "cell": choice["cell"], "layers": LAYERS} | changes
         if choice["family"] != "decoder_only" and choice["memory"] != "fixed_vector":
@@ -135,15 +135,15 @@ def _make_stack(choice: Choice) -> TomlTable:
         position |= {"buckets": 8, "distance": 12}
     return {
         "layers": LAYERS,
-        "placement": choice["placement"],
-        "final_norm": choice["placement"] == "pre",
+        "norm_order": choice["norm_order"],
+        "final_norm": choice["norm_order"] == "pre",
         "norm": {"kind": choice["norm"]},
         "position": position,
         "attention": _make_attention(choice),
         "feedforward": {
-            "relu": {"kind": "plain", "hidden": 24, "activation": "relu"},
-            "gelu": {"kind": "plain", "hidden": 24, "activation": "gelu"},
-            "swiglu": {"kind": "gated", "hidden": 24, "activation": "silu"},
+            "relu": {"kind": "plain", "d_ff": 24, "activation": "relu"},
+            "gelu": {"kind": "plain", "d_ff": 24, "activation": "gelu"},
+            "swiglu": {"kind": "gated", "d_ff": 24, "activation": "silu"},
         }[choice["feedforward"]],
     }
 

@@ -10,7 +10,7 @@ from torch.export import Dim
 from tests.matrix.models import OPTIONS, Choice, make_model, random_tokens
 
 TOLERANCE = 3e-5
-BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
+BASE = {"score": "scaled_dot", "norm_order": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
 FAST_POSITIONS = {"encoder_decoder": "relative", "decoder_only": "rotary", "encoder_only": "sinusoidal"}
 # One position kind per family by default, all with `-m slow`: tracing takes seconds.
 CHOICES = [

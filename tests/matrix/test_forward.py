@@ -9,13 +9,13 @@ from regard.models.encoder_only import EncoderOnly
 from regard.nn import attention
 from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.record import Record
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 from tests.matrix.models import (
     Choice,
     choice_name,
     count_records,
+    make_audio_model,
     make_model,
-    make_sound_model,
     random_tokens,
     sample_choices,
 )
@@ -52,17 +52,17 @@ def test_row_in_a_padded_batch_equals_the_row_alone(choice: Choice) -> None:
 
 @encoder_choices
 @torch.no_grad()
-def test_a_sound_in_a_padded_batch_equals_the_sound_alone(choice: Choice) -> None:
-    model = make_sound_model(choice)
-    sounds = torch.randn(ROWS, SOURCE, 5, generator=torch.Generator().manual_seed(3))
+def test_an_audio_clip_in_a_padded_batch_equals_the_audio_alone(choice: Choice) -> None:
+    model = make_audio_model(choice)
+    audio = torch.randn(ROWS, SOURCE, 5, generator=torch.Generator().manual_seed(3))
     target = random_tokens(ROWS, TARGET, seed=4)
 
-    def read(sounds: Tensor, valid: Tensor | None, target: Tensor) -> Tensor:
-        return model(sounds, target, valid) if isinstance(model, EncoderDecoder) else model(sounds, valid)
+    def read(audio: Tensor, valid: Tensor | None, target: Tensor) -> Tensor:
+        return model(audio, target, valid) if isinstance(model, EncoderDecoder) else model(audio, valid)
 
-    batched = read(sounds, VALID, target)
+    batched = read(audio, VALID, target)
     for row, length in enumerate(LENGTHS):
-        alone = read(sounds[row : row + 1, :length], None, target[row : row + 1])[0]
+        alone = read(audio[row : row + 1, :length], None, target[row : row + 1])[0]
         torch.testing.assert_close(batched[row, : alone.size(0)], alone, atol=TOLERANCE, rtol=0)
 
 
@@ -116,7 +116,7 @@ def test_eager_attention_equals_sdpa(choice: Choice, monkeypatch: pytest.MonkeyP
     ) -> Tensor:
         nonlocal calls
         calls += 1
-        return eager_attention(query, key, value, mask, Score(scale), dropout)[0]
+        return eager_attention(query, key, value, mask, ScoreFunction(scale), dropout)[0]
 
     monkeypatch.setattr(attention, "sdpa", eager_sdpa)
     torch.testing.assert_close(run(choice, source, VALID, target), sdpa_output, atol=TOLERANCE, rtol=0)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from tests.matrix.models import OPTIONS, make_model, random_tokens
 
-BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
+BASE = {"score": "scaled_dot", "norm_order": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
 VALID = torch.arange(8) < torch.tensor([8, 3, 5])[:, None]
 
 

@@ -7,11 +7,11 @@ import torch
 CLOSE = 3e-5
 STACK = {
     "layers": 2,
-    "placement": "pre",
+    "norm_order": "pre",
     "final_norm": True,
     "position": {"kind": "rotary"},
     "attention": {"heads": 2},
-    "feedforward": {"kind": "plain", "hidden": 24},
+    "feedforward": {"kind": "plain", "d_ff": 24},
 }
 
 

@@ -18,7 +18,7 @@ from regard.models.encoder_decoder import EncoderDecoder
 from tests.matrix.models import OPTIONS, Choice, choice_name, list_recurrent_choices, make_settings, random_tokens
 
 BATCH, SOURCE, TARGET = 3, 11, 7
-BASE = {"position": "rotary", "placement": "pre", "norm": "layer"}
+BASE = {"position": "rotary", "norm_order": "pre", "norm": "layer"}
 CHOICES = [
     BASE | {"family": family, "score": score, "heads": "gqa", "feedforward": feedforward}
     for family in OPTIONS["family"]
@@ -91,19 +91,19 @@ def test_decoding_without_a_cache_starts_every_step_anew() -> None:
 
 @pytest.mark.parametrize("family", OPTIONS["family"])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
-@pytest.mark.parametrize("placement", OPTIONS["placement"])
+@pytest.mark.parametrize("norm_order", OPTIONS["norm_order"])
 @pytest.mark.parametrize("feedforward", OPTIONS["feedforward"])
 def test_activations_are_near_what_autograd_keeps(
-    family: str, dropout: float, placement: str, feedforward: str
+    family: str, dropout: float, norm_order: str, feedforward: str
 ) -> None:
     choice = BASE | {"family": family, "score": "scaled_dot", "heads": "gqa"}
-    choice |= {"placement": placement, "feedforward": feedforward, "position": "sinusoidal"}
+    choice |= {"norm_order": norm_order, "feedforward": feedforward, "position": "sinusoidal"}
     rates = {"embedding": dropout, "sublayer": dropout, "feedforward": dropout}
-    table = make_settings(choice, dropout=rates) | {"width": 64}
+    table = make_settings(choice, dropout=rates) | {"d_model": 64}
     for name in ("encoder", "decoder"):
         if name in table:
             table[name] |= {"attention": {"heads": 4, "key_value_heads": 2}}
-            table[name]["feedforward"] = table[name]["feedforward"] | {"hidden": 256}
+            table[name]["feedforward"] = table[name]["feedforward"] | {"d_ff": 256}
     config = MODEL_FILES.parse(table)
     model = build(config, seed=0).train()
     parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
@@ -152,15 +152,15 @@ def test_media_and_heads(stem: str) -> None:
 
 
 @pytest.mark.parametrize("stem", ["linear", "convolution"])
-def test_sounds(stem: str) -> None:
+def test_audio(stem: str) -> None:
     mel = {"kind": "mel", "bins": 5, "frames": 2, "stem": stem}
     table = make_settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
     config = MODEL_FILES.parse(table | {"source": mel, "head": {"kind": "none"}, "task": "embed"})
     model: nn.Module = build(config, seed=0)
     expected = cost(config, batch_size=2, source=9)
-    sound = torch.randn(2, 18, 5)
-    assert count_flops(lambda: model(sound)) == expected.forward.total()
-    assert count_flops(lambda: model(sound).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
+    clip = torch.randn(2, 18, 5)
+    assert count_flops(lambda: model(clip)) == expected.forward.total()
+    assert count_flops(lambda: model(clip).sum().backward()) == pytest.approx(expected.training.total(), rel=0.02)
 
 
 def test_a_prefix_is_read_once() -> None:
@@ -189,7 +189,7 @@ CHOICE: Choice = {
     "family": "decoder_only",
     "position": "sinusoidal",
     "score": "scaled_dot",
-    "placement": "pre",
+    "norm_order": "pre",
     "norm": "layer",
     "heads": "gqa",
     "feedforward": "relu",

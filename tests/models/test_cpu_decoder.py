@@ -21,7 +21,7 @@ VALID = torch.arange(SOURCE) < torch.tensor([7, 4, 6])[:, None]
 Model = EncoderDecoder | DecoderOnly
 
 PARTS: dict[str, dict[str, Any]] = {
-    "gated": {"feedforward": {"kind": "gated", "hidden": 24, "activation": "silu", "bias": False}},
+    "gated": {"feedforward": {"kind": "gated", "d_ff": 24, "activation": "silu", "bias": False}},
     "grouped": {"attention": {"heads": 4, "key_value_heads": 2, "key_dim": 6, "value_dim": 5}},
     "no-bias": {"attention": {"heads": 4, "bias": {"query": True, "key": False, "value": True, "output": False}}},
     "input-norm": {"input_norm": True, "norm": {"kind": "rms"}},
@@ -43,16 +43,16 @@ def make_perturbed_model(settings: dict[str, Any]) -> Model:
 def make_translator(**changes: Any) -> EncoderDecoder:
     stack = {
         "layers": 2,
-        "placement": "pre",
+        "norm_order": "pre",
         "final_norm": True,
         "position": {"kind": "sinusoidal"},
         "attention": {"heads": 4},
-        "feedforward": {"kind": "plain", "hidden": 24},
+        "feedforward": {"kind": "plain", "d_ff": 24},
     } | changes
     cross = stack["attention"]
     settings = {
         "family": "encoder_decoder",
-        "width": 16,
+        "d_model": 16,
         "source": {"kind": "tokens", "vocabulary": 23},
         "target": {"kind": "tokens", "vocabulary": 23, "scale": True},
         "encoder": stack,

@@ -13,18 +13,18 @@ from tests.models.factories import CLOSE, MEL, STACK, TOKENS
 CHOICE = {
     "family": "encoder_decoder",
     "position": "sinusoidal",
-    "placement": "pre",
+    "norm_order": "pre",
     "norm": "layer",
     "heads": "mha",
     "feedforward": "relu",
 }
 
 
-@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("norm_order", ["pre", "post"])
 @pytest.mark.parametrize("score", ["scaled_dot", "additive"])
 @pytest.mark.parametrize("place", ["token", "embedding", "sublayer", "attention", "feedforward"])
-def test_a_dropout_alone(place: str, score: str, placement: str) -> None:
-    choice = CHOICE | {"score": score, "placement": placement}
+def test_a_dropout_alone(place: str, score: str, norm_order: str) -> None:
+    choice = CHOICE | {"score": score, "norm_order": norm_order}
     model = make_model(choice, dropout={place: 0.5})
     assert isinstance(model, EncoderDecoder)
     source, target = random_tokens(2, 6, seed=1), random_tokens(2, 5, seed=2)
@@ -67,9 +67,9 @@ def test_a_token_is_dropped_as_a_whole_and_its_position_stays() -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("stem", ["linear", "convolution"])
-def test_sound_is_transcribed_by_an_encoder_decoder(stem: str) -> None:
+def test_audio_is_transcribed_by_an_encoder_decoder(stem: str) -> None:
     decoder = STACK | {"cross": {"heads": 2}}
-    table = {"family": "encoder_decoder", "width": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
+    table = {"family": "encoder_decoder", "d_model": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
     model = build(MODEL_FILES.parse(table | {"source": MEL | {"stem": stem}, "target": TOKENS}), seed=0).eval()
     assert isinstance(model, EncoderDecoder)
     mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])

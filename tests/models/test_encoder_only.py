@@ -59,9 +59,9 @@ def test_hidden_states_equal_those_of_hugging_face(channels: int, size: int) -> 
     )
     reference = transformers.ViTModel(config, add_pooling_layer=False).eval()
     changes = {
-        "width": WIDTH,
+        "d_model": WIDTH,
         "encoder.layers": LAYERS,
-        "encoder.feedforward.hidden": 4 * WIDTH,
+        "encoder.feedforward.d_ff": 4 * WIDTH,
         "encoder.position.length": (size // 4) ** 2 + 1,
         "source.channels": channels,
         "head": {"kind": "none"},
@@ -81,7 +81,7 @@ def test_hidden_states_equal_those_of_hugging_face(channels: int, size: int) -> 
 
 @torch.no_grad()
 def test_images_are_classified_by_an_encoder() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "classify", "head": LABELS}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "classify", "head": LABELS}
     model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
     images, valid = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
     assert model(images, valid).shape == (2, 3)
@@ -92,7 +92,7 @@ def test_images_are_classified_by_an_encoder() -> None:
 
 @torch.no_grad()
 def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     stack = STACK | {"position": {"kind": "sinusoidal"}}
     check_packing(build(MODEL_FILES.parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
 
@@ -101,7 +101,7 @@ def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
 @pytest.mark.parametrize("family", ["encoder_only", "encoder_decoder"])
 def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None:
     stack = STACK | {"window": 2, "layers": 1}
-    table = {"width": 12, "family": family, "encoder": stack, "source": TOKENS}
+    table = {"d_model": 12, "family": family, "encoder": stack, "source": TOKENS}
     if family == "encoder_only":
         table |= {"task": "embed", "head": {"kind": "none"}}
     else:

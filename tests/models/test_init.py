@@ -71,7 +71,7 @@ def test_xavier_draws_each_projection_by_its_own_fans_and_keeps_torchs_biases() 
 
 
 def test_scaled_residual_divides_by_the_root_of_the_sublayers() -> None:
-    changes = {"width": 256, "tokens.vocabulary": 500, "decoder.layers": 8, "decoder.attention.heads": 4}
+    changes = {"d_model": 256, "tokens.vocabulary": 500, "decoder.layers": 8, "decoder.attention.heads": 4}
     model: Any = build(preset("gpt2", changes), seed=0)
     layer = model.decoder.layers[3]
     assert standard_deviation(layer.attention.query.weight) == pytest.approx(0.02, rel=0.02)

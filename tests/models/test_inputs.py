@@ -17,14 +17,14 @@ from tests.models.factories import MEL, PATCHES, STACK, TOKENS
 def test_a_convolutional_stem_keeps_the_places_of_patches() -> None:
     """Each vector depends on its patch and on pixels beside it: 3 x 3 convolutions of stride 2 reach 7 x 7 pixels."""
     stem = {**PATCHES, "patch": 4, "stem": "convolution"}
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     config = MODEL_FILES.parse(table | {"source": stem})
     model: Any = build(config, seed=1)
     source = model.source
     assert isinstance(source, ConvolutionInput)
     image = torch.randn(1, 3, 12, 12, requires_grad=True)
     vectors, _ = source(image)
-    assert vectors.shape == (1, 9, config.width)
+    assert vectors.shape == (1, 9, config.d_model)
     (gradient,) = torch.autograd.grad(vectors[0, 4].sum(), image)
     rows, columns = (gradient.abs().sum(dim=(0, 1)).sum(dim=side).nonzero()[:, 0].tolist() for side in (1, 0))
     assert rows == columns == list(range(1, 8)), "the patch in the middle has the rows and columns 4 to 7"
@@ -43,7 +43,7 @@ def test_positions_of_two_dimensions() -> None:
         for column in range(3):
             assert grid[row, column].equal(torch.cat((plain[row], plain[column])))
     two = {"kind": "sinusoidal_2d", "columns": 3, "first": 0}
-    table: dict[str, Any] = {"family": "encoder_only", "width": 12, "task": "embed", "head": {"kind": "none"}}
+    table: dict[str, Any] = {"family": "encoder_only", "d_model": 12, "task": "embed", "head": {"kind": "none"}}
     table |= {"encoder": STACK | {"position": two}}
     model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"size": [4, 6]}}), seed=0)
     assert model(torch.randn(2, 3, 4, 6)).shape == (2, 6, 12)
@@ -58,7 +58,7 @@ def test_positions_of_two_dimensions() -> None:
 
 @torch.no_grad()
 def test_patches_are_squares_of_the_image_row_by_row() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES}), seed=0)
     image = torch.randn(1, 3, 4, 6)
     embedded, _ = model.source(image)
@@ -73,8 +73,8 @@ def test_patches_are_squares_of_the_image_row_by_row() -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("frames", [1, 2, 3])
-def test_a_convolutional_stem_of_sounds_has_the_vectors_of_a_linear_one(frames: int) -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+def test_a_convolutional_stem_of_audio_has_the_vectors_of_a_linear_one(frames: int) -> None:
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     mel = MEL | {"frames": frames, "stem": "convolution"}
     config: Any = MODEL_FILES.parse(table | {"source": mel})
     model: Any = build(config, seed=0)
@@ -90,7 +90,7 @@ def test_a_convolutional_stem_of_sounds_has_the_vectors_of_a_linear_one(frames: 
 def test_too_long_for_learned_positions_is_said() -> None:
     stack = STACK | {"position": {"kind": "learned", "length": 4}}
     model = build(
-        MODEL_FILES.parse({"family": "decoder_only", "width": 12, "decoder": stack, "tokens": TOKENS}), seed=0
+        MODEL_FILES.parse({"family": "decoder_only", "d_model": 12, "decoder": stack, "tokens": TOKENS}), seed=0
     )
     assert isinstance(model, DecoderOnly)
     with pytest.raises(ShapeError, match="5 tokens, but the learned positions end at 4"):
@@ -105,7 +105,7 @@ def test_too_long_for_learned_positions_is_said() -> None:
 
 @torch.no_grad()
 def test_padding_that_is_not_a_number_says_nothing() -> None:
-    table = {"family": "encoder_only", "width": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
     model: Any = build(MODEL_FILES.parse(table | {"source": MEL}), seed=0).eval()
     mel, valid = torch.randn(1, 5, 5), torch.tensor([[True, True, True, False, False]])
     mel[:, 3:] = float("nan")

@@ -19,12 +19,12 @@ from regard.config import codec
 from regard.decode.filters import Filters
 from regard.look import attribution
 from regard.look.build import look_into
-from regard.look.model_run import ReadOptions, read_text
-from regard.look.replay import Passage
+from regard.look.model_run import RunOptions, run_text
+from regard.look.replay import ReplayInput
 from regard.models.build import build
 from regard.nn.feedforward import FeedForward
 from regard.nn.positions import Position
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 from regard.pipeline.continuations import score_continuations
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.encoding import add_special_tokens
@@ -151,12 +151,12 @@ def check_translator(model: Any, settings: Any) -> list[float]:
     tokenizers = make_tokenizers()
     translator = Translator(model, tokenizers, settings)
     (source,) = translator.encode_sources([SOURCE], None)
-    translation = translator.translate(SOURCE, Beam(2), max_length=3)
+    translation = translator.translate(SOURCE, Beam(2), max_new_tokens=3)
     tokens, target = translation.tokens, [tokenizers.target.specials.bos, *translation.tokens[:-1]]
     expected = select(model(torch.tensor([source]), torch.tensor([target]))[0], tokens)
     assert_close(translation.logprobs, expected)
     assert_close(Scorer.from_pipeline(translator).score_rows([Row(0, source, target, list(tokens))])[0], expected)
-    passage = Passage(model, source, target, range(len(tokens)), tokens)  # what `regard.look` runs
+    passage = ReplayInput(model, source, target, range(len(tokens)), tokens)  # what `regard.look` runs
     assert_close(passage.replay()[0].tolist(), expected)
     return expected
 
@@ -171,7 +171,7 @@ def check_generator(model: Any, settings: Any) -> list[float]:
     assert_close(text.logprobs, expected)
     row = Row(0, [], inputs, [*prompt[1:], *text.tokens], overlap=start)
     assert_close(Scorer.from_pipeline(generator).score_rows([row])[0], expected)
-    passage = Passage(model, (), inputs, range(start, len(inputs)), text.tokens)
+    passage = ReplayInput(model, (), inputs, range(start, len(inputs)), text.tokens)
     assert_close(passage.replay()[0].tolist(), expected)
     (scores,) = score_continuations(model, [prompt], [[text.tokens]], pad_id=0, batch_tokens=64)
     assert_close(scores[0], expected)
@@ -187,7 +187,7 @@ def check_fill_mask(model: Any, settings: Any) -> list[float]:
     expected = logits.softmax(dim=-1)
     (candidates,) = fill_mask.fill("Two ___").gaps
     assert_close((candidate.probability for candidate in candidates), [expected[c.token].item() for c in candidates])
-    passage = read_text(fill_mask, "Two ___", ReadOptions()).passage
+    passage = run_text(fill_mask, "Two ___", RunOptions()).passage
     assert_close(passage.replay()[0].tolist(), [expected[passage.labels[0]].log().item()])
     likelihood = pseudo_likelihood(fill_mask, ["Two"])
     row = add_special_tokens(tokenizer, tokenizer.encode("Two").ids)
@@ -209,18 +209,23 @@ def check_embedder(model: Any, settings: Any) -> list[float]:
 def make_recurrent_settings(cell: str, **cross: Any) -> Any:
     stack = {"kind": "recurrent", "layers": 1, "cell": cell}
     parts = {"source.vocabulary": make_tokenizer().size, "encoder": stack, "decoder": stack | {"cross": cross}}
-    return codec.preset("rnnsearch", {"width": 16} | parts)
+    return codec.preset("rnnsearch", {"d_model": 16} | parts)
 
 
 def make_encoder_settings(**changes: Any) -> Any:
-    size = {"width": 16, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "encoder.attention.heads": 2}
-    return codec.preset("bert", size | {"encoder.feedforward.hidden": 24, "encoder.position.length": 16} | changes)
+    size = {
+        "d_model": 16,
+        "source.vocabulary": make_tokenizer().size,
+        "encoder.layers": 1,
+        "encoder.attention.heads": 2,
+    }
+    return codec.preset("bert", size | {"encoder.feedforward.d_ff": 24, "encoder.position.length": 16} | changes)
 
 
 def make_decoder_settings() -> Any:
-    feedforward = {"kind": "gated", "hidden": 24, "activation": "silu"}
+    feedforward = {"kind": "gated", "d_ff": 24, "activation": "silu"}
     parts = {"decoder.position.length": 16, "decoder.feedforward": feedforward, "decoder.norm": {"kind": "rms"}}
-    return make_generator_settings(**{"width": 16, "decoder.attention.heads": 2} | parts)
+    return make_generator_settings(**{"d_model": 16, "decoder.attention.heads": 2} | parts)
 
 
 FAMILIES: dict[str, tuple[Callable[[], Any], Check]] = {
@@ -250,7 +255,7 @@ def is_changeable(model: nn.Module, path: str, change: Change) -> bool:
     module = model.get_submodule(path)
     if change in WEIGHT_CHANGES:
         return any(True for _ in module.parameters(recurse=False))
-    return not isinstance(module, nn.ModuleList | Position | Score)
+    return not isinstance(module, nn.ModuleList | Position | ScoreFunction)
 
 
 def list_groups(name: str, change: Change) -> list[list[str]]:
@@ -301,7 +306,7 @@ def test_look_shows_changed_modules(name: str, kind: Any, change: Change, monkey
             change(model, path)
     text = "Two ___" if kind is FillMask else SOURCE
     pipeline = kind(model, make_tokenizers(), settings)
-    look = look_into(pipeline, text, search=Beam(1), max_length=2, ablation=False)
+    look = look_into(pipeline, text, search=Beam(1), max_new_tokens=2, ablation=False)
     passage = look.reading.passage
     rows = [torch.tensor([list(ids)]) for ids in (passage.source, passage.target) if len(ids)]
     with torch.inference_mode():
@@ -348,14 +353,14 @@ def test_change_of_whole_model_is_refused_where_tasks_bypass_it(name: str, chang
         check(model, settings)
     if name == "encoder_only":
         with pytest.raises(RegardError, match="forward"):
-            Passage(model, [5, 6], (), [0], [7]).replay()
+            ReplayInput(model, [5, 6], (), [0], [7]).replay()
         FillMask(model, make_tokenizers(), settings).fill("Two ___")  # calls the whole model
         return
     pipeline: Any = (Translator if name != "decoder_only" else TextGenerator)(model, make_tokenizers(), settings)
     with pytest.raises(RegardError, match="forward"):
         Scorer.from_pipeline(pipeline).score([SOURCE], None if name == "decoder_only" else [SOURCE])
     with pytest.raises(RegardError, match="forward"):
-        read_text(pipeline, SOURCE, ReadOptions(Beam(1), max_length=2))
+        run_text(pipeline, SOURCE, RunOptions(Beam(1), max_new_tokens=2))
 
 
 def test_whole_headless_encoder_may_be_changed() -> None:
@@ -371,8 +376,8 @@ def test_model_with_own_step_is_trusted() -> None:
     forward, step = model.forward, model.step
     model.forward = lambda *args, **kwargs: scale(forward(*args, **kwargs))
     model.step = lambda *args, **kwargs: scale(step(*args, **kwargs))
-    translation = Translator(model, make_tokenizers(), settings).translate(SOURCE, Beam(2), max_length=3)
-    plain = Translator(base, make_tokenizers(), settings).translate(SOURCE, Beam(2), max_length=3)
+    translation = Translator(model, make_tokenizers(), settings).translate(SOURCE, Beam(2), max_new_tokens=3)
+    plain = Translator(base, make_tokenizers(), settings).translate(SOURCE, Beam(2), max_new_tokens=3)
     assert translation.logprobs != pytest.approx(plain.logprobs, abs=1e-3)
 
 
@@ -383,10 +388,10 @@ def test_hook_after_first_translation_takes_effect_and_is_logged_once(
     base, settings, _ = make_family("encoder_decoder")
     translator = Translator(copy.deepcopy(base), make_tokenizers(), settings)
     with translator.prepared() if is_prepared else nullcontext():
-        plain = translator.translate(SOURCE, Beam(2), max_length=3)
+        plain = translator.translate(SOURCE, Beam(2), max_new_tokens=3)
         assert not caplog.records
         add_hook(translator.model, "decoder.layers.0.feedforward")
-        results = [translator.translate(SOURCE, Beam(2), max_length=3) for _ in range(2)]
+        results = [translator.translate(SOURCE, Beam(2), max_new_tokens=3) for _ in range(2)]
     assert results[0] == results[1]
     assert results[0].logprobs != pytest.approx(plain.logprobs, abs=1e-3)
     (record,) = caplog.records
@@ -441,12 +446,12 @@ def test_patched_class_changes_all_tasks(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_replaced_model_of_a_pipeline_runs() -> None:
     base, settings, _ = make_family("encoder_decoder")
     translator = Translator(base, make_tokenizers(), settings)
-    plain = translator.translate(SOURCE, Beam(2), max_length=3)
+    plain = translator.translate(SOURCE, Beam(2), max_new_tokens=3)
     other = copy.deepcopy(base)
     change_weight(other, "decoder.layers.0.feedforward.up")
     translator.model = other
-    expected = Translator(other, make_tokenizers(), settings).translate(SOURCE, Beam(2), max_length=3)
-    assert translator.translate(SOURCE, Beam(2), max_length=3) == expected != plain
+    expected = Translator(other, make_tokenizers(), settings).translate(SOURCE, Beam(2), max_new_tokens=3)
+    assert translator.translate(SOURCE, Beam(2), max_new_tokens=3) == expected != plain
 
 
 def test_draft_and_target_of_speculative_decoding_run_changed_modules() -> None:
@@ -469,7 +474,7 @@ def test_ensemble_runs_changed_modules_of_all_members() -> None:
     members = [Translator(copy.deepcopy(base), make_tokenizers(), settings) for _ in range(2)]
     add_hook(members[1].model, "decoder.layers.0.feedforward")
     ensemble = EnsembleTranslator(members)
-    translation = ensemble.translate(SOURCE, Beam(2), max_length=3)
+    translation = ensemble.translate(SOURCE, Beam(2), max_new_tokens=3)
     (source,), bos = ensemble.encode_sources([SOURCE], None), make_tokenizer().specials.bos
     target = torch.tensor([[bos, *translation.tokens[:-1]]])
     with torch.inference_mode():

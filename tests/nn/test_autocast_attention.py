@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from regard.nn.attend import ResolvedMask
 from regard.nn.attention import SelfAttention
 from regard.nn.autocast_attention import AutocastSelfAttention
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 
 WIDTH, HEADS, GROUPS, KEY, VALUE = 24, 4, 2, 6, 5
 NO_MASK = ResolvedMask(False, None, None, None)
@@ -23,7 +23,7 @@ def make_attention(kind: type[SelfAttention] = AutocastSelfAttention, *, norms: 
         output=nn.Linear(HEADS * VALUE, WIDTH),
         key_dim=KEY,
         value_dim=VALUE,
-        score=Score(KEY**-0.5),
+        score=ScoreFunction(KEY**-0.5),
         query_norm=nn.LayerNorm(KEY) if norms else None,
         key_norm=nn.LayerNorm(KEY) if norms else None,
         dropout=0.0,

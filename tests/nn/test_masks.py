@@ -82,7 +82,7 @@ def test_a_prefix_is_read_in_both_directions_and_the_rest_from_left_to_right() -
     table = (causal() & prefix(torch.tensor([3])) & padding(valid)).dense(INDEX, INDEX)
     assert table is not None
     assert table[0, 0].int().tolist() == [[1, 0, 1, 0], [1, 0, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
-    choice = {"family": "decoder_only", "position": "rotary", "score": "scaled_dot", "placement": "pre"}
+    choice = {"family": "decoder_only", "position": "rotary", "score": "scaled_dot", "norm_order": "pre"}
     model = make_model(choice | {"norm": "rms", "heads": "mha", "feedforward": "relu"})
     assert isinstance(model, DecoderOnly)
     tokens, changed = random_tokens(1, 8, seed=1), random_tokens(1, 8, seed=1)

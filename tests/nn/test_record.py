@@ -11,7 +11,7 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.attend import ResolvedMask
 from regard.nn.record import Record
 
-CONFIG = preset("gpt2", {"width": 16, "decoder.layers": 2, "decoder.attention.heads": 2, "tokens.vocabulary": 20})
+CONFIG = preset("gpt2", {"d_model": 16, "decoder.layers": 2, "decoder.attention.heads": 2, "tokens.vocabulary": 20})
 TOKENS = torch.tensor([[1, 2, 3, 4, 5]])
 
 
@@ -87,7 +87,7 @@ def test_an_unknown_place_names_the_known_ones() -> None:
 @torch.no_grad()
 def test_relative_bias_is_added_in_every_layer() -> None:
     position = {"kind": "relative"}
-    changes = {"width": 16, "decoder.layers": 3, "decoder.attention.heads": 2, "tokens.vocabulary": 20}
+    changes = {"d_model": 16, "decoder.layers": 3, "decoder.attention.heads": 2, "tokens.vocabulary": 20}
     model: Any = build(preset("gpt2", {**changes, "decoder.position": position}), seed=0).eval()
     record = Record()
     model(TOKENS, record=record)

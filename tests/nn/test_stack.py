@@ -10,7 +10,7 @@ from regard.nn.record import Record
 from regard.nn.stack import Stack
 from tests.matrix.models import OPTIONS, make_model, random_tokens
 
-BASE = {"score": "scaled_dot", "placement": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
+BASE = {"score": "scaled_dot", "norm_order": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
 DROPOUT = {"embedding": 0.1, "attention": 0.1, "sublayer": 0.1, "feedforward": 0.1}
 
 

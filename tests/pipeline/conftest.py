@@ -14,13 +14,13 @@ from tests.pipeline.factories import make_generator_settings, make_tokenizer, ma
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An untrained model of each task."""
     folder = tmp_path_factory.mktemp("models")
-    small = {"width": 32, "encoder.layers": 2, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
+    small = {"d_model": 32, "encoder.layers": 2, "encoder.attention.heads": 4, "encoder.feedforward.d_ff": 32}
     small |= {"source.vocabulary": make_tokenizer().size}
     labels = {"labels": ["no", "yes"]}
     settings: dict[str, AnyModelConfig] = {
         "translate": make_translator_settings(languages=["en", "de"]),
-        "continue": make_generator_settings(),
-        "fill": codec.preset("bert", small),
+        "causal_lm": make_generator_settings(),
+        "masked_lm": codec.preset("bert", small),
         "classify": codec.preset("bert", small | {"task": "classify", "head": {"kind": "classes", **labels}}),
         "tag": codec.preset("bert", small | {"task": "tag", "head": {"kind": "tags", **labels}}),
     }

@@ -41,15 +41,15 @@ def make_tokenizers(*languages: str) -> TokenizerPair:
 
 
 def make_translator_settings(**changes: object) -> EncoderDecoderConfig:
-    size = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "decoder.layers": 1}
+    size = {"d_model": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "decoder.layers": 1}
     settings = codec.preset("tiny", size | changes)
     assert isinstance(settings, EncoderDecoderConfig)
     return settings
 
 
 def make_generator_settings(**changes: object) -> DecoderOnlyConfig:
-    size = {"width": 32, "tokens.vocabulary": make_tokenizer().size, "decoder.layers": 1}
-    heads = {"decoder.attention.heads": 4, "decoder.feedforward.hidden": 64}
+    size = {"d_model": 32, "tokens.vocabulary": make_tokenizer().size, "decoder.layers": 1}
+    heads = {"decoder.attention.heads": 4, "decoder.feedforward.d_ff": 64}
     settings = codec.preset("gpt2", size | heads | changes)
     assert isinstance(settings, DecoderOnlyConfig)
     return settings
@@ -77,8 +77,13 @@ def perturb(model: M, seed: int) -> M:
 
 
 def make_parts(**changes: object) -> tuple[EncoderOnly, EncoderOnlyConfig]:
-    sizes = {"width": 32, "source.vocabulary": make_tokenizer().size, "encoder.layers": 1, "encoder.attention.heads": 4}
-    sizes |= {"encoder.feedforward.hidden": 64, "encoder.position.length": 32}
+    sizes = {
+        "d_model": 32,
+        "source.vocabulary": make_tokenizer().size,
+        "encoder.layers": 1,
+        "encoder.attention.heads": 4,
+    }
+    sizes |= {"encoder.feedforward.d_ff": 64, "encoder.position.length": 32}
     settings = codec.preset("encoder-small", sizes | changes)
     assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=1)

@@ -1,4 +1,4 @@
-"""Small untrained models of images and sounds as folders, and files for them."""
+"""Small untrained models of images and audio clips as folders, and files for them."""
 
 import struct
 import wave
@@ -17,10 +17,10 @@ from regard.store.weights import get_weights
 from tests.pipeline.factories import make_tokenizer, make_tokenizers, perturb
 
 RATE = 8000
-_STACK = {"layers": 2, "attention.heads": 2, "feedforward.hidden": 32}
-_ENCODER = {"width": 16, **{f"encoder.{name}": value for name, value in _STACK.items()}}
+_STACK = {"layers": 2, "attention.heads": 2, "feedforward.d_ff": 32}
+_ENCODER = {"d_model": 16, **{f"encoder.{name}": value for name, value in _STACK.items()}}
 _DECODER = {f"decoder.{name}": value for name, value in _STACK.items()} | {"decoder.cross.heads": 2}
-_SOUND = {"source.bins": 8, "source.rate": RATE}
+_AUDIO = {"source.bins": 8, "source.rate": RATE}
 
 
 def write_image_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
@@ -35,14 +35,14 @@ def write_image_model(folder: Path, *, fill: float | None = None, **changes: Any
     return _write(folder, "vit", _ENCODER | sizes | changes, fill)
 
 
-def write_sound_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
-    """Write a model that labels sounds of 8,000 samples per second as high or low."""
-    return _write(folder, "sound-encoder", _ENCODER | _SOUND | {"head.labels": ["high", "low"]} | changes, fill)
+def write_audio_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
+    """Write a model that labels audio clips of 8,000 samples per second as high or low."""
+    return _write(folder, "audio-encoder", _ENCODER | _AUDIO | {"head.labels": ["high", "low"]} | changes, fill)
 
 
 def write_transcription_model(folder: Path, *, fill: float | None = None, **changes: Any) -> Path:
-    """Write a model that transcribes sounds of 8,000 samples per second."""
-    sizes = _ENCODER | _DECODER | _SOUND | {"target.vocabulary": make_tokenizer().size}
+    """Write a model that transcribes audio clips of 8,000 samples per second."""
+    sizes = _ENCODER | _DECODER | _AUDIO | {"target.vocabulary": make_tokenizer().size}
     return _write(folder, "speech-to-text", sizes | changes, fill)
 
 

@@ -28,7 +28,7 @@ def test_attention_is_recorded_with_its_tokens(models: dict[str, str]) -> None:
     assert attention.decoder.triu(1).count_nonzero() == 0  # no token sees a later one
     assert torch.equal(attention["decoder.0.cross"], attention.cross[0])
     assert repr(attention).startswith(f"RecordedAttention({source} source tokens, {target} target tokens, encoder.0")
-    translation = translator.translate(text, max_length=6)
+    translation = translator.translate(text, max_new_tokens=6)
     own = translator.record(text, translation)
     assert "".join(own.target_tokens[1:]) == "".join(translation.token_texts)
     assert translator.record(text).target_tokens == translator.record(text, translator.translate(text)).target_tokens
@@ -39,12 +39,12 @@ def test_attention_is_recorded_with_its_tokens(models: dict[str, str]) -> None:
 
 
 def test_attention_of_the_other_families(models: dict[str, str]) -> None:
-    decoder = regard.load_generator(models["continue"]).record("Two men")
+    decoder = regard.load_generator(models["causal_lm"]).record("Two men")
     assert decoder.source_tokens == ()
     assert decoder.decoder.shape[-2:] == (len(decoder.target_tokens), len(decoder.target_tokens))
     with pytest.raises(RegardError, match="This model has no cross-attention"):
         _ = decoder.cross
-    fill_mask, classifier = regard.load_fill_mask(models["fill"]), regard.load_classifier(models["classify"])
+    fill_mask, classifier = regard.load_fill_mask(models["masked_lm"]), regard.load_classifier(models["classify"])
     specials, names = make_tokenizer().specials, make_tokenizer().vocabulary
     assert names[specials.mask] in fill_mask.record("Two ___ are").source_tokens
     assert names[specials.mask] not in fill_mask.record("Two men are").source_tokens

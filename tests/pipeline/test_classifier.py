@@ -81,7 +81,7 @@ def write_tagger(folder: Path, labels: list[str]) -> Path:
     """Write a tagger with random weights, which tags at random."""
     tokenizers = make_tokenizers()
     changes = {"task": "tag", "head": {"kind": "tags", "labels": labels}, "source.vocabulary": tokenizers.source.size}
-    settings = codec.preset("encoder-tiny", {"width": 16, "encoder.layers": 1, **changes})
+    settings = codec.preset("encoder-tiny", {"d_model": 16, "encoder.layers": 1, **changes})
     assert isinstance(settings, EncoderOnlyConfig)
     model = perturb(build(settings, seed=1), 1)
     write_model(folder, settings, tokenizers, get_weights(model), "# Tagger\n")

@@ -22,7 +22,7 @@ from tests.pipeline.factories import (
 @pytest.mark.parametrize("search", [Beam(1), Beam(3), Sampling(2), DiverseBeam(2), StochasticBeam(2)])
 def test_every_search_obeys_constraints(search: Search) -> None:
     translator = make_translator()
-    unconstrained = translator.translate(TEXTS, search=search, max_length=MAX_LENGTH, seed=2)
+    unconstrained = translator.translate(TEXTS, search=search, max_new_tokens=MAX_LENGTH, seed=2)
     prefixes = ["Zwei", "", "Ein M", "A"]
     token_texts = {token_text.strip() for result in unconstrained for token_text in result.token_texts}
     unwanted = [
@@ -33,7 +33,7 @@ def test_every_search_obeys_constraints(search: Search) -> None:
     assert unwanted
     constraints = Constraints(prefixes=prefixes, forbidden=unwanted)
     results = translator.translate(
-        TEXTS, search=search, constraints=constraints, n_best=search.rows_per_text, max_length=MAX_LENGTH, seed=2
+        TEXTS, search=search, constraints=constraints, n_best=search.rows_per_text, max_new_tokens=MAX_LENGTH, seed=2
     )
     for prefix, result in zip(prefixes, results, strict=True):
         for text in all_texts(result):
@@ -56,10 +56,10 @@ def test_every_search_obeys_constraints(search: Search) -> None:
 def test_required_phrases_are_there() -> None:
     translator = make_translator()
     required = [["Holz"], [], ["in der", "Mädchen"], ["Freien"]]
-    results = translator.translate(TEXTS, Beam(3), constraints=Constraints(required=required), max_length=20)
+    results = translator.translate(TEXTS, Beam(3), constraints=Constraints(required=required), max_new_tokens=20)
     for phrases, result in zip(required, results, strict=True):
         assert all(phrase in result.text for phrase in phrases)
-    assert results[1].text == translator.translate([TEXTS[1]], Beam(3), max_length=20)[0].text
+    assert results[1].text == translator.translate([TEXTS[1]], Beam(3), max_new_tokens=20)[0].text
 
 
 def test_invalid_constraints_are_refused() -> None:
@@ -74,11 +74,11 @@ def test_invalid_constraints_are_refused() -> None:
         (Constraints(prefixes=["two"] * 4, forbidden=["two"]), "forced and forbidden"),
     ):
         with pytest.raises(RegardError, match=message):
-            translator.translate(TEXTS, constraints=constraints, max_length=MAX_LENGTH)
+            translator.translate(TEXTS, constraints=constraints, max_new_tokens=MAX_LENGTH)
     for search in (Sampling(), DiverseBeam(2), StochasticBeam(2), MinimumBayesRisk(2)):
         with pytest.raises(RegardError, match="not support required"):
             translator.translate(
-                TEXTS, search=search, constraints=Constraints(required=[["a"]] * 4), max_length=MAX_LENGTH
+                TEXTS, search=search, constraints=Constraints(required=[["a"]] * 4), max_new_tokens=MAX_LENGTH
             )
     with pytest.raises(RegardError, match="finds 1 text, but n_best is 2"):
         translator.translate(TEXTS, search=Sampling(), n_best=2)
@@ -87,7 +87,7 @@ def test_invalid_constraints_are_refused() -> None:
     with pytest.raises(RegardError, match=r"seed .* is too large"):
         translator.translate(TEXTS, search=Sampling(), seed=10**20)
     with pytest.raises(RegardError, match=r"The prefix has .* but the text may have 1"):
-        translator.translate(TEXTS[:1], constraints=Constraints(prefixes=["Zwei Hunde"]), max_length=1)
+        translator.translate(TEXTS[:1], constraints=Constraints(prefixes=["Zwei Hunde"]), max_new_tokens=1)
 
 
 def test_required_phrases_and_stop_after_exclude_each_other() -> None:

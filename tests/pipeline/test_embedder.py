@@ -46,15 +46,15 @@ def test_search_and_truncation() -> None:
 def test_every_encoder_embeds(tmp_path: Path) -> None:
     model, settings = make_parts()
     files = {"embedding.json": b'{"pool": "first", "normalize": false, "max_length": 20}'}
-    write_model(tmp_path / "fill", settings, make_tokenizers(), get_weights(model), "# Card\n", files=files)
-    assert load_embedder(tmp_path / "fill").pooling == Pooling("first", False, 20)
-    assert not isinstance(load(tmp_path / "fill"), Embedder)  # its own task is to fill gaps
-    assert isinstance(load(tmp_path / "fill", task="embed"), Embedder)
+    write_model(tmp_path / "masked_lm", settings, make_tokenizers(), get_weights(model), "# Card\n", files=files)
+    assert load_embedder(tmp_path / "masked_lm").pooling == Pooling("first", False, 20)
+    assert not isinstance(load(tmp_path / "masked_lm"), Embedder)  # its own task is to fill gaps
+    assert isinstance(load(tmp_path / "masked_lm", task="embed"), Embedder)
     model, settings = make_parts(head={"kind": "none"}, task="embed")
     write_model(tmp_path / "embed", settings, make_tokenizers(), get_weights(model), "# Card\n")
     assert isinstance(load(tmp_path / "embed"), Embedder)
-    with pytest.raises(RegardError, match="task is 'embed', not 'fill'"):
-        load(tmp_path / "embed", task="fill")
+    with pytest.raises(RegardError, match="task is 'embed', not 'masked_lm'"):
+        load(tmp_path / "embed", task="masked_lm")
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"pool": "max", "normalize": true, "max_length": null}'])

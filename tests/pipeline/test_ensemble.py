@@ -21,15 +21,15 @@ from tests.pipeline.factories import (
 
 def test_ensemble_averages_its_members() -> None:
     first_translator, second_translator = make_translator(1), make_translator(2)
-    alone = first_translator.translate(TEXTS, max_length=MAX_LENGTH)
-    twice = EnsembleTranslator([first_translator, first_translator]).translate(TEXTS, max_length=MAX_LENGTH)
+    alone = first_translator.translate(TEXTS, max_new_tokens=MAX_LENGTH)
+    twice = EnsembleTranslator([first_translator, first_translator]).translate(TEXTS, max_new_tokens=MAX_LENGTH)
     assert [text.tokens for text in twice] == [text.tokens for text in alone]
     one_sided = EnsembleTranslator([first_translator, second_translator], weights=[1, 0], mean="logprobs").translate(
-        TEXTS, max_length=MAX_LENGTH
+        TEXTS, max_new_tokens=MAX_LENGTH
     )
     assert [text.tokens for text in one_sided] == [text.tokens for text in alone]
     averaged = EnsembleTranslator([first_translator, second_translator]).translate(
-        TEXTS, Beam(1), max_length=MAX_LENGTH
+        TEXTS, Beam(1), max_new_tokens=MAX_LENGTH
     )
     for text, translation in zip(TEXTS, averaged, strict=True):  # the mean of both, token by token
         source = torch.tensor([[*make_tokenizer().encode(text).ids, make_tokenizer().specials.eos]])

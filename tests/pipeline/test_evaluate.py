@@ -49,7 +49,8 @@ def test_summarize_likelihood_adds_up() -> None:
 def test_a_fitted_temperature_lowers_the_perplexity() -> None:
     settings = make_translator_settings()
     scorer = Scorer(make_encoder_decoder(settings), make_tokenizers(), settings)
-    translations = Translator(scorer.model, make_tokenizers(), settings).translate([*TEXTS[:2], "two"], max_length=9)  # type: ignore[arg-type]
+    translator = Translator(scorer.model, make_tokenizers(), settings)  # type: ignore[arg-type]
+    translations = translator.translate([*TEXTS[:2], "two"], max_new_tokens=9)
     targets, sources = [*(translation.text for translation in translations), "zwei"], [*TEXTS[:2], "two", "two"]
     calibrated_scorer = calibrate_scorer(scorer, targets, sources)
     before, after = (summarize_likelihood(each.score(targets, sources)) for each in (scorer, calibrated_scorer))

@@ -12,7 +12,7 @@ from regard.config.run import AnyTokenizerConfig, BpeConfig, ByteBpeConfig, Unig
 from regard.look.tokens import describe_token
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.fill_mask import Candidate, FilledText, FillMask
+from regard.pipeline.fill_mask import FillCandidate, FilledText, FillMask
 from regard.text.learn import learn
 from regard.text.pretokenize import SPACE_MARK
 from regard.text.tokenizer_pair import TokenizerPair
@@ -20,7 +20,7 @@ from tests.text.factories import make_tokenizer
 
 
 def test_a_gap_is_filled_by_what_stood_there(trained_encoders: dict[str, Path]) -> None:
-    fill_mask = regard.load(trained_encoders["fill"])
+    fill_mask = regard.load(trained_encoders["masked_lm"])
     assert isinstance(fill_mask, FillMask)
     first, second = fill_mask.fill(["red dog ___ blue cat", "old ___ finds new tree"], n_best=3)
     assert first.text == "red dog sees blue cat"
@@ -32,7 +32,7 @@ def test_a_gap_is_filled_by_what_stood_there(trained_encoders: dict[str, Path]) 
 
 
 def test_gaps_at_the_edges_and_several_of_them(trained_encoders: dict[str, Path]) -> None:
-    fill_mask = regard.load(trained_encoders["fill"])
+    fill_mask = regard.load(trained_encoders["masked_lm"])
     assert isinstance(fill_mask, FillMask)
     (filled,) = fill_mask.fill(["red dog sees ___ ___"])
     assert len(filled.gaps) == 2
@@ -44,7 +44,7 @@ def test_gaps_at_the_edges_and_several_of_them(trained_encoders: dict[str, Path]
 
 
 def test_order_and_batches_change_nothing(trained_encoders: dict[str, Path]) -> None:
-    fill_mask = regard.load(trained_encoders["fill"])
+    fill_mask = regard.load(trained_encoders["masked_lm"])
     assert isinstance(fill_mask, FillMask)
     texts = ["red ___ sees", "old house finds new ___", "___ dog", "a long text with one ___ in the middle of it"]
     batched, alone = fill_mask.fill(texts), [fill_mask.fill([text], batch_tokens=1)[0] for text in texts]
@@ -53,7 +53,7 @@ def test_order_and_batches_change_nothing(trained_encoders: dict[str, Path]) -> 
 
 def test_filled_text_escapes_a_predicted_line_break() -> None:
     """A masked model may predict a line break; printed raw, it broke one output line into two."""
-    filled = FilledText("a\nb", ((Candidate("\n", 0.75, 5), Candidate("\x1b", 0.25, 6)),))
+    filled = FilledText("a\nb", ((FillCandidate("\n", 0.75, 5), FillCandidate("\x1b", 0.25, 6)),))
     assert filled.to_lines("a ___ b", 2) == ["a⏎b", "  ⏎ 75.0%, \\x1b 25.0%"]
 
 
@@ -70,7 +70,7 @@ def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenize
     sentences = ["red dog sees blue cat", "old house finds new tree"]
     trained_tokenizer = learn(sentences * 20, kind)
     settings = codec.preset(
-        "encoder-small", {"width": 32, "source.vocabulary": trained_tokenizer.size, "encoder.layers": 1}
+        "encoder-small", {"d_model": 32, "source.vocabulary": trained_tokenizer.size, "encoder.layers": 1}
     )
     assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=1)
@@ -96,7 +96,7 @@ def test_a_text_with_a_gap_is_tokenized_as_the_text_without_it(kind: AnyTokenize
 def test_candidate_that_continues_a_word_keeps_its_mark() -> None:
     tokenizer = make_tokenizer(["where", "is", "?", "##ven"])
     assert tokenizer.token_texts(tokenizer.encode("isven").ids) == ("is", "##ven")
-    settings = codec.preset("encoder-small", {"width": 32, "source.vocabulary": tokenizer.size, "encoder.layers": 1})
+    settings = codec.preset("encoder-small", {"d_model": 32, "source.vocabulary": tokenizer.size, "encoder.layers": 1})
     assert isinstance(settings, EncoderOnlyConfig)
     model = build(settings, seed=1)
     assert isinstance(model, EncoderOnly)
@@ -107,7 +107,7 @@ def test_candidate_that_continues_a_word_keeps_its_mark() -> None:
 
 
 def test_gaps_are_marked_and_candidates_are_at_most_the_vocabulary(trained_encoders: dict[str, Path]) -> None:
-    fill_mask = regard.load_fill_mask(trained_encoders["fill"])
+    fill_mask = regard.load_fill_mask(trained_encoders["masked_lm"])
     with pytest.raises(RegardError, match="marks a gap is empty"):
         fill_mask.fill(["red dog ___"], gap="")
     (filled,) = fill_mask.fill(["red dog ___"], n_best=100_000)

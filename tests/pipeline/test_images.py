@@ -31,5 +31,5 @@ def test_images_of_several_sizes_are_labelled_as_one_by_one(tmp_path: Path, imag
 def test_images_of_several_sizes_are_captioned_as_one_by_one(tmp_path: Path, images: list[np.ndarray]) -> None:
     changes = ANY_SIZE | {"encoder.position": ANY_SIZE["encoder.position"] | {"first": 0}}  # no class token
     captioner = load_image_captioner(write_captioning_model(tmp_path / "any", **changes))
-    texts = [result.text for result in captioner.caption(images, Beam(2), max_length=6)]
-    assert texts == [captioner.caption(image, Beam(2), max_length=6).text for image in images]
+    texts = [result.text for result in captioner.caption(images, Beam(2), max_new_tokens=6)]
+    assert texts == [captioner.caption(image, Beam(2), max_new_tokens=6).text for image in images]

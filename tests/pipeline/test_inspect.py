@@ -12,8 +12,8 @@ from tests.pipeline.factories import MAX_LENGTH, TEXTS, all_texts, make_translat
 
 def test_token_alternatives_at_each_position() -> None:
     translator = make_translator()
-    (translation,) = translator.translate([TEXTS[0]], Beam(1), max_length=MAX_LENGTH)
-    alternatives = token_alternatives(translator, TEXTS[0], translation, max_length=MAX_LENGTH, count=3)
+    (translation,) = translator.translate([TEXTS[0]], Beam(1), max_new_tokens=MAX_LENGTH)
+    alternatives = token_alternatives(translator, TEXTS[0], translation, max_new_tokens=MAX_LENGTH, count=3)
     assert list(alternatives) == list(range(len(translation.tokens)))
     for position, candidates in alternatives.items():
         assert (
@@ -25,15 +25,15 @@ def test_token_alternatives_at_each_position() -> None:
             (candidate.probability for candidate in candidates), reverse=True
         )
         assert len({candidate.text for candidate in candidates}) > 1
-    assert list(token_alternatives(translator, TEXTS[0], translation, positions=[1], max_length=MAX_LENGTH)) == [1]
+    assert list(token_alternatives(translator, TEXTS[0], translation, positions=[1], max_new_tokens=MAX_LENGTH)) == [1]
     with pytest.raises(RegardError, match="text is empty"):
         token_alternatives(translator, " ", translation)
 
 
 def test_a_trace_holds_the_search_and_its_attention() -> None:
     translator = make_translator()
-    traced_translation = translate_traced(translator, TEXTS[0], Beam(3), n_best=2, max_length=MAX_LENGTH)
-    (untraced,) = translator.translate([TEXTS[0]], Beam(3), n_best=2, max_length=MAX_LENGTH)
+    traced_translation = translate_traced(translator, TEXTS[0], Beam(3), n_best=2, max_new_tokens=MAX_LENGTH)
+    (untraced,) = translator.translate([TEXTS[0]], Beam(3), n_best=2, max_new_tokens=MAX_LENGTH)
     assert all_texts(traced_translation.translation) == all_texts(untraced)
     (winners,) = traced_translation.trace.winners
     for number, text in zip(winners, (untraced, *untraced.alternatives), strict=True):

@@ -34,8 +34,8 @@ def test_a_folder_translates_as_the_model_that_was_stored(tmp_path: Path) -> Non
     write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(model), "card")
     translator = regard.load(str(tmp_path / "m"))
     assert isinstance(translator, Translator)
-    expected = Translator(model, make_tokenizers(), settings).translate(TEXTS, max_length=8)
-    assert translator.translate(TEXTS, max_length=8) == expected
+    expected = Translator(model, make_tokenizers(), settings).translate(TEXTS, max_new_tokens=8)
+    assert translator.translate(TEXTS, max_new_tokens=8) == expected
 
 
 def test_a_decoder_generates(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_decoder_generates(tmp_path: Path) -> None:
 
 
 def test_an_encoder_without_a_head_embeds(tmp_path: Path) -> None:
-    small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
+    small = {"d_model": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.d_ff": 32}
     settings = codec.preset(
         "bert", small | {"source.vocabulary": make_tokenizer().size, "task": "embed", "head": {"kind": "none"}}
     )
@@ -60,8 +60,8 @@ def test_an_encoder_without_a_head_embeds(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_pipeline_is_refused() -> None:
-    restoring = make_translator_settings(task="restore")
-    with pytest.raises(RegardError, match="task is 'restore'"):
+    restoring = make_translator_settings(task="span_corruption")
+    with pytest.raises(RegardError, match="task is 'span_corruption'"):
         Translator(make_encoder_decoder(restoring), make_tokenizers(), restoring)
     captioning = make_generator_settings(task="caption", prefix={"kind": "patches", "patch": 2})
     with pytest.raises(RegardError, match="task is 'caption'"):
@@ -79,8 +79,8 @@ def test_the_vocabulary_of_another_model_is_refused() -> None:
 
 LOADERS: dict[str, Any] = {  # an embedder takes every encoder: tests/pipeline/test_embedder.py
     "translate": regard.load_translator,
-    "continue": regard.load_generator,
-    "fill": regard.load_fill_mask,
+    "causal_lm": regard.load_generator,
+    "masked_lm": regard.load_fill_mask,
     "classify": regard.load_classifier,
     "tag": regard.load_classifier,
 }
@@ -101,13 +101,13 @@ def test_a_loader_takes_its_kind_of_model_only(task: str, models: dict[str, str]
 
 
 def test_an_unknown_task_or_device_is_reported(models: dict[str, str]) -> None:
-    with pytest.raises(RegardError, match=r"no pipeline for the task 'dance'.*\n.*translate, continue, fill"):
-        load(models["fill"], task="dance")  # type: ignore[call-overload]
+    with pytest.raises(RegardError, match=r"no pipeline for the task 'dance'.*\n.*translate, causal_lm, masked_lm"):
+        load(models["masked_lm"], task="dance")  # type: ignore[call-overload]
     missing = ["nonsense", "cuda:77", *(["cuda"] if not torch.cuda.is_available() else [])]
     for device in missing:
         for function in (regard.load, regard.load_classifier, Scorer.load):
             with pytest.raises(RegardError, match=f"no device '{device}' on this machine") as caught:
                 function(models["classify"], device)
-            assert caught.value.fix is not None
+            assert caught.value.hint is not None
     with pytest.raises(RegardError, match="no device"):
-        regard.load(models["fill"], torch.device("meta"))
+        regard.load(models["masked_lm"], torch.device("meta"))

@@ -22,7 +22,7 @@ def traced_files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     settings = make_translator_settings()
     write_model(folder, settings, make_tokenizers(), get_weights(make_encoder_decoder(settings)), "card")
     command = [sys.executable, "-m", "tests.pipeline.trace_translate", "translate", str(folder), TEXTS[0]]
-    done = subprocess.run([*command, "--max-length", "9"], capture_output=True, text=True, check=True, cwd=ROOT)  # noqa: S603
+    done = subprocess.run([*command, "--max-new-tokens", "9"], capture_output=True, text=True, check=True, cwd=ROOT)  # noqa: S603
     return done.stderr.split("\n")
 
 

@@ -121,13 +121,13 @@ def test_a_model_that_knows_the_answer(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
     Path(files["book.txt"]).write_text("".join(entries) * 40)
     changes: dict[str, Any] = {
-        "model.width": 32,
-        "train.updates": 150,
+        "model.d_model": 32,
+        "train.steps": 150,
         "train.save_every": 150,
-        "validation.every": 150,
+        "validation.every_steps": 150,
     }
     changes |= {"train.label_smoothing": 0.0, "train.average": 1, "validation.samples": 0, "train.ema": 0.0}
-    fit(make_small_run("continue", files, changes), tmp_path / "lm")
+    fit(make_small_run("causal_lm", files, changes), tmp_path / "lm")
     texts = ["good cat", "bad cat", "bad tree", "good dog"]
     (tmp_path / "shots.tsv").write_text("good tree\tyes\nbad dog\tno\n")
     model, shots = str(tmp_path / "lm"), ("--examples", str(tmp_path / "shots.tsv"))

@@ -16,7 +16,7 @@ from tests.commands import run_command
 
 
 def test_pseudo_perplexity_masks_every_token_once(trained_encoders: dict[str, Path], tmp_path: Path) -> None:
-    fill_mask = regard.load(trained_encoders["fill"])
+    fill_mask = regard.load(trained_encoders["masked_lm"])
     assert isinstance(fill_mask, FillMask)
     texts = ["red dog sees blue cat", "old house", "a new tree finds red dog"]
     result = pseudo_likelihood(fill_mask, texts, batch_tokens=20)
@@ -34,9 +34,11 @@ def test_pseudo_perplexity_masks_every_token_once(trained_encoders: dict[str, Pa
     assert result.tokens == count
     assert result.pseudo_perplexity == pytest.approx(math.exp(-total / count), rel=1e-4)
     (tmp_path / "text").write_text("\n".join(texts) + "\n")
-    evaluation = evaluate_json(trained_encoders["fill"], "--text", tmp_path / "text", "--lines")
+    evaluation = evaluate_json(trained_encoders["masked_lm"], "--text", tmp_path / "text", "--lines")
     assert evaluation["pseudo_likelihood"]["pseudo_perplexity"] == pytest.approx(result.pseudo_perplexity, rel=1e-4)
-    shown = run_command("evaluate", str(trained_encoders["fill"]), "--text", str(tmp_path / "text"), "--window", "4")
+    shown = run_command(
+        "evaluate", str(trained_encoders["masked_lm"]), "--text", str(tmp_path / "text"), "--window", "4"
+    )
     assert "pseudo-perplexity" in shown.output
     with pytest.raises(RegardError, match="A window cannot have 1 token"):
         pseudo_likelihood(fill_mask, texts, window=1)

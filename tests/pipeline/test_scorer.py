@@ -88,7 +88,7 @@ def test_the_curve_is_the_slope_and_curvature_of_the_loss() -> None:
     scorer = make_translation_scorer()
     settings = make_translator_settings()
     translations = Translator(make_encoder_decoder(settings), make_tokenizers(), settings).translate(
-        SOURCES[:3], max_length=9
+        SOURCES[:3], max_new_tokens=9
     )
     targets = [translation.text for translation in translations] + TARGETS[3:]  # probable and improbable texts
     curve = scorer.curve(targets, SOURCES)
@@ -157,8 +157,8 @@ def test_what_cannot_be_scored_is_refused() -> None:
             limited.score(["two", TEXTS[2]], [TEXTS[0], "two"])
     with pytest.raises(RegardError, match="temperature must be above 0"):
         make_translation_scorer(temperature=0.0)
-    restoring = make_translator_settings(task="restore")
-    with pytest.raises(RegardError, match="task 'restore'"):
+    restoring = make_translator_settings(task="span_corruption")
+    with pytest.raises(RegardError, match="task 'span_corruption'"):
         Scorer(make_encoder_decoder(restoring), make_tokenizers(), restoring)
     next(scorer.model.parameters()).data.fill_(math.nan)
     with pytest.raises(RegardError, match="not numbers"):
@@ -191,7 +191,7 @@ def test_a_folder_and_its_temperature(tmp_path: Path) -> None:
 
 
 def test_an_encoder_has_no_texts_to_score(tmp_path: Path) -> None:
-    small = {"width": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.hidden": 32}
+    small = {"d_model": 32, "encoder.layers": 1, "encoder.attention.heads": 4, "encoder.feedforward.d_ff": 32}
     settings = codec.preset("bert", small | {"source.vocabulary": make_tokenizer().size})
     write_model(tmp_path / "m", settings, make_tokenizers(), get_weights(build(settings, seed=1)), "card")
     with pytest.raises(RegardError, match="'encoder_only' assigns no probability"):

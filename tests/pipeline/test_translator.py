@@ -47,9 +47,11 @@ def is_same(first: list[Translation], second: list[Translation]) -> bool:
 @pytest.mark.parametrize("position", ["sinusoidal", "relative"])
 def test_a_batch_translates_as_each_text_alone(beam: int, position: str) -> None:
     translator = make_translator(**{"encoder.position.kind": position, "decoder.position.kind": position})
-    alone = [translator.translate([text], Beam(beam), max_length=10)[0] for text in VARIED_TEXTS]
+    alone = [translator.translate([text], Beam(beam), max_new_tokens=10)[0] for text in VARIED_TEXTS]
     for batch_tokens in (1, 300, 100_000):
-        assert is_same(translator.translate(VARIED_TEXTS, Beam(beam), max_length=10, batch_tokens=batch_tokens), alone)
+        assert is_same(
+            translator.translate(VARIED_TEXTS, Beam(beam), max_new_tokens=10, batch_tokens=batch_tokens), alone
+        )
     assert len({translation.text for translation in alone}) > 5  # the outputs differ
 
 
@@ -59,7 +61,7 @@ def test_logprobs_equal_a_forward_pass(beam: int) -> None:
     translator = make_translator()
     specials = make_tokenizer().specials
     for text, translation in zip(
-        VARIED_TEXTS, translator.translate(VARIED_TEXTS, Beam(beam), max_length=9), strict=True
+        VARIED_TEXTS, translator.translate(VARIED_TEXTS, Beam(beam), max_new_tokens=9), strict=True
     ):
         source = torch.tensor([[*make_tokenizer().encode(text).ids, specials.eos]])
         target = torch.tensor([[specials.bos, *translation.tokens[:-1]]])
@@ -96,7 +98,7 @@ def test_the_source_has_special_tokens_as_in_training(tags: tuple[str, ...], mon
 
     monkeypatch.setattr(EncoderDecoder, "start", watched_start)
     monkeypatch.setattr(CpuDecoder, "step", watched_step)
-    translator.translate(VARIED_TEXTS, Beam(1), max_length=1)
+    translator.translate(VARIED_TEXTS, Beam(1), max_new_tokens=1)
     assert sources == expected
     assert prompts == {int(prompt) for prompt in rows.target[:, 0]}
 
@@ -104,19 +106,19 @@ def test_the_source_has_special_tokens_as_in_training(tags: tuple[str, ...], mon
 def test_changed_weights_take_effect() -> None:
     """A translator packs weights for its steps and must not use old ones."""
     translator = make_translator()
-    before = translator.translate(VARIED_TEXTS, Beam(2), max_length=9)
-    assert translator.translate(VARIED_TEXTS, Beam(2), max_length=9) == before
+    before = translator.translate(VARIED_TEXTS, Beam(2), max_new_tokens=9)
+    assert translator.translate(VARIED_TEXTS, Beam(2), max_new_tokens=9) == before
     other_model = make_encoder_decoder(translator.settings, 5)
     for training in (False, True):
         translator.model.load_state_dict(other_model.state_dict())
         translator.model.train(training)
         fresh = Translator(other_model, translator.tokenizers, translator.settings)
         assert is_same(
-            translator.translate(VARIED_TEXTS, Beam(2), max_length=9),
-            fresh.translate(VARIED_TEXTS, Beam(2), max_length=9),
+            translator.translate(VARIED_TEXTS, Beam(2), max_new_tokens=9),
+            fresh.translate(VARIED_TEXTS, Beam(2), max_new_tokens=9),
         )
         other_model = make_encoder_decoder(translator.settings, 6)
-    after = translator.translate(VARIED_TEXTS, Beam(2), max_length=9)
+    after = translator.translate(VARIED_TEXTS, Beam(2), max_new_tokens=9)
     assert [translation.text for translation in after] != [translation.text for translation in before]
 
 
@@ -133,7 +135,7 @@ def make_training_rows(tokenizers: TokenizerPair, *, tagged: bool) -> BatchArray
 def test_order_is_kept_and_empty_texts_stay_empty() -> None:
     translator = make_translator()
     texts = ["", TEXTS[0], " \t ", TEXTS[1], "", TEXTS[0]]
-    translations = translator.translate(texts, Beam(2), max_length=6)
+    translations = translator.translate(texts, Beam(2), max_new_tokens=6)
     assert [translation.text == "" for translation in translations] == [True, False, True, False, True, False]
     assert translations[1] == translations[5]
     assert translations[0].tokens == ()
@@ -156,21 +158,21 @@ def test_default_max_length_is_twice_the_source_plus_50() -> None:
         assert translation.ended or len(translation.tokens) == 2 * tokens + 50
         unfinished += not translation.ended
     assert unfinished
-    (short,) = translator.translate(TEXTS[:1], Beam(3), max_length=4)
+    (short,) = translator.translate(TEXTS[:1], Beam(3), max_new_tokens=4)
     assert len(short.tokens) <= 4
 
 
 def test_the_model_is_left_as_it_was() -> None:
     translator = make_translator()
     model = translator.model
-    expected = translator.translate(TEXTS, Beam(1), max_length=8)
+    expected = translator.translate(TEXTS, Beam(1), max_new_tokens=8)
     model.train()
     model.encoder.layers[0].eval()  # a mix of modes
     modes = [module.training for module in model.modules()]
-    assert translator.translate(TEXTS, Beam(1), max_length=8) == expected  # no dropout
+    assert translator.translate(TEXTS, Beam(1), max_new_tokens=8) == expected  # no dropout
     assert [module.training for module in model.modules()] == modes
     with pytest.raises(RegardError):
-        translator.translate(["x"], max_length=0)
+        translator.translate(["x"], max_new_tokens=0)
     assert [module.training for module in model.modules()] == modes
     model(torch.tensor([[5, 6]]), torch.tensor([[7, 8]])).sum().backward()  # training can continue
     assert model.head.projection.weight.grad is not None
@@ -179,8 +181,8 @@ def test_the_model_is_left_as_it_was() -> None:
 def test_fixed_vector_beams_read_their_own_sentence() -> None:
     stacks = {"encoder": RECURRENT, "decoder": {**RECURRENT, "cross": {"kind": "fixed_vector"}}}
     translator = make_translator(**stacks)
-    alone = [translator.translate([text], Beam(3), max_length=8)[0] for text in TEXTS]
-    assert is_same(translator.translate(TEXTS, Beam(3), max_length=8), alone)
+    alone = [translator.translate([text], Beam(3), max_new_tokens=8)[0] for text in TEXTS]
+    assert is_same(translator.translate(TEXTS, Beam(3), max_new_tokens=8), alone)
     assert len({translation.tokens for translation in alone}) > 1
 
 
@@ -193,19 +195,19 @@ def test_special_tokens_are_never_generated(beam: int) -> None:
     assert specials.not_text == sorted(banned)
     with torch.no_grad():
         translator.model.target.embedding.weight[sorted(banned)] *= 5.0  # tied: the model prefers them
-    for translation in translator.translate(VARIED_TEXTS, Beam(beam), max_length=10):
+    for translation in translator.translate(VARIED_TEXTS, Beam(beam), max_new_tokens=10):
         assert not banned & set(translation.tokens)
 
 
 def test_texts_beyond_learned_positions_are_refused_by_name() -> None:
     learned = {"kind": "learned", "length": 12}
     translator = make_translator(**{"encoder.position": learned, "decoder.position": learned})
-    with pytest.raises(RegardError, match=r"Text 2 has \d+ tokens, but the model has learned 12 positions") as raised:
+    with pytest.raises(RegardError, match=r"Text 2 has \d+ tokens, but the model has 12 positions") as raised:
         translator.translate(["two", TEXTS[2]])
     assert "Zwei junge" in str(raised.value)
     assert all(len(translation.tokens) <= 12 for translation in translator.translate(["two", "men"], Beam(2)))
-    with pytest.raises(RegardError, match="max_length cannot be 13"):
-        translator.translate(["two"], max_length=13)
+    with pytest.raises(RegardError, match="max_new_tokens cannot be 13"):
+        translator.translate(["two"], max_new_tokens=13)
 
 
 def test_a_multilingual_model_needs_a_target_language() -> None:
@@ -217,20 +219,20 @@ def test_a_multilingual_model_needs_a_target_language() -> None:
     with pytest.raises(RegardError, match="1 target language for 2 texts"):
         multilingual.translate(["two", "men"], target_language=["de"])
     german, english = (
-        multilingual.translate(["two"], target_language=language, max_length=9)[0] for language in ("de", "en")
+        multilingual.translate(["two"], target_language=language, max_new_tokens=9)[0] for language in ("de", "en")
     )
     assert is_same(
-        multilingual.translate(["two", "two"], target_language=["en", "de"], max_length=9), [english, german]
+        multilingual.translate(["two", "two"], target_language=["en", "de"], max_new_tokens=9), [english, german]
     )
     assert german.logprobs != pytest.approx(english.logprobs, abs=1e-2)
     pair = make_translator("de", "en", languages=["en", "de"])
-    assert pair.translate(["two"], max_length=9) == pair.translate(["two"], target_language="de", max_length=9)
+    assert pair.translate(["two"], max_new_tokens=9) == pair.translate(["two"], target_language="de", max_new_tokens=9)
 
 
 def test_progress_is_reported_and_invalid_arguments_are_refused() -> None:
     translator = make_translator()
     reported: list[int] = []
-    translator.translate([*VARIED_TEXTS, ""], Beam(1), max_length=2, batch_tokens=60, report=reported.append)
+    translator.translate([*VARIED_TEXTS, ""], Beam(1), max_new_tokens=2, batch_tokens=60, report=reported.append)
     assert sum(reported) == len(VARIED_TEXTS) + 1
     assert len(reported) > 3
     with pytest.raises(RegardError, match="at least 1 row per text, got 0"):
@@ -241,13 +243,13 @@ def test_a_document_keeps_its_white_space() -> None:
     settings = make_translator_settings()
     translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     text = "\n  A bee. C dee!  E\n\nF.\n"
-    document = translator.translate_document(text, Beam(1), max_length=5)
+    document = translator.translate_document(text, Beam(1), max_new_tokens=5)
     assert document.sources == ("A bee.", "C dee!", "E", "F.")
     spaces = [" ", "  ", "\n\n", "\n"]
-    one_by_one = [translator.translate([source], Beam(1), max_length=5)[0].text for source in document.sources]
+    one_by_one = [translator.translate([source], Beam(1), max_new_tokens=5)[0].text for source in document.sources]
     assert document.text == "\n  " + "".join(text + space for text, space in zip(one_by_one, spaces, strict=True))
     for before, after in (("   ", ""), ("", "  "), ("\t", " \n")):
-        around = translator.translate_document(f"{before}E{after}", Beam(1), max_length=5)
+        around = translator.translate_document(f"{before}E{after}", Beam(1), max_new_tokens=5)
         assert around.text == before + one_by_one[2] + after
     for empty in ("", "   ", "\n"):
         assert translator.translate_document(empty).text == empty
@@ -263,8 +265,8 @@ def test_batch_1_is_batch_64(beam: int) -> None:
     settings = make_translator_settings(**{"encoder.layers": 2, "decoder.layers": 2})
     translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     max_source_length = max(len(source) for source in translator.encode_sources(sentences, None))
-    alone = translator.translate(sentences, Beam(beam), max_length=6, batch_tokens=1)
-    batched = translator.translate(sentences, Beam(beam), max_length=6, batch_tokens=64 * beam * max_source_length)
+    alone = translator.translate(sentences, Beam(beam), max_new_tokens=6, batch_tokens=1)
+    batched = translator.translate(sentences, Beam(beam), max_new_tokens=6, batch_tokens=64 * beam * max_source_length)
     different = [
         n
         for n, (single, batch_result) in enumerate(zip(alone, batched, strict=True))

@@ -108,7 +108,7 @@ def test_invalid_arguments_are_refused() -> None:
 
 def test_translations_are_aligned_on_request() -> None:
     translator = make_plain_translator()
-    translations = translator.translate([*TEXTS, ""], max_length=MAX_LENGTH)
+    translations = translator.translate([*TEXTS, ""], max_new_tokens=MAX_LENGTH)
     assert all(translation.alignment is None for translation in translations)
     aligned_translations = with_alignment(translator, [*TEXTS, ""], translations)
     assert aligned_translations[-1].alignment == ()

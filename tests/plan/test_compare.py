@@ -7,12 +7,12 @@ import pytest
 from regard.plan.compare import _choose, make_plan
 from regard.plan.devices import DEVICES
 from regard.plan.layouts import make_candidate
-from regard.training.distributed.layout import Layout
+from regard.training.distributed.layout import ParallelLayout
 from tests.plan.runs import forecast_run, make_run
 
 
 def test_plan_chooses_what_fits_and_says_why() -> None:
-    run = make_run(train__precision="bfloat16", train__update_tokens=16 * 512)
+    run = make_run(train__precision="bfloat16", train__step_tokens=16 * 512)
     device = DEVICES["h100"]
     candidates = [make_candidate(run, name, 16, 8) for name in ("ddp", "fsdp")]
     plan = make_plan(run, candidates, length=64, memory=device.memory, device=device)
@@ -31,7 +31,9 @@ def test_plan_chooses_what_fits_and_says_why() -> None:
 
 
 def test_plan_chooses_the_fastest_layout_that_fits() -> None:
-    simple, sharded = (forecast_run(make_run(), layout, 10**7) for layout in (Layout(2), Layout(shards=2)))
+    simple, sharded = (
+        forecast_run(make_run(), layout, 10**7) for layout in (ParallelLayout(2), ParallelLayout(shards=2))
+    )
     slow, fast = replace(simple, seconds=(1.0, 2.0)), replace(sharded, seconds=(0.5, 1.0))
     assert _choose([slow, fast]) is fast
     assert _choose([slow, replace(fast, memory=0)]) is slow

@@ -9,7 +9,7 @@ from regard.plan.devices import DEVICES
 from regard.plan.forecast import count_batches, count_start_bytes, sent_bytes
 from regard.plan.layouts import make_candidate
 from regard.plan.tracker import Collective
-from regard.training.distributed.layout import Layout
+from regard.training.distributed.layout import ParallelLayout
 from tests.plan.runs import forecast_run, make_run
 
 
@@ -24,25 +24,29 @@ def test_gloo_sends_reductions_twice() -> None:
     assert sent_bytes(Collective("reduce_scatter", 400, ranks=4, span=4), is_gloo=True) == 600
 
 
-def test_batches_of_an_update_are_shared() -> None:
-    run = make_run(train__update_tokens=5 * 512)
-    assert [count_batches(run, Layout(shards=ranks)) for ranks in (1, 2, 4, 8)] == [5, 3, 2, 1]
+def test_batches_of_a_step_are_shared() -> None:
+    run = make_run(train__step_tokens=5 * 512)
+    assert [count_batches(run, ParallelLayout(shards=ranks)) for ranks in (1, 2, 4, 8)] == [5, 3, 2, 1]
 
 
 def test_forecast_leaves_a_tenth_of_device_memory_free() -> None:
     memories = (1_000_000, 1_100_000, 1_112_000)
-    assert [forecast_run(make_run(), Layout(), memory).fits for memory in memories] == [False, False, True]
+    assert [forecast_run(make_run(), ParallelLayout(), memory).fits for memory in memories] == [False, False, True]
 
 
 def test_checkpoint_bytes_count_the_moving_average() -> None:
-    plain, averaged = (forecast_run(make_run(train__ema=ema), Layout(), 10**7) for ema in (0.0, 0.9))
+    plain, averaged = (forecast_run(make_run(train__ema=ema), ParallelLayout(), 10**7) for ema in (0.0, 0.9))
     assert averaged.checkpoint_bytes - plain.checkpoint_bytes == 4 * plain.parameters
 
 
 def test_the_peak_of_tuning_is_at_least_that_of_its_start() -> None:
     """A run that trains few parameters of a large model needs most memory when it copies the parent's weights."""
-    tuning: dict[str, Any] = {"tuning__parent": "parent", "tuning__lora": {"rank": 2}, "tokenizer": {"kind": "parent"}}
-    large = make_run(model__width=512, model__tokens__vocabulary=100_000, data__batch_tokens=64, **tuning)
+    finetune: dict[str, Any] = {
+        "tuning__parent": "parent",
+        "tuning__lora": {"rank": 2},
+        "tokenizer": {"kind": "parent"},
+    }
+    large = make_run(model__width=512, model__tokens__vocabulary=100_000, data__batch_tokens=64, **finetune)
     plan = make_plan(large, [make_candidate(large, "ddp", 1, 1)], length=64, memory=10**10)
     (forecast,) = plan.forecasts
     assert forecast.simulation.peak < forecast.start_bytes == forecast.peak == 2 * 4 * forecast.parameters

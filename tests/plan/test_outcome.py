@@ -16,13 +16,13 @@ def test_a_run_reports_its_plan_against_what_it_needed(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("".join(f"The sum of {n} and {n + 1} is {2 * n + 1}.\n" for n in range(400)), encoding="utf-8")
     run_file, out = tmp_path / "run.toml", tmp_path / "out"
-    run = make_run(train__updates=3, data__train=[{"kind": "documents", "path": str(text)}], data__held_out=0.0)
+    run = make_run(train__steps=3, data__train=[{"kind": "documents", "path": str(text)}], data__held_out=0.0)
     RUN_FILES.save(run, run_file)
     planned = run_command("plan", str(run_file), "--write")
     assert planned.code == 0, planned.errors
     done = run_command("train", str(run_file), "--out", str(out), "--force")
     assert done.code == 0, done.errors
-    (line,) = [line for line in done.output.splitlines() if line.startswith("Forecast and actual over 3 updates")]
+    (line,) = [line for line in done.output.splitlines() if line.startswith("Forecast and actual over 3 steps")]
     assert "peak memory" in line
     assert "CPU" in line
     assert line in (out / "log.txt").read_text(encoding="utf-8").splitlines()

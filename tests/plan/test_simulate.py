@@ -1,4 +1,4 @@
-"""One simulated update against arithmetic, and against a real update in this process."""
+"""One simulated step against arithmetic, and against a real step in this process."""
 
 from collections import Counter
 from typing import Any
@@ -8,13 +8,13 @@ import pytest
 from regard.base.errors import RegardError
 from regard.plan.simulate import SHORT_LAYERS, Simulation, simulate
 from regard.store.size_check import count_parameters
-from regard.training.distributed.layout import Layout
+from regard.training.distributed.layout import ParallelLayout
 from tests.plan.runs import make_run
 
 ROWS, LENGTH = 8, 64
 
 
-def simulate_small(layout: Layout, batches: int = 1, **changes: object) -> Simulation:
+def simulate_small(layout: ParallelLayout, batches: int = 1, **changes: object) -> Simulation:
     return simulate(make_run(**changes), layout, rows=ROWS, length=LENGTH, batches=batches)
 
 
@@ -27,7 +27,7 @@ def count_calls(simulation: Simulation) -> Counter[str]:
 
 
 def test_one_process() -> None:
-    simulation = simulate_small(Layout())
+    simulation = simulate_small(ParallelLayout())
     parameters = count_parameters(make_run().model)
     assert simulation.weights == 4 * parameters
     steps = simulation.tensors // 4  # each tensor has exp_avg, exp_avg_sq and a step
@@ -37,15 +37,18 @@ def test_one_process() -> None:
 
 
 def test_recomputed_activations_and_ema_change_memory() -> None:
-    plain, recomputed = simulate_small(Layout()), simulate_small(Layout(), train__checkpoint_activations=True)
+    plain, recomputed = (
+        simulate_small(ParallelLayout()),
+        simulate_small(ParallelLayout(), train__checkpoint_activations=True),
+    )
     assert recomputed.activations < plain.activations
-    averaged = simulate_small(Layout(), train__ema=0.99)
+    averaged = simulate_small(ParallelLayout(), train__ema=0.99)
     assert averaged.peak == plain.peak + plain.weights
 
 
 def test_a_recurrent_model_is_refused() -> None:
     with pytest.raises(RegardError, match="cannot be simulated"):
-        simulate_small(Layout(), model__decoder={"kind": "recurrent", "layers": 1})
+        simulate_small(ParallelLayout(), model__decoder={"kind": "recurrent", "layers": 1})
 
 
 def test_tuning_counts_only_what_is_trained() -> None:
@@ -53,16 +56,16 @@ def test_tuning_counts_only_what_is_trained() -> None:
     width, rank = 64, 4
     adapters = 2 * rank * (4 * width + 2 * (width + width // 2))  # of 2 layers: query, output, key and value
     lora: dict[str, Any] = {"tuning__parent": "parent", "tuning__lora": {"rank": rank}, "tokenizer": {"kind": "parent"}}
-    full, tuned = simulate_small(Layout()), simulate_small(Layout(), **lora)
+    full, tuned = simulate_small(ParallelLayout()), simulate_small(ParallelLayout(), **lora)
     assert tuned.weights == full.weights + 4 * adapters
     assert tuned.optimizer_state == 8 * adapters + 4 * 16  # 2 factors of 4 projections of 2 layers have a step each
     assert tuned.peak < full.peak - full.optimizer_state * 0.9
-    ranks = simulate_small(Layout(replicas=2), **lora)
+    ranks = simulate_small(ParallelLayout(replicas=2), **lora)
     assert [call.size for call in ranks.collectives if call.size > 64] == [4 * adapters]
 
 
 def test_fsdp_shards_states_and_gathers_layers() -> None:
-    whole, sharded = simulate_small(Layout()), simulate_small(Layout(shards=2))
+    whole, sharded = simulate_small(ParallelLayout()), simulate_small(ParallelLayout(shards=2))
     assert sharded.weights == pytest.approx(whole.weights / 2, rel=0.01)
     assert sharded.optimizer_state == pytest.approx(whole.optimizer_state / 2, rel=0.01)
     # Two layers are gathered in both passes, the root once; each reduces its gradients once.
@@ -70,17 +73,17 @@ def test_fsdp_shards_states_and_gathers_layers() -> None:
 
 
 def test_accumulated_batches_gather_again_but_reduce_once() -> None:
-    sharded = simulate_small(Layout(shards=2), batches=4)
+    sharded = simulate_small(ParallelLayout(shards=2), batches=4)
     assert count_calls(sharded) == {"all_gather": 20, "reduce_scatter": 3}
 
 
 def test_hsdp_reduces_twice() -> None:
-    calls = count_calls(simulate_small(Layout(replicas=2, shards=2)))
+    calls = count_calls(simulate_small(ParallelLayout(replicas=2, shards=2)))
     assert calls == {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 3}
 
 
 def test_ddp_keeps_whole_weights_and_a_buffer_of_gradients() -> None:
-    whole, replica = simulate_small(Layout()), simulate_small(Layout(replicas=2))
+    whole, replica = simulate_small(ParallelLayout()), simulate_small(ParallelLayout(replicas=2))
     assert replica.weights == whole.weights
     assert whole.gradients_peak < replica.gradients_peak <= whole.gradients_peak + whole.weights
     sent = sum(call.size * count for call, count in replica.collectives.items() if call.size > 64)
@@ -88,14 +91,14 @@ def test_ddp_keeps_whole_weights_and_a_buffer_of_gradients() -> None:
 
 
 def test_tensor_parallelism_splits_layers() -> None:
-    whole, split = simulate_small(Layout()), simulate_small(Layout(tensor=2))
+    whole, split = simulate_small(ParallelLayout()), simulate_small(ParallelLayout(tensor=2))
     assert split.weights < 0.85 * whole.weights  # the embedding and the head, most of this model, stay whole
     # Each of the two layers: two sums forward; backward, the gradients to the input of q, k, v, up and gate.
     assert count_calls(split)["all_reduce"] == 14
 
 
 def test_layers_are_extrapolated_exactly() -> None:
-    run, layout = make_run(model__decoder__layers=8), Layout(shards=2)
+    run, layout = make_run(model__decoder__layers=8), ParallelLayout(shards=2)
     short, whole = (simulate(run, layout, rows=ROWS, length=LENGTH, max_layers=layers) for layers in (5, 8))
     assert SHORT_LAYERS[-1] < 8
     assert short.peak == pytest.approx(whole.peak, rel=0.01)
@@ -106,11 +109,11 @@ def test_layers_are_extrapolated_exactly() -> None:
 def test_masked_language_model_counts_only_masked_positions() -> None:
     model = {
         "preset": "bert",
-        "width": 64,
+        "d_model": 64,
         "source": {"kind": "tokens", "vocabulary": 20_000},
-        "encoder": {"layers": 1, "attention": {"heads": 4}, "feedforward": {"kind": "plain", "hidden": 128}},
+        "encoder": {"layers": 1, "attention": {"heads": 4}, "feedforward": {"kind": "plain", "d_ff": 128}},
     }
     run = make_run(model=model, device__logit_rows=0)
-    simulation = simulate(run, Layout(), rows=ROWS, length=LENGTH)
+    simulation = simulate(run, ParallelLayout(), rows=ROWS, length=LENGTH)
     logits = 4 * ROWS * LENGTH * 20_000
     assert simulation.activations < 1.5 * logits  # all positions would need at least three times the logits

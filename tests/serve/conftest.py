@@ -22,6 +22,7 @@ from tests.pipeline.factories import (
     make_tokenizers,
     make_translator_settings,
 )
+from tests.pipeline.media_models import write_audio_model, write_image_model, write_transcription_model
 from tests.serve.factories import KEY, TEMPLATE, RunningServer, run_in_thread
 
 
@@ -81,3 +82,23 @@ def keys_file(tmp_path: Path) -> Path:
     path = tmp_path / "keys.txt"
     path.write_text(f"# keys\nalice {hash_key(KEY)}\n")
     return path
+
+
+@pytest.fixture(scope="module")
+def media_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("media")
+    head = {"kind": "classes", "labels": ["good", "bad"], "pool": "first", "hidden": False}
+    classifier, settings = make_parts(task="classify", head=head)
+    write_model(folder / "moods", settings, make_tokenizers(), get_weights(classifier), "card")
+    return {
+        "shapes": write_image_model(folder / "shapes"),
+        "tones": write_audio_model(folder / "tones"),
+        "speech": write_transcription_model(folder / "speech"),
+        "moods": folder / "moods",
+    }
+
+
+@pytest.fixture(scope="module")
+def media_server(media_folders: dict[str, Path]) -> Iterator[RunningServer]:
+    with run_in_thread(ServeConfig(models=media_folders)) as running:
+        yield running

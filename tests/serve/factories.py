@@ -154,3 +154,22 @@ def serve(folder: Path, use: Callable[[ServedModel], Awaitable[None]], **changes
             await model.batcher.stop()
 
     asyncio.run(run())
+
+
+Files = list[tuple[str, tuple[str, bytes]]]
+
+
+def classify(server: RunningServer, files: list[bytes], **fields: str) -> Any:
+    content: Files = [("file", ("a", file)) for file in files]
+    with server.client() as client:
+        return client.post("/classify", files=content, data=fields)
+
+
+def transcribe(server: RunningServer, file: bytes, **fields: str) -> Any:
+    with server.client() as client:
+        return client.post("/v1/audio/transcriptions", files={"file": ("a.wav", file)}, data=fields)
+
+
+def save(folder: Path, content: bytes, name: str) -> Path:
+    (folder / name).write_bytes(content)
+    return folder / name

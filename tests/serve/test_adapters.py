@@ -76,7 +76,7 @@ def test_each_request_gets_its_adapter_whatever_runs_beside_it(
 def test_clients_of_openai_name_an_adapter_as_the_model(
     adapted: RunningServer, folders: dict[str, Path], adapters: dict[str, Path]
 ) -> None:
-    writer = load(folders["writer"], task="continue", adapters={"poet": adapters["poet"]})
+    writer = load(folders["writer"], task="causal_lm", adapters={"poet": adapters["poet"]})
     embedder = load(folders["encoder"], task="embed", adapters={"close": adapters["close"]})
     with openai.OpenAI(base_url=f"{adapted.url}/v1", api_key="none", max_retries=0) as client:
         plain = client.completions.create(model="writer", prompt=TEXT, max_tokens=8, temperature=0)

@@ -33,7 +33,7 @@ def read_container() -> dict[str, Any]:
 
 def read_serve_settings() -> ServeConfig:
     table = tomllib.loads(read_manifests()["ConfigMap"]["data"]["serve.toml"])
-    return SettingsFile(ServeConfig).parse(table, {}, where="kubernetes.yaml")
+    return SettingsFile(ServeConfig).parse(table, {}, location="kubernetes.yaml")
 
 
 def test_probes_ask_open_routes_of_the_server(server: RunningServer) -> None:

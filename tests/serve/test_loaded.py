@@ -9,9 +9,9 @@ from regard.base.errors import RegardError
 from regard.serve.loaded import assign_adapters, load_model
 from regard.serve.settings import ServeConfig, read_settings
 from tests.pipeline.media_models import (
+    write_audio_model,
     write_captioning_model,
     write_image_model,
-    write_sound_model,
     write_transcription_model,
 )
 
@@ -22,16 +22,16 @@ def test_an_adapter_that_cannot_be_served_is_refused(folders: dict[str, Path], a
     assert settings.adapters == {"law": adapters["law"]}
     with pytest.raises(RegardError, match="CTranslate2 cannot change adapters") as error:
         assign_adapters(settings)
-    assert f"law={adapters['law']}" in str(error.value.fix)
+    assert f"law={adapters['law']}" in str(error.value.hint)
     with pytest.raises(RegardError, match="'law' belongs to other weights than those of writer") as error:
         assign_adapters(ServeConfig(models={"writer": folders["writer"]}, adapters={"law": adapters["law"]}))
-    assert "en-de" in str(error.value.fix)
+    assert "en-de" in str(error.value.hint)
     with pytest.raises(RegardError, match="have the name 'en-de'"):
         assign_adapters(ServeConfig(models=folders, adapters={"en-de": adapters["law"]}))
 
 
 @pytest.mark.parametrize(
-    "write", [write_image_model, write_sound_model, write_transcription_model, write_captioning_model]
+    "write", [write_image_model, write_audio_model, write_transcription_model, write_captioning_model]
 )
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_damaged_model_is_not_served(tmp_path: Path, write: Callable[..., Path], value: float) -> None:

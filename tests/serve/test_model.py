@@ -27,7 +27,7 @@ from regard.text.tokenizer_pair import TokenizerPair
 from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 from tests.serve.factories import SENTENCES, serve
 
-OPTIONS = Options(Beam(2), max_length=8)
+OPTIONS = Options(Beam(2), max_new_tokens=8)
 
 
 @pytest.mark.parametrize("name", ["en-de", "writer"])
@@ -74,7 +74,9 @@ def test_scores_are_computed_where_a_request_asks_for_them(folders: dict[str, Pa
         assert len(scored) == 1
         assert with_score.score < 0
         assert with_score.tokens == plain.tokens
-        await model.run(Options(Beam(2), n_best=2, max_length=4), [TextRequest("a")])  # in the order of their scores
+        await model.run(
+            Options(Beam(2), n_best=2, max_new_tokens=4), [TextRequest("a")]
+        )  # in the order of their scores
         assert len(scored) == 2
 
     serve(tmp_path / "export", use, engine="ctranslate2")
@@ -112,7 +114,7 @@ def test_mixed_batch_keeps_text_and_language_of_each_request(multilingual: Path)
     confidences = []
     for request, result in zip(requests[1:], results[1:], strict=True):
         language = request.target_language
-        alone = translator.translate(request.text, OPTIONS.search, max_length=8, target_language=language)
+        alone = translator.translate(request.text, OPTIONS.search, max_new_tokens=8, target_language=language)
         (aligned,) = with_alignment(translator, [request.text], [alone], target_language=language)
         (logprobs,) = scorer.score_translations([alone], [request.text], target_language=language)
         assert (result.text, result.alignment) == (alone.text, aligned.alignment)
@@ -150,5 +152,5 @@ def test_request_of_a_replaced_model_is_encoded_again(tmp_path: Path) -> None:
         results.extend(await request)
 
     serve(tmp_path / "model", use, engine="torch")
-    expected = load_translator(tmp_path / "model").translate(SENTENCES[0], OPTIONS.search, max_length=8)
+    expected = load_translator(tmp_path / "model").translate(SENTENCES[0], OPTIONS.search, max_new_tokens=8)
     assert results[0].tokens == expected.tokens

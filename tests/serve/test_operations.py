@@ -41,7 +41,9 @@ def test_an_overloaded_server_refuses_at_once_and_loses_nothing(start: Start) ->
 def test_threads_may_share_a_translator(folders: dict[str, Path]) -> None:
     translator = load_translator(folders["en-de"])
     texts = [f"Two young men {number}" for number in range(12)]
-    expected = [translation.text for translation in translator.translate(texts, max_length=8)]
+    expected = [translation.text for translation in translator.translate(texts, max_new_tokens=8)]
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda number: translator.translate(texts[number % 12], max_length=8).text, range(192)))
+        results = list(
+            pool.map(lambda number: translator.translate(texts[number % 12], max_new_tokens=8).text, range(192))
+        )
     assert sum(text == expected[number % 12] for number, text in enumerate(results)) == 192

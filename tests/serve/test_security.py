@@ -6,13 +6,14 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
 from regard.serve import security
-from regard.serve.security import Guard
+from regard.serve.security import SecurityMiddleware
 from regard.serve.settings import hash_key
 from tests.serve.factories import KEY, RunningServer, find_app
 
@@ -161,9 +162,10 @@ def test_a_guard_answers_a_body_that_is_longer_than_it_says() -> None:
         async def send(message: dict[str, object]) -> None:
             sent.append(message)
 
-        guard = Guard(app, keys={}, open_routes=frozenset(), body_bytes=100, upload_bytes={}, requests_per_minute=0)  # type: ignore[arg-type]
+        limits = {"body_bytes": 100, "upload_bytes": {}, "requests_per_minute": 0}
+        guard: Any = SecurityMiddleware(app, keys={}, open_routes=frozenset(), **limits)  # type: ignore[arg-type]
         scope = {"type": "http", "path": "/", "method": "POST", "headers": [], "client": ("a", 1)}
-        await guard(scope, receive, send)  # type: ignore[arg-type]
+        await guard(scope, receive, send)
 
     asyncio.run(run())
     assert len(sent) == 2

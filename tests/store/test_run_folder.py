@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.store.run_folder import Journal, RunFolder
+from regard.store.run_folder import JsonlWriter, RunFolder
 
 
 def test_whoever_holds_the_folder_mends_it(tmp_path: Path) -> None:
@@ -20,20 +20,20 @@ def test_whoever_holds_the_folder_mends_it(tmp_path: Path) -> None:
 
 def test_a_journal_is_on_disk_before_its_size_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[int] = []
-    journal = Journal(tmp_path / "metrics.jsonl")
-    journal.write(update=1, loss=2.5)
+    journal = JsonlWriter(tmp_path / "metrics.jsonl")
+    journal.write(step=1, loss=2.5)
     monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_size))
     size = journal.size
-    assert size == len('{"update": 1, "loss": 2.5}\n')
+    assert size == len('{"step": 1, "loss": 2.5}\n')
     assert flushed == [size]
 
 
 def test_a_journal_is_cut_back_but_never_made_up(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "metrics.jsonl")
-    journal.write(update=1)
+    journal = JsonlWriter(tmp_path / "metrics.jsonl")
+    journal.write(step=1)
     size = journal.size
-    journal.write(update=2)
+    journal.write(step=2)
     journal.truncate(size)
-    assert (tmp_path / "metrics.jsonl").read_text() == '{"update": 1}\n'
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n'
     with pytest.raises(RegardError, match="lost lines"):
         journal.truncate(size + 1)

@@ -68,5 +68,5 @@ def test_model_written_to_a_full_disk_names_file_and_size(tmp_path: Path) -> Non
 
     with pytest.raises(RegardError, match=f"The disk is full: .* {size:,} bytes are needed") as caught:
         write_model(tmp_path / "model", settings, make_tokenizers(), weights, "A card.", fetch=fill_disk)
-    assert "model.safetensors" in str(caught.value.where)
+    assert "model.safetensors" in str(caught.value.location)
     assert not list(tmp_path.iterdir())

@@ -49,9 +49,9 @@ KINDS: dict[str, AnyTokenizerConfig] = {
     "byte_bpe normal": ByteBpeConfig(
         vocabulary=310,
         specials=TAGGED_SPECIALS,
-        normalise=NormalizeConfig(form="nfkc", lowercase=True, strip_accents=True),
+        normalize=NormalizeConfig(form="nfkc", lowercase=True, strip_accents=True),
     ),
-    "unigram normal": UnigramConfig(vocabulary=76, normalise=NormalizeConfig(lowercase=True)),
+    "unigram normal": UnigramConfig(vocabulary=76, normalize=NormalizeConfig(lowercase=True)),
 }
 ALPHABET = sorted({character for text in TEXT for character in text})
 

@@ -133,7 +133,7 @@ def test_template_bomb_is_stopped_and_next_template_renders(text: str, limit: st
         ChatTemplate(text).render(MESSAGES)
     with pytest.raises(RegardError, match=f"is stopped: .*{limit}") as caught:
         check_chat_template(text, "chat_template.jinja")
-    assert caught.value.where == "chat_template.jinja"
+    assert caught.value.location == "chat_template.jinja"
     assert ChatTemplate("{{ messages[0].content }}").render(MESSAGES) == "Be brief."
 
 

@@ -169,7 +169,7 @@ def test_separate_and_joint_vocabularies() -> None:
 def test_impossible_settings_raise(settings: AnyTokenizerConfig, message: str) -> None:
     with pytest.raises(RegardError, match=message) as raised:
         learn(TEXT, settings)
-    assert raised.value.fix
+    assert raised.value.hint
 
 
 @pytest.mark.parametrize("settings", [settings for settings in KINDS.values() if settings.kind != "byte"])
@@ -197,7 +197,7 @@ def test_too_many_characters_raise(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reading_error_is_passed_on() -> None:
     def broken() -> Iterator[str]:
         yield TEXT[0]
-        raise RegardError("The disk is gone.", where="a.en:2")
+        raise RegardError("The disk is gone.", location="a.en:2")
 
     for settings in KINDS.values():
         if settings.kind != "byte":

@@ -113,7 +113,7 @@ def test_a_foreign_model_gives_equal_ids(options: dict[str, object], texts: list
     ("settings", "reason"),
     [
         (BpeConfig(vocabulary=300), "not a unigram model"),
-        (UnigramConfig(vocabulary=300, normalise=NormalizeConfig(form="nfkc")), "normalizes text"),
+        (UnigramConfig(vocabulary=300, normalize=NormalizeConfig(form="nfkc")), "normalizes text"),
         (UnigramConfig(vocabulary=300, specials=SpecialsConfig(extra=("<term>",))), "extra tokens"),
     ],
 )

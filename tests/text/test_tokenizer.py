@@ -40,7 +40,7 @@ def test_a_normalised_string(text: str) -> None:
         tokenizer = get_tokenizer(name)
         ids = tokenizer.encode(text).ids
         if tokenizer.specials.unk not in ids and "▁" not in text:
-            assert tokenizer.decode(ids) == tokenizer.normalise(text), name
+            assert tokenizer.decode(ids) == tokenizer.normalize(text), name
 
 
 def test_normalisation_follows_the_settings() -> None:

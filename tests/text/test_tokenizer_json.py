@@ -63,7 +63,7 @@ def test_invalid_files_are_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(RegardError, match="not a valid tokenizer file") as raised:
             Tokenizer.load(path)
-        assert raised.value.where == str(path)
+        assert raised.value.location == str(path)
     document = json.loads(get_tokenizer("bpe").content)
     for part, message in (
         ("post_processor", "no token for the role: pad"),

@@ -7,7 +7,7 @@ import pytest
 
 from regard.training.checkpoint.folder import Checkpoints
 from tests.ranks import prepare, prepare_changing_runs
-from tests.training.rank_cases import CASES, CHANGING_UPDATES, RANKS
+from tests.training.rank_cases import CASES, CHANGING_STEPS, RANKS
 from tests.training.runs import write_corpus
 from tests.training.sharded_cases import make_state
 from tests.training.workers import run_workers
@@ -28,7 +28,7 @@ def rank_results(rank_folder: Path) -> list[dict[str, Any]]:
     prepare(rank_folder / "training", tasks={task for _, task in CASES})
     write_corpus(rank_folder / "corpus", 400)
     (rank_folder / "changing").mkdir()
-    prepare_changing_runs(rank_folder / "changing", "translate", CHANGING_UPDATES)
+    prepare_changing_runs(rank_folder / "changing", "translate", CHANGING_STEPS)
     return run_workers(
         "tests.training.rank_cases:run_all", RANKS, {"folder": str(rank_folder)}, folder=rank_folder, timeout=240
     )

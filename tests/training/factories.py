@@ -1,4 +1,4 @@
-"""Create trainers over a small corpus, ready for the first update, and an objective whose loss spikes."""
+"""Create trainers over a small corpus, ready for the first step, and an objective whose loss spikes."""
 
 from pathlib import Path
 from typing import Any, ClassVar

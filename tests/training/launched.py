@@ -26,7 +26,7 @@ def act(worker: Worker, action: str) -> int:
         case "stop" if is_first_attempt and is_last_rank:
             os.kill(os.getpid(), signal.SIGSTOP)
         case "refuse" if is_last_rank:
-            raise RegardError("There are too few sentences.", where="train.en", fix="Add some.")
+            raise RegardError("There are too few sentences.", location="train.en", hint="Add some.")
         case "crash" if is_last_rank:
             raise ValueError("a defect")
         case "lost" if is_first_attempt and not is_last_rank:

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from regard.config.run import RunConfig
-from regard.training.distributed.context import ProcessGroup
+from regard.training.distributed.context import DistributedContext
 from regard.training.distributed.processes import SingleProcess
 from regard.training.run import fit
 from tests.ranks import Case, continue_run, train_cases
@@ -24,15 +24,15 @@ RANKS = 4
 CASES: list[Case] = [
     ("ddp2", "translate"),
     ("fsdp2", "translate"),
-    ("tensor2", "continue"),
+    ("tensor2", "causal_lm"),
     ("ddp2", "images"),
-    ("ddp2", "sounds"),
+    ("ddp2", "audio"),
     ("ddp2", "pixels"),
 ]
-GRID_CASE: Case = ("fsdp2+tensor2", "continue")  # shards times tensor parallelism, on all four ranks
-CASE_UPDATES = 4
-CHANGING_UPDATES = 6  # two on one rank, two on two, two on one
-SPIKY_BATCH = 26  # of update 14
+GRID_CASE: Case = ("fsdp2+tensor2", "causal_lm")  # shards times tensor parallelism, on all four ranks
+CASE_STEPS = 4
+CHANGING_STEPS = 6  # two on one rank, two on two, two on one
+SPIKY_BATCH = 26  # of step 14
 
 
 def run_all(folder: str) -> dict[str, Any]:
@@ -41,13 +41,13 @@ def run_all(folder: str) -> dict[str, Any]:
     training, changing = str(place / "training"), place / "changing"
     results: dict[str, Any] = {"checkpoints": save_and_load(str(place / "checkpoints")), "changing": [], "one": []}
     with group_of(RANKS, place / "grid"):
-        results["grid"] = train_cases(training, [GRID_CASE], CASE_UPDATES, ProcessGroup())
+        results["grid"] = train_cases(training, [GRID_CASE], CASE_STEPS, DistributedContext())
     if rank == 0:
         results["changing"] += continue_run(str(changing / "changing"), 2, SingleProcess())
     with group_of(2, place / "group") as is_member:
         if is_member:
-            results["training"] = train_cases(training, CASES, CASE_UPDATES, ProcessGroup())
-            results["changing"] += continue_run(str(changing / "changing"), 4, ProcessGroup())
+            results["training"] = train_cases(training, CASES, CASE_STEPS, DistributedContext())
+            results["changing"] += continue_run(str(changing / "changing"), 4, DistributedContext())
             with make_spike():
                 train(make_rewinding_run(place), place / "rewound")
             train(make_tuned_run(place), place / "tuned", pause_at=2)
@@ -57,14 +57,12 @@ def run_all(folder: str) -> dict[str, Any]:
             results["resumed"] = train(None, place / "stopped").reason
         elif rank == 2:
             tasks = sorted({task for _, task in CASES})
-            results["training"] = train_cases(
-                training, [("one", task) for task in tasks], CASE_UPDATES, SingleProcess()
-            )
-            results["one"] += continue_run(str(changing / "one"), CHANGING_UPDATES, SingleProcess())
+            results["training"] = train_cases(training, [("one", task) for task in tasks], CASE_STEPS, SingleProcess())
+            results["one"] += continue_run(str(changing / "one"), CHANGING_STEPS, SingleProcess())
             with make_spike():
                 fit(make_rewinding_run(place), place / "rewound-one", processes=SingleProcess())
     if rank == 0:
-        results["changing"] += continue_run(str(changing / "changing"), CHANGING_UPDATES, SingleProcess())
+        results["changing"] += continue_run(str(changing / "changing"), CHANGING_STEPS, SingleProcess())
         fit(make_tuned_run(place), place / "tuned-one", processes=SingleProcess())
     return results
 
@@ -72,11 +70,11 @@ def run_all(folder: str) -> dict[str, Any]:
 def make_rewinding_run(place: Path) -> RunConfig:
     """Return a run that goes back when its loss spikes."""
     changes = {
-        "train.spikes": {"kind": "rewind", "back": 5, "window": 8},
-        "train.updates": 16,
+        "train.spikes": {"kind": "rewind", "rewind_steps": 5, "window": 8},
+        "train.steps": 16,
         "train.save_every": 4,
         "train.average": 1,
-        "validation.every": 16,
+        "validation.every_steps": 16,
         "validation.sentences": 0,
         "validation.samples": 0,
         "parallel.mode": "fsdp",
@@ -87,12 +85,12 @@ def make_rewinding_run(place: Path) -> RunConfig:
 def make_tuned_run(place: Path) -> RunConfig:
     """Return a run that trains adapters of the model of the rewinding run."""
     changes: dict[str, Any] = {
-        "tuning": {"parent": str(place / "rewound"), "lora": {"rank": 2, "dropout": 0.1}},
+        "finetune": {"parent": str(place / "rewound"), "lora": {"rank": 2, "dropout": 0.1}},
         "tokenizer": {"kind": "parent"},
-        "train.updates": 4,
+        "train.steps": 4,
         "train.save_every": 4,
         "train.average": 1,
-        "validation.every": 4,
+        "validation.every_steps": 4,
         "validation.sentences": 2,
         "parallel.mode": "fsdp",
     }
@@ -107,14 +105,14 @@ def find_corpus(place: Path) -> dict[str, str]:
 @contextmanager
 def terminate_while_waiting(rank: int) -> Iterator[None]:
     """Send SIGTERM to rank 1 alone, while it waits for the settings of rank 0."""
-    wait = ProcessGroup.decide_patiently
+    wait = DistributedContext.decide_patiently
 
-    def end(group: ProcessGroup, value: Any, meanwhile: Any = None) -> Any:
+    def end(group: DistributedContext, value: Any, meanwhile: Any = None) -> Any:
         if rank == 1:
             os.kill(os.getpid(), signal.SIGTERM)
         return wait(group, value, meanwhile)
 
-    with mock.patch.object(ProcessGroup, "decide_patiently", end):
+    with mock.patch.object(DistributedContext, "decide_patiently", end):
         yield
 
 

@@ -21,7 +21,7 @@ from regard.training.data import RunData, prepare_data
 from regard.training.events import Event
 from regard.training.run import fit
 
-TASKS = ("translate", "continue", "fill")
+TASKS = ("translate", "causal_lm", "masked_lm")
 RECURRENT = "recurrent"  # translation by recurrent stacks
 _PAIRS = {
     "the": "der", "a": "ein", "red": "rot", "blue": "blau", "old": "alt", "new": "neu", "dog": "Hund", "cat": "Katze",
@@ -30,16 +30,16 @@ _PAIRS = {
 
 SMALL_LANGUAGE_MODEL = {
     "data.batch_tokens": 512,
-    "train.update_tokens": 512,
-    "train.updates": 60,
-    "train.schedule.peak": 0.02,
+    "train.step_tokens": 512,
+    "train.steps": 60,
+    "train.schedule.lr": 0.02,
     "train.schedule.warmup": 5,
     "train.save_every": 60,
-    "validation.every": 60,
-    "model.width": 16,
+    "validation.every_steps": 60,
+    "model.d_model": 16,
     "model.decoder.layers": 1,
     "model.decoder.attention.heads": 2,
-    "model.decoder.feedforward.hidden": 32,
+    "model.decoder.feedforward.d_ff": 32,
 }
 """Changes of the run file of an example, so that it trains in seconds."""
 
@@ -63,9 +63,9 @@ def write_corpus(folder: Path, count: int = 200) -> dict[str, str]:
     (folder / "all.de").write_text("".join(f"{translate_sentence(line)}\n" for line in lines))
     (folder / "book.txt").write_text("\n".join(lines) + "\n")
     write_images(folder / "images-idx3-ubyte", count)
-    write_sounds(folder, min(count, 60))
+    write_audio(folder, min(count, 60))
     write_captions(folder, min(count, 60))
-    names = ("all.en", "all.de", "book.txt", "images-idx3-ubyte", "sounds", "speech.tsv", "captions.tsv")
+    names = ("all.en", "all.de", "book.txt", "images-idx3-ubyte", "audio", "speech.tsv", "captions.tsv")
     return {name: str(folder / name) for name in names}
 
 
@@ -95,7 +95,7 @@ def write_captions(folder: Path, count: int) -> None:
     (folder / "captions.tsv").write_text("".join(lines))
 
 
-def write_sounds(folder: Path, count: int) -> None:
+def write_audio(folder: Path, count: int) -> None:
     """Write low and high tones of 40 to 120 ms, 8,000 samples per second, in folders; and a table with their names."""
     rng = np.random.default_rng(1)
     lines = []
@@ -103,7 +103,7 @@ def write_sounds(folder: Path, count: int) -> None:
         name, frequency = (("low", 300), ("high", 1500))[int(rng.integers(2))]
         times = np.arange(rng.integers(320, 960)) / 8000
         samples = 6000 * np.sin(2 * np.pi * frequency * times) + rng.normal(0, 600, times.size)
-        path = folder / "sounds" / name / f"{number}.wav"
+        path = folder / "audio" / name / f"{number}.wav"
         write_wav(path, samples.astype("<i2").tobytes())
         lines.append(f"{path.relative_to(folder)}\t{name}\n")
     (folder / "speech.tsv").write_text("".join(lines))
@@ -123,8 +123,8 @@ def write_wav(path: Path, samples: bytes, *, channels: int = 1, width: int = 2, 
 def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | None = None) -> RunConfig:
     """Return a run with all that must survive a stop: dropout, accumulation, schedule, EMA, averaging, packing."""
     stack: dict[str, Any] = {
-        "layers": 1, "placement": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
-        "attention": {"heads": 2}, "feedforward": {"kind": "plain", "hidden": 16},
+        "layers": 1, "norm_order": "pre", "final_norm": True, "position": {"kind": "sinusoidal"},
+        "attention": {"heads": 2}, "feedforward": {"kind": "plain", "d_ff": 16},
         "dropout": {"embedding": 0.1, "sublayer": 0.1},
     }  # fmt: skip
     tokens = {"kind": "tokens", "vocabulary": 300}
@@ -133,18 +133,18 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
             "family": "encoder_decoder", "source": tokens, "target": {"kind": "shared"}, "encoder": stack,
             "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
         },
-        "continue": {"family": "decoder_only", "tokens": tokens, "decoder": stack},
-        "fill": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "mlm"}},
+        "causal_lm": {"family": "decoder_only", "tokens": tokens, "decoder": stack},
+        "masked_lm": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "mlm"}},
         "images": {
             "family": "encoder_only", "source": {"kind": "patches", "patch": 4, "class_token": True},
             "encoder": {**stack, "position": {"kind": "learned", "length": 32}}, "task": "classify",
             "head": {"kind": "classes", "labels": ["0", "1"], "hidden": False},
         },
         "pixels": {
-            "family": "decoder_only", "tokens": tokens, "decoder": stack, "task": "continue",
+            "family": "decoder_only", "tokens": tokens, "decoder": stack, "task": "causal_lm",
             "raster": {"size": [4, 4]}, "starts_with_bos": False,
         },
-        "sounds": {
+        "audio": {
             "family": "encoder_only", "source": {"kind": "mel", "bins": 8}, "encoder": stack, "task": "classify",
             "head": {"kind": "classes", "labels": ["high", "low"], "pool": "mean", "hidden": False},
         },
@@ -168,23 +168,23 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     images = files.get("images-idx3-ubyte", "images-idx3-ubyte")
     sources: dict[str, dict[str, Any]] = {
         "translate": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
-        "continue": {"kind": "documents", "path": files["book.txt"]},
-        "fill": {"kind": "lines", "source": files["all.en"]},
+        "causal_lm": {"kind": "documents", "path": files["book.txt"]},
+        "masked_lm": {"kind": "lines", "source": files["all.en"]},
         "images": {"kind": "images", "path": images, "labels": images.replace("images-idx3", "labels-idx1")},
-        "sounds": {"kind": "sounds", "path": files.get("sounds", "sounds")},
-        "transcribe": {"kind": "sounds", "path": files.get("speech.tsv", "speech.tsv"), "second": "text"},
+        "audio": {"kind": "audio", "path": files.get("audio", "audio")},
+        "transcribe": {"kind": "audio", "path": files.get("speech.tsv", "speech.tsv"), "second": "text"},
     }
     sources["caption"] = {"kind": "images", "path": files.get("captions.tsv", "captions.tsv"), "second": "text"}
     sources["pixels"] = {**sources["images"], "size": [4, 4], "channels": 1}
     table: dict[str, Any] = {
         "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "max_length": 32},
         "tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "dropout": 0.1 if task == "translate" else 0.0},
-        "model": {"width": 16, "task": task, **models[task]},
+        "model": {"d_model": 16, "task": task, **models[task]},
         "train": {
-            "updates": 24, "update_tokens": 256, "schedule": {"kind": "cosine", "peak": 0.01, "warmup": 4},
-            "label_smoothing": 0.1, "ema": 0.9, "average": 3, "save_every": 5, "keep": 2,
+            "steps": 24, "step_tokens": 256, "schedule": {"kind": "cosine", "lr": 0.01, "warmup": 4},
+            "label_smoothing": 0.1, "ema": 0.9, "average": 3, "save_every": 5, "keep_checkpoints": 2,
         },
-        "validation": {"every": 6, "sentences": 4, "samples": 1},
+        "validation": {"every_steps": 6, "sentences": 4, "samples": 1},
         "device": {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 16},
     }  # fmt: skip
     if task == "images":
@@ -193,16 +193,21 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         table["data"]["augmentation"] = {"shift": 1, "flip": False}
     if task == "pixels":
         table["tokenizer"], table["data"]["max_length"] = {"kind": "codebook", "colors": 4}, 18
-    if task in ("sounds", "transcribe"):
-        table["tokenizer"] = {"kind": "none" if task == "sounds" else "character"}
+    if task in ("audio", "transcribe"):
+        table["tokenizer"] = {"kind": "none" if task == "audio" else "character"}
         table["data"]["spec_augment"] = {}
     return RUN_FILES.parse(table, changes)
 
 
 # A translation run that stops early: BLEU stays 0, so that no validation after the first improves it.
-PATIENCE = {"validation.metric": "bleu", "validation.every": 4, "validation.sentences": 2, "validation.patience": 3}
+PATIENCE = {
+    "validation.metric": "bleu",
+    "validation.every_steps": 4,
+    "validation.sentences": 2,
+    "validation.patience": 3,
+}
 PUBLISHED = ("best", "average", "adapter")  # folders that a run writes for others to read
-EARLY_STOP = 16  # the update at which it stops: one validation that is best, and three that are not
+EARLY_STOP = 16  # the step at which it stops: one validation that is best, and three that are not
 
 
 def compute_fingerprints(folder: Path) -> dict[str, str]:
@@ -224,7 +229,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().split("\n") if line]
 
 
-SHORT_RUN: dict[str, Any] = {"train.updates": 4, "train.save_every": 2, "validation.every": 2, "train.average": 2}
+SHORT_RUN: dict[str, Any] = {"train.steps": 4, "train.save_every": 2, "validation.every_steps": 2, "train.average": 2}
 
 
 def run_to_end(
@@ -256,8 +261,8 @@ def make_prompt_run(
         table["data"][part] = [{"kind": "lines", **files}]
     table |= {
         "tokenizer": {"kind": "word", "vocabulary": 64},
-        "model": {"preset": "lm-small", "width": 16, "tokens.vocabulary": 64},
-        "train": {"updates": 4, "update_tokens": 128, "schedule": {"kind": "constant", "peak": 0.01}},
+        "model": {"preset": "lm-small", "d_model": 16, "tokens.vocabulary": 64},
+        "train": {"steps": 4, "step_tokens": 128, "schedule": {"kind": "constant", "lr": 0.01}},
         "device": {"name": "cpu", "threads": 1},
     }
     return RUN_FILES.parse(table, {"model.decoder.layers": 1, "model.decoder.attention.heads": 2, **(changes or {})})
@@ -274,11 +279,11 @@ def write_folders(folder: Path, count: int = 80) -> Path:
     source = ImagesConfig(path=str(folder / "images-idx3-ubyte"), labels=str(folder / "labels-idx1-ubyte"))
     for example in read(source, Defects()):
         assert example.image is not None
-        path = folder / "png" / f"class {example.label}" / f"{example.where.line}.png"
+        path = folder / "png" / f"class {example.label}" / f"{example.location.line}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Pillow.frombytes("L", (8, 8), example.image.pixels).save(path)
     return folder / "png"
 
 
-def make_sound_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "sounds") -> RunConfig:
+def make_audio_run(folder: Path, changes: dict[str, Any] | None = None, task: str = "audio") -> RunConfig:
     return make_small_run(task, write_corpus(folder, 60), changes)

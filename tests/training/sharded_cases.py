@@ -29,10 +29,10 @@ from regard.config.run import RunConfig
 from regard.store.weights import get_weights, load_into, save_tensors
 from regard.training.checkpoint.average import Ema, average_checkpoints
 from regard.training.checkpoint.folder import Checkpoint, Checkpoints
-from regard.training.distributed.context import ProcessGroup
-from regard.training.distributed.layout import Layout
+from regard.training.distributed.context import DistributedContext
+from regard.training.distributed.layout import ParallelLayout
 from regard.training.events import Finished
-from regard.training.run import fit, follow, resume
+from regard.training.run import fit, resume, run_worker_rank
 from tests.faults.frozen import make_smallest_run
 
 SAVED: dict[int, tuple[str, ...]] = {2: ("fsdp", "ddp"), 4: ("hsdp", "fsdp+tensor")}  # how so many ranks save
@@ -42,11 +42,11 @@ FSDP = {"parallel.mode": "fsdp"}
 Hashes = dict[str, str]
 
 
-def make_group(mode: str = "fsdp") -> ProcessGroup:
+def make_group(mode: str = "fsdp") -> DistributedContext:
     """Return all ranks of the current process group."""
-    group = ProcessGroup()
+    group = DistributedContext()
     ranks = group.world_size
-    group.layout = Layout(replicas=ranks) if mode == "ddp" else Layout(shards=ranks)
+    group.layout = ParallelLayout(replicas=ranks) if mode == "ddp" else ParallelLayout(shards=ranks)
     return group
 
 
@@ -81,14 +81,14 @@ def make_model(mode: str, seed: int) -> Small:
 
 
 def make_state(mode: str, seed: int) -> Checkpoint:
-    """Return everything that a checkpoint of a model after two updates holds."""
+    """Return everything that a checkpoint of a model after two steps holds."""
     model = make_model(mode, seed)
     ema, optimizer = Ema(model, 0.9), torch.optim.AdamW(model.parameters(), lr=0.1, foreach=False)
-    for update in range(2):
-        model(torch.tensor([[1, 2, 6], [0, 3, 3]]) // (1 + update)).square().sum().backward()
+    for step in range(2):
+        model(torch.tensor([[1, 2, 6], [0, 3, 3]]) // (1 + step)).square().sum().backward()
         optimizer.step()
         optimizer.zero_grad()
-        ema.update(update + 1)
+        ema.update(step + 1)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     moments = {
         f"{key}/{names[id(parameter)]}": tensor
@@ -96,7 +96,7 @@ def make_state(mode: str, seed: int) -> Checkpoint:
         for key, tensor in state.items()
     }
     moments["untouched/nothing"] = torch.empty(0)
-    return Checkpoint(get_weights(model), moments, ema.weights(), {"progress": {"update": seed}, "mode": mode})
+    return Checkpoint(get_weights(model), moments, ema.weights(), {"progress": {"step": seed}, "mode": mode})
 
 
 def hash_tensors(checkpoint: Checkpoint) -> Hashes:
@@ -167,9 +167,9 @@ def load(folder: Path, mode: str) -> Hashes:
     ema = Ema(model, 0.9)
     newest = make_checkpoints(folder, get_weights(model), mode).load_newest()
     assert newest is not None
-    assert newest[0] == newest[1].state["progress"]["update"] == 2
+    assert newest[0] == newest[1].state["progress"]["step"] == 2
     loaded = newest[1]
-    load_into(model, loaded.weights, where="the checkpoint")
+    load_into(model, loaded.weights, location="the checkpoint")
     ema.load(loaded.ema)
     return hash_tensors(Checkpoint(get_weights(model), loaded.optimizer, ema.weights(), {}))
 
@@ -200,13 +200,13 @@ def survive(folder: Path) -> dict[str, Any]:
     checkpoints.set_aside_after(1)
     results["set aside"] = checkpoints.steps()
     results["full"] = []
-    for rank, function in ((0, SHARD_WRITE), (1, SHARD_WRITE), (0, "regard.base.files.seal")):
+    for rank, function in ((0, SHARD_WRITE), (1, SHARD_WRITE), (0, "regard.base.files.write_manifest")):
         fail = write_to_full_disk if function == SHARD_WRITE else raise_full_disk
         with mock.patch(function, fail) if group.rank == rank else nullcontext():
             try:
                 checkpoints.save(4, states[1])
             except RegardError as error:
-                results["full"].append([error.what, error.where])
+                results["full"].append([error.message, error.location])
     results["left"] = sorted(path.name for path in folder.iterdir())
     return results
 
@@ -224,9 +224,9 @@ def train(
     run: RunConfig | None, folder: Path, pause_at: int | None = None, changes: Mapping[str, Any] | None = None
 ) -> Finished:
     """Start a run on the ranks of the current group, or resume it if there are no settings."""
-    group = ProcessGroup()
+    group = DistributedContext()
     if not group.is_main:
-        return follow(folder, group)
+        return run_worker_rank(folder, group)
     if run is None:
         return resume(folder, pause_at=pause_at, changes=changes, processes=group)
     return fit(run, folder, pause_at=pause_at, processes=group)

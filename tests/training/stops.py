@@ -1,11 +1,11 @@
-"""Stop a run at random updates, again and again, by every means; it must end like an uninterrupted run.
+"""Stop a run at random steps, again and again, by every means; it must end like an uninterrupted run.
 
     python -m tests.training.stops --stops 30        # each kind of run: "30 of 30 stops as meant; 0 files differ"
     python -m tests.training.stops early             # a run that stops early (validation.patience)
 
 Children are forked from a process that has imported torch already, so that each stop costs only a resume. Three
-means in turn: SIGTERM (the run saves and leaves), a pause at an update (a step limit), SIGKILL (at any event of an
-update: before it, after it, between saving and validating).
+means in turn: SIGTERM (the run saves and leaves), a pause at a step (a step limit), SIGKILL (at any event of an
+step: before it, after it, between saving and validating).
 """
 
 import argparse
@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from regard.training.events import Event, Listener, Saved, Updated, Validated
+from regard.training.events import Event, Listener, Saved, StepFinished, Validated
 from regard.training.run import fit, resume
 from tests.training.runs import (
     EARLY_STOP,
@@ -29,19 +29,19 @@ from tests.training.runs import (
     write_corpus,
 )
 
-EARLY = "early"  # a run that stops before its last update
+EARLY = "early"  # a run that stops before its last step
 METHODS = ("terminate", "pause", "kill")
 Start = Callable[[list[Listener], int | None], object]
 
 
-def run_until_stopped(start: Start, update: int, method: str) -> int:
-    """Run in a child process that is stopped at (or soon after) an update; return how the child ended."""
+def run_until_stopped(start: Start, step: int, method: str) -> int:
+    """Run in a child process that is stopped at (or soon after) a step; return how the child ended."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            pause = update if method == "pause" else None
-            start([] if method == "pause" else [_make_stopper(update, method)], pause)
+            pause = step if method == "pause" else None
+            start([] if method == "pause" else [_make_stopper(step, method)], pause)
             code = 0
         finally:
             os._exit(code)
@@ -49,12 +49,12 @@ def run_until_stopped(start: Start, update: int, method: str) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _make_stopper(update: int, method: str) -> Listener:
+def _make_stopper(step: int, method: str) -> Listener:
     number = signal.SIGTERM if method == "terminate" else signal.SIGKILL
 
     def listener(event: Event) -> None:
-        # Killed at whichever comes first from there on: an update, a checkpoint, a validation.
-        if isinstance(event, Updated | Saved | Validated) and event.update >= update:
+        # Killed at whichever comes first from there on: a step, a checkpoint, a validation.
+        if isinstance(event, StepFinished | Saved | Validated) and event.step >= step:
             os.kill(os.getpid(), number)
 
     return listener
@@ -66,18 +66,16 @@ def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str
     run = make_small_run("translate", files, PATIENCE) if task == EARLY else make_small_run(task, files)
     undisturbed, disturbed = folder / "undisturbed", folder / "disturbed"
     end = fit(run, undisturbed)  # in this process, so that the children inherit its imports
-    if (end.reason, end.update) != (
-        ("no improvement", EARLY_STOP) if task == EARLY else ("finished", run.train.updates)
-    ):
+    if (end.reason, end.step) != (("no improvement", EARLY_STOP) if task == EARLY else ("finished", run.train.steps)):
         raise AssertionError(f"The undisturbed run ended otherwise: {end}")
     expected = compute_fingerprints(undisturbed)
     rng = random.Random(seed)
     differing, expected_exits, remaining = [], 0, stops
     while remaining > 0:  # each iteration trains one run to its end
-        updates = sorted(rng.sample(range(1, end.update), min(remaining, 10)))
-        remaining -= len(updates)
+        steps = sorted(rng.sample(range(1, end.step), min(remaining, 10)))
+        remaining -= len(steps)
         run_folder = disturbed / str(remaining)
-        for number, update in enumerate(updates):
+        for number, step in enumerate(steps):
             method = METHODS[rng.randrange(len(METHODS))]
 
             def start(
@@ -88,12 +86,12 @@ def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str
                 else:
                     resume(run_path, listeners=listeners, pause_at=pause)
 
-            code = run_until_stopped(start, update, method)
+            code = run_until_stopped(start, step, method)
             expected_exits += code == (-signal.SIGKILL if method == "kill" else 0)
         resume(run_folder)
         actual = compute_fingerprints(run_folder)
         differing += [
-            f"{name} after stops at {updates}"
+            f"{name} after stops at {steps}"
             for name in expected.keys() | actual.keys()
             if expected.get(name) != actual.get(name)
         ]

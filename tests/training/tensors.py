@@ -22,8 +22,8 @@ from tests.training.runs import TASKS, make_small_run, write_corpus
 
 
 def hash_run(task: str, folder: Path) -> list[str]:
-    """Train 40 updates; return the sorted hashes of all tensors of checkpoints and models."""
-    fit(make_small_run(task, write_corpus(folder / "corpus", 400), {"train.updates": 40}), folder / "run")
+    """Train 40 steps; return the sorted hashes of all tensors of checkpoints and models."""
+    fit(make_small_run(task, write_corpus(folder / "corpus", 400), {"train.steps": 40}), folder / "run")
     tensors = (tensor for path in (folder / "run").rglob("*.safetensors") for tensor in load_tensors(path).values())
     return sorted(hashlib.sha256(tensor.contiguous().numpy().tobytes()).hexdigest() for tensor in tensors)
 

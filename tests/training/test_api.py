@@ -12,14 +12,14 @@ import regard
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.training.api import train
-from regard.training.events import Event, Finished, Planned, Stage, Started, Updated
+from regard.training.events import Event, Finished, Planned, Stage, Started, StepFinished
 from regard.training.options import TrainOptions
 
 TINY = {
     "device.threads": 1,
     "device.logit_rows": 0,
     "device.attention": "autocast",
-    "model.width": 16,
+    "model.d_model": 16,
     "model.encoder.layers": 1,
     "model.decoder.layers": 1,
     "tokenizer.vocabulary": 300,
@@ -33,22 +33,22 @@ def test_train_and_resume_from_python(capsys: pytest.CaptureFixture[str]) -> Non
     events: list[Event] = []
 
     def interrupt(event: Event) -> None:
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             signal.raise_signal(signal.SIGINT)  # as Ctrl-C
 
     finished = regard.train(
-        "a.en", Path("a.de"), out="new", updates=2, seed=7, settings=TINY, listeners=[events.append, interrupt]
+        "a.en", Path("a.de"), out="new", steps=2, seed=7, settings=TINY, listeners=[events.append, interrupt]
     )
-    assert (finished.reason, finished.update, finished.folder) == ("stop requested", 1, Path("new"))
+    assert (finished.reason, finished.step, finished.folder) == ("stop requested", 1, Path("new"))
     kinds = [type(event) for event in events]
-    assert kinds.index(Stage) < kinds.index(Planned) < kinds.index(Started) < kinds.index(Updated)
+    assert kinds.index(Stage) < kinds.index(Planned) < kinds.index(Started) < kinds.index(StepFinished)
     assert kinds[-1] is Finished
     log = Path("new/log.txt").read_text(encoding="utf-8")
     assert "200 pairs of" in log
-    assert "update 1/2" in log
+    assert "step 1/2" in log
     run = codec.RUN_FILES.load(Path("new/run.toml"))
-    assert (run.seed, run.train.updates, run.model.width) == (7, 2, 16)
-    assert regard.resume("new", more=1).update == 3
+    assert (run.seed, run.train.steps, run.model.d_model) == (7, 2, 16)
+    assert regard.resume("new", more=1).step == 3
     assert capsys.readouterr() == ("", "")  # quiet: a notebook shows only what its listeners show
 
 
@@ -85,15 +85,15 @@ def test_a_missing_tracker_is_reported_before_the_corpus_is_read(monkeypatch: py
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_number_of_updates_replaces_the_minutes_of_a_run_file() -> None:
-    regard.train("a.en", "a.de", out="first", updates=1, settings=TINY)
+def test_a_number_of_steps_replaces_the_minutes_of_a_run_file() -> None:
+    regard.train("a.en", "a.de", out="first", steps=1, settings=TINY)
     run = codec.RUN_FILES.load(Path("first/run.toml"))
-    timed = run.model_copy(update={"train": run.train.model_copy(update={"minutes": 5.0, "max_updates": 9})})
+    timed = run.model_copy(update={"train": run.train.model_copy(update={"minutes": 5.0, "max_steps": 9})})
     codec.RUN_FILES.save(timed, Path("timed.toml"))
-    options = TrainOptions(run=Path("timed.toml"), out=Path("second"), updates=3)
+    options = TrainOptions(run=Path("timed.toml"), out=Path("second"), steps=3)
     read = options.read_run()
     assert read is not None
-    assert (read.train.updates, read.train.minutes, read.train.max_updates) == (3, None, None)
+    assert (read.train.steps, read.train.minutes, read.train.max_steps) == (3, None, None)
     unchanged = TrainOptions(run=Path("timed.toml"), out=Path("second")).read_run()
     assert unchanged is not None
-    assert (unchanged.train.minutes, unchanged.train.max_updates) == (5.0, 9)
+    assert (unchanged.train.minutes, unchanged.train.max_steps) == (5.0, 9)

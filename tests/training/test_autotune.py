@@ -20,7 +20,7 @@ from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
 from regard.store.run_folder import RunFolder
 from regard.training import autotune as autotune_module
-from regard.training.autotune import ROUNDS, StepTimer, autotune, count_flops, pick_typical_batch, seconds_per_update
+from regard.training.autotune import ROUNDS, StepTimer, autotune, count_flops, pick_typical_batch, seconds_per_step
 from regard.training.data import RunData, prepare_data
 from regard.training.events import Event, Message
 from regard.training.objective import Objective
@@ -46,7 +46,7 @@ def test_tuned_settings_are_reported_and_set(tmp_path: Path) -> None:
     assert tuned_run.device.logit_rows == 0  # the vocabulary is small
     message = events[-1]
     assert isinstance(message, Message)
-    assert "An update takes about" in message.text
+    assert "A step takes about" in message.text
     assert autotune(tuned_run, run_data, events.append) is tuned_run  # no setting is left to tune
     assert events[-1] is message
 
@@ -56,14 +56,14 @@ def make_timer(run: RunConfig, run_data: RunData) -> StepTimer:
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
-def test_an_update_is_its_batches_and_one_step(optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_its_batches_and_one_step(optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, run_data = prepare_run(tmp_path, {"train.optimizer": {"kind": optimizer}})
     clock = iter(range(1000))
     monkeypatch.setattr("regard.training.autotune.time.perf_counter", lambda: float(next(clock)))
     timer = make_timer(run, run_data)
     before = {name: tensor.clone() for name, tensor in timer.model.state_dict().items()}
-    assert run.accumulate == 2
-    assert timer.time_update() == 3.0  # each call takes one tick
+    assert run.gradient_accumulation == 2
+    assert timer.time_step() == 3.0  # each call takes one tick
     assert all(torch.equal(tensor, before[name]) for name, tensor in timer.model.state_dict().items())
     assert all(parameter.grad is None for parameter in timer.model.parameters())
 
@@ -221,8 +221,8 @@ def test_layers_that_compute_twice_are_timed_so(tmp_path: Path) -> None:
 LABELS = {"source.vocabulary": 20, "encoder.layers": 1}
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "translate": ("mini", {"source.vocabulary": 20, "encoder.layers": 1, "decoder.layers": 1}),
-    "continue": ("lm-small", {"tokens.vocabulary": 20, "decoder.layers": 1}),
-    "fill": ("encoder-small", LABELS),
+    "causal_lm": ("lm-small", {"tokens.vocabulary": 20, "decoder.layers": 1}),
+    "masked_lm": ("encoder-small", LABELS),
     "classify": ("encoder-small", LABELS | {"task": "classify", "head": {"kind": "classes", "labels": ["a", "b"]}}),
     "tag": ("encoder-small", LABELS | {"task": "tag", "head": {"kind": "tags", "labels": ["a", "b"]}}),
 }
@@ -233,7 +233,7 @@ def make_run(task: str = "translate", changes: dict[str, Any] | None = None, **t
     return RunConfig(
         data=DataConfig(train=(LinesConfig(source="a"),), batch_tokens=64, max_length=8),
         model=codec.preset(preset, small | (changes or {})),
-        train=TrainingConfig(updates=1, update_tokens=128, schedule=ConstantConfig(peak=1e-3), **train),
+        train=TrainingConfig(steps=1, step_tokens=128, schedule=ConstantConfig(lr=1e-3), **train),
         device=DeviceConfig(threads=1, attention="float32", logit_rows=0),
     )
 
@@ -257,16 +257,16 @@ def test_every_task_can_be_timed(task: str) -> None:
     torch.manual_seed(3)
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     untuned = make_run(task).model_copy(update={"device": DeviceConfig()})
-    assert 0 < seconds_per_update(untuned, 8) < 10
+    assert 0 < seconds_per_step(untuned, 8) < 10
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.get_num_threads() == threads
 
 
 def test_only_masked_tokens_are_learned(trial_steps: list[tuple[Objective, Batch, torch.dtype]]) -> None:
-    seconds_per_update(make_run("fill"), 8)
+    seconds_per_step(make_run("masked_lm"), 8)
     assert {0 < batch.label_count < 32 for _, batch, _ in trial_steps} == {True}  # of 64 positions
     trial_steps.clear()
-    seconds_per_update(make_run("translate"), 8)
+    seconds_per_step(make_run("translate"), 8)
     assert {batch.label_count for _, batch, _ in trial_steps} == {64}
 
 
@@ -280,7 +280,7 @@ def test_the_threads_that_were_asked_for_work(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(StepTimer, "time_update", count_threads)
     before = torch.get_num_threads()
     for threads in (1, 3):
-        seconds_per_update(make_run().model_copy(update={"device": DeviceConfig(threads=threads)}), 8)
+        seconds_per_step(make_run().model_copy(update={"device": DeviceConfig(threads=threads)}), 8)
     assert thread_counts == [1, 3]
     assert torch.get_num_threads() == before
 
@@ -288,11 +288,11 @@ def test_the_threads_that_were_asked_for_work(monkeypatch: pytest.MonkeyPatch) -
 def test_a_large_batch_is_tried_in_part(
     trial_steps: list[tuple[Objective, Batch, torch.dtype]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds_per_update(make_run(), 8)
+    seconds_per_step(make_run(), 8)
     assert {batch.labels.size(0) for _, batch, _ in trial_steps} == {8}
     trial_steps.clear()
     monkeypatch.setattr(autotune_module, "MAX_TRIAL_FLOPS", count_flops(make_run(), 8) / 4)
-    seconds_per_update(make_run(), 8)
+    seconds_per_step(make_run(), 8)
     assert {batch.labels.size(0) for _, batch, _ in trial_steps} == {2}
 
 
@@ -300,29 +300,29 @@ def test_a_large_batch_is_tried_in_part(
 def test_it_is_tried_in_the_precision_of_the_run(
     precision: str, dtype: torch.dtype, trial_steps: list[tuple[Objective, Batch, torch.dtype]]
 ) -> None:
-    seconds_per_update(make_run(precision=precision), 8)
+    seconds_per_step(make_run(precision=precision), 8)
     assert {product_dtype for *_, product_dtype in trial_steps} == {dtype}
 
 
 def test_tokens_fit_the_smaller_vocabulary() -> None:
     sides = {"source.vocabulary": 50, "target": {"kind": "tokens", "vocabulary": 9}}
-    assert seconds_per_update(make_run(changes=sides), 8) > 0
+    assert seconds_per_step(make_run(changes=sides), 8) > 0
 
 
 def test_a_device_that_is_not_there_is_named() -> None:
     with pytest.raises(RegardError, match="There is no device 'cuda:9'"):
-        seconds_per_update(make_run().model_copy(update={"device": DeviceConfig(name="cuda:9")}), 8)
+        seconds_per_step(make_run().model_copy(update={"device": DeviceConfig(name="cuda:9")}), 8)
 
 
 def test_a_model_that_no_machine_holds_is_refused() -> None:
-    large = make_run(changes={"encoder.layers": 512, "width": 16_384})
+    large = make_run(changes={"encoder.layers": 512, "d_model": 16_384})
     with pytest.raises(RegardError, match="of memory; this machine has"):
-        seconds_per_update(large, 8)
+        seconds_per_step(large, 8)
 
 
-def test_the_time_is_that_of_the_whole_update(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_is_that_of_the_whole_step(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = count()
     monkeypatch.setattr("regard.training.autotune.time.perf_counter", lambda: float(next(clock)))
-    assert seconds_per_update(make_run(), 8) == 3.0  # two batches and a step take one tick each
+    assert seconds_per_step(make_run(), 8) == 3.0  # two batches and a step take one tick each
     monkeypatch.setattr(autotune_module, "MAX_TRIAL_FLOPS", count_flops(make_run(), 8) / 4)
-    assert seconds_per_update(make_run(), 8) == 9.0  # now a quarter of a batch takes one tick
+    assert seconds_per_step(make_run(), 8) == 9.0  # now a quarter of a batch takes one tick

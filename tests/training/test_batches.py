@@ -36,7 +36,7 @@ def make_pair_run(path: Path, types: int, changes: dict[str, Any] | None = None)
         },
         "tokenizer": {"kind": "byte_bpe", "vocabulary": 300},
         "model": {"preset": "encoder-tiny"},
-        "train": {"updates": 4, "update_tokens": 200, "schedule": {"kind": "constant", "peak": 0.01}},
+        "train": {"steps": 4, "step_tokens": 200, "schedule": {"kind": "constant", "lr": 0.01}},
         "device": {"name": "cpu", "threads": 1},
     }
     model = {
@@ -44,7 +44,7 @@ def make_pair_run(path: Path, types: int, changes: dict[str, Any] | None = None)
         "model.head": {"kind": "classes", "labels": LABELS, "pool": "mean"},
         "model.source.types": types,
         "model.source.vocabulary": 300,
-        "model.width": 16,
+        "model.d_model": 16,
         "model.encoder.layers": 1,
         "model.encoder.attention.heads": 2,
     }

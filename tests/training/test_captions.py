@@ -35,8 +35,8 @@ from tests.commands import run_command, show_next_steps
 from tests.pipeline.media_models import write_image_model, write_transcription_model
 from tests.training.runs import compute_fingerprints, make_small_run, write_captions, write_corpus
 
-LONGER: dict[str, Any] = {"train.updates": 60, "train.update_tokens": 128, "validation.every": 20, "train.average": 1}
-LONGER |= {"train.schedule.peak": 0.03}
+LONGER: dict[str, Any] = {"train.steps": 60, "train.step_tokens": 128, "validation.every_steps": 20, "train.average": 1}
+LONGER |= {"train.schedule.lr": 0.03}
 
 
 def test_images_become_captions(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_images_become_captions(tmp_path: Path) -> None:
     assert [result.text for result in captioner.caption(files[:8], Beam(1))] == texts
     one = captioner.caption(files[0], n_best=2)
     assert (one.text, len(one.alternatives)) == (texts[0], 1)
-    assert captioner.caption(files[0], max_length=1).ended is False
-    with pytest.raises(RegardError, match="max_length cannot be 0"):
-        captioner.caption(files[0], max_length=0)
+    assert captioner.caption(files[0], max_new_tokens=1).ended is False
+    with pytest.raises(RegardError, match="max_new_tokens cannot be 0"):
+        captioner.caption(files[0], max_new_tokens=0)
     assert "images of 8 x 8 x 1" in repr(captioner)
     predictions = tmp_path / "texts"
     evaluated = run_command("evaluate", out, "--images", str(table), "--json", "--output", str(predictions))
@@ -90,11 +90,11 @@ def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:
     write_captions(tmp_path, 60)
     table, out = tmp_path / "captions.tsv", tmp_path / "run"
     table.write_text("image\tcaption\n" + table.read_text())
-    sizes = {"width": 16, "decoder.cross.heads": 2}
+    sizes = {"d_model": 16, "decoder.cross.heads": 2}
     for stack in ("encoder", "decoder"):
-        sizes |= {f"{stack}.layers": 1, f"{stack}.attention.heads": 2, f"{stack}.feedforward.hidden": 16}
+        sizes |= {f"{stack}.layers": 1, f"{stack}.attention.heads": 2, f"{stack}.feedforward.d_ff": 16}
     small = [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
-    result = run_command("train", "--images", str(table), "--out", str(out), "--updates", "3", *small)
+    result = run_command("train", "--images", str(table), "--out", str(out), "--steps", "3", *small)
     assert result.code == 0, result.errors
     output = " ".join(result.output.split())
     assert "60 images with captions of 13 characters: preset image-to-text" in output
@@ -122,18 +122,18 @@ def write_new_captions(parent: Path, table: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("way", "updates"), [((), 60), (("--layers", "1"), 12), (("--lora", "4"), 12)], ids=["full", "layers", "lora"]
+    ("way", "steps"), [((), 60), (("--layers", "1"), 12), (("--lora", "4"), 12)], ids=["full", "layers", "lora"]
 )
 def test_a_captioner_is_tuned(
-    parent: Path, tmp_path: Path, way: tuple[str, ...], updates: int, monkeypatch: pytest.MonkeyPatch
+    parent: Path, tmp_path: Path, way: tuple[str, ...], steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tuned model keeps the parent's tokens and writes other captions; its run resumes to the byte."""
     table, whole, parts = tmp_path / "new.tsv", tmp_path / "whole", tmp_path / "parts"
     captions = write_new_captions(parent, table)
-    settings: dict[str, Any] = {"train.update_tokens": 128, "data.batch_tokens": 128, "data.max_length": 32}
-    settings |= {"train.schedule.peak": 0.02, "train.ema": 0, "train.average": 1}
+    settings: dict[str, Any] = {"train.step_tokens": 128, "data.batch_tokens": 128, "data.max_new_tokens": 32}
+    settings |= {"train.schedule.lr": 0.02, "train.ema": 0, "train.average": 1}
     changes = [argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")]
-    arguments = ("tune", str(parent), "--images", str(table), "--updates", str(updates), *way, *changes)
+    arguments = ("tune", str(parent), "--images", str(table), "--steps", str(steps), *way, *changes)
     result = run_command(*arguments, "--out", str(whole))
     assert result.code == 0, result.errors
     output = " ".join(result.output.split())
@@ -191,7 +191,7 @@ def test_a_captioner_is_tuned_on_captions_only(parent: Path, tmp_path: Path) -> 
     with pytest.raises(RegardError, match="The model's task is 'classify', and these images have captions"):
         configure(captions, parent=shapes)
     speech = write_transcription_model(tmp_path / "speech")
-    with pytest.raises(RegardError, match="The model reads sounds, and this corpus holds images"):
+    with pytest.raises(RegardError, match="The model reads audio clips, and this corpus holds images"):
         configure(captions, parent=speech)
 
 
@@ -199,7 +199,7 @@ def test_a_tuned_captioner_learns_new_tokens(parent: Path, tmp_path: Path) -> No
     table, tokens = tmp_path / "new.tsv", tmp_path / "tokens.txt"
     write_new_captions(parent, table)
     tokens.write_text("bright light\n")
-    regard.tune(parent, images=table, out=tmp_path / "run", add_tokens=tokens, updates=2)
+    regard.tune(parent, images=table, out=tmp_path / "run", add_tokens=tokens, steps=2)
     stored, before = read_model(tmp_path / "run"), read_model(parent)
     assert stored.tokenizers.target.size == before.tokenizers.target.size + 1
     assert stored.settings.target.vocabulary == stored.tokenizers.target.size  # type: ignore[union-attr]
@@ -230,7 +230,7 @@ def test_padding_and_the_other_captions_of_a_batch_do_not_matter(tmp_path: Path)
     [
         ({"tokenizer": {"kind": "none"}}, "is 'none', but the model writes tokens"),
         ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines', but the model reads ima"),
-        ({"data.spec_augment": {}}, "the model reads no sounds"),
+        ({"data.spec_augment": {}}, "the model reads no audio clips"),
         ({"model.task": "translate"}, "'translate', which this model cannot learn from images"),
         ({"model.source": {"kind": "mel", "bins": 8}}, "task: is 'caption', but the source has no images"),
         ({"model.source.size": [16, 16]}, "an image becomes 16 vectors"),

@@ -24,11 +24,11 @@ def test_differences_are_listed_key_by_key() -> None:
 def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Path) -> None:
     run = make_small_run("translate", write_corpus(tmp_path))
     before = to_dict(run)
-    del before["model"]["max_length_ratio"], before["train"]["clip"]
-    check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
-    before["train"]["clip"] = 0.123
-    with pytest.raises(RegardError, match=r"train\.clip: was 0\.123"):
-        check_changes(before, run, is_accepted=False, is_extended=False, where="run.toml")
+    del before["model"]["max_length_ratio"], before["train"]["max_grad_norm"]
+    check_changes(before, run, is_accepted=False, is_extended=False, location="run.toml")
+    before["train"]["max_grad_norm"] = 0.123
+    with pytest.raises(RegardError, match=r"train\.max_grad_norm: was 0\.123"):
+        check_changes(before, run, is_accepted=False, is_extended=False, location="run.toml")
 
 
 def test_settings_of_processes_need_no_acceptance(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ EMBED: dict[str, Any] = {"model.task": "embed", "model.head": {"kind": "none"}, 
 
 def make_embed_run(files: dict[str, str], changes: dict[str, Any] | None = None) -> RunConfig:
     source = {"kind": "lines", "source": files["all.en"], "target": files["all.de"]}
-    return make_small_run("fill", files, EMBED | {"data.train": [source]} | (changes or {}))
+    return make_small_run("masked_lm", files, EMBED | {"data.train": [source]} | (changes or {}))
 
 
 def compute_plainly(first: torch.Tensor, second: torch.Tensor, temperature: float) -> float:
@@ -105,13 +105,13 @@ def test_both_texts_are_read_by_themselves(tmp_path: Path) -> None:
 def test_a_run_learns_to_find_partners(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus", 600)
     changes: dict[str, Any] = {
-        "train.updates": 120,
+        "train.steps": 120,
         "train.save_every": 60,
-        "validation.every": 60,
+        "validation.every_steps": 60,
         "train.average": 1,
-        "model.width": 32,
+        "model.d_model": 32,
     }
-    changes |= {"data.batch_tokens": 512, "train.update_tokens": 512, "validation.metric": "retrieval_at_1"}
+    changes |= {"data.batch_tokens": 512, "train.step_tokens": 512, "validation.metric": "retrieval_at_1"}
     run = make_embed_run(files, changes | {"train.ema": 0.0, "train.contrastive.temperature": 0.1})
     fit(run, tmp_path / "run")
     lines = read_metrics(tmp_path / "run")
@@ -134,7 +134,7 @@ def test_a_run_learns_to_find_partners(tmp_path: Path) -> None:
 
 
 def test_a_stopped_run_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
-    run = make_embed_run(write_corpus(tmp_path / "corpus"), {"train.updates": 8, "train.save_every": 3})
+    run = make_embed_run(write_corpus(tmp_path / "corpus"), {"train.steps": 8, "train.save_every": 3})
     fit(run, tmp_path / "whole")
     fit(run, tmp_path / "stopped", pause_at=4)
     resume(tmp_path / "stopped")
@@ -143,15 +143,15 @@ def test_a_stopped_run_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
 
 def test_a_batch_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = {"kind": "lines", "source": str(tmp_path / "corpus/all.en"), "target": str(tmp_path / "corpus/all.de")}
-    trainer = make_trainer("fill", tmp_path, EMBED | {"data.train": [source]})
+    trainer = make_trainer("masked_lm", tmp_path, EMBED | {"data.train": [source]})
 
     def run_out_of_memory(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(trainer.updater.objective, "forward", run_out_of_memory)
-    update = next(trainer.loader.updates())
+    monkeypatch.setattr(trainer.step_runner.objective, "forward", run_out_of_memory)
+    step = next(trainer.loader.steps())
     with pytest.raises(RegardError, match="it cannot be split"):
-        trainer.updater.compute_gradients(update.batches, 0)
+        trainer.step_runner.compute_gradients(step.batches, 0)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_batch_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ({"validation.metric": "perplexity"}, "Use loss, accuracy or retrieval_at_1"),
         ({"train.contrastive.temperature": 0.0}, "train.contrastive.temperature: is 0.0"),
         (
-            {"model.task": "fill", "model.head": {"kind": "mlm"}, "train.contrastive": {}},
+            {"model.task": "masked_lm", "model.head": {"kind": "mlm"}, "train.contrastive": {}},
             "train.contrastive: is set, but",
         ),
     ],
@@ -177,7 +177,7 @@ def test_an_encoder_on_pairs_learns_embeddings(options: dict[str, Any], tmp_path
     auto_run = configure(LinesConfig(source=files["all.en"], target=files["all.de"]), **options)
     run = auto_run.run
     assert (run.model.task, run.model.head.kind, run.validation.metric) == ("embed", "none", "retrieval_at_1")
-    assert run.accumulate == 1  # as many negatives as fit
+    assert run.gradient_accumulation == 1  # as many negatives as fit
     assert any(reason.startswith("Task: an encoder on pairs learns") for reason in auto_run.reasons)
     batch = synthetic_batch(run, 3, 5)
     assert batch.labels.tolist() == [0, 1, 2]

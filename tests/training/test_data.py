@@ -19,7 +19,7 @@ from regard.data.readers import text_files
 from regard.data.shards.prepare import prepare
 from regard.data.shards.remote import RemoteShards
 from regard.store.run_folder import RunFolder
-from regard.training.api import make_plan
+from regard.training.api import preview_run
 from regard.training.data import check_corpus, prepare_data
 from regard.training.events import Event, Message, Stage
 from regard.training.options import TrainOptions
@@ -64,7 +64,7 @@ def test_a_corpus_that_changes_while_it_is_read_is_detected(tmp_path: Path, has_
 
 def test_book_is_reported_as_a_document_with_its_tokens(tmp_path: Path) -> None:
     events: list[Event] = []
-    run = make_small_run("continue", write_corpus(tmp_path / "corpus"))
+    run = make_small_run("causal_lm", write_corpus(tmp_path / "corpus"))
     data = read_data(run, tmp_path / "run", events)
     lines = {event.name: event.progress for event in events if isinstance(event, Stage)}
     tokens = sum(int(shard.lengths.sum()) for shard in data.train.shards)
@@ -92,7 +92,7 @@ def test_a_flipped_bit_in_a_shard_is_detected_and_repaired(tmp_path: Path) -> No
     path.write_bytes(content)
     with pytest.raises(DamagedError, match="other content") as caught:
         read_data(run, tmp_path / "run")
-    assert "writes it again" in (caught.value.fix or "")
+    assert "writes it again" in (caught.value.hint or "")
     shutil.rmtree(path.parent)
     assert read_data(run, tmp_path / "run").train.identity == before
 
@@ -120,7 +120,7 @@ def test_prepared_shards_are_used_with_the_weights_of_the_run(tmp_path: Path) ->
 
 
 def test_only_the_start_of_a_long_text_is_kept_as_a_sample(tmp_path: Path) -> None:
-    run = make_small_run("continue", write_corpus(tmp_path / "corpus", 5000))
+    run = make_small_run("causal_lm", write_corpus(tmp_path / "corpus", 5000))
     examples = read_data(run, tmp_path / "run").examples
     assert [len(example.source) for example in examples] == [10_000]
     pair_run = make_small_run("translate", write_corpus(tmp_path / "corpus"))
@@ -170,7 +170,7 @@ def count_passes(counts: Counter[str], files: dict[str, str], sniffed: int = 0) 
 
 TINY_OPTIONS = (  # a model of a few thousand weights, and nothing left to autotune
     "device.name=cpu", "device.threads=1", "device.logit_rows=0", "device.attention=autocast",
-    "model.encoder.layers=1", "model.decoder.layers=1", "model.width=16", "tokenizer.vocabulary=300",
+    "model.encoder.layers=1", "model.decoder.layers=1", "model.d_model=16", "tokenizer.vocabulary=300",
     "train.average=1", "validation.sentences=4",
 )  # fmt: skip
 TWO_VOCABULARIES = ("tokenizer.joint=false", 'model.target={kind="tokens", vocabulary=300}', "model.head.tied=false")
@@ -186,7 +186,7 @@ def test_regard_train_reads_a_corpus_three_times(
     pair = ("--source", files["all.en"], "--target", files["all.de"])
     folder = RunFolder(tmp_path / "run")
     with count_reads(monkeypatch) as counts:
-        done = run_command("train", *pair, "--preset", "tiny", "--updates", "1", "--out", str(folder.path), *settings)
+        done = run_command("train", *pair, "--preset", "tiny", "--steps", "1", "--out", str(folder.path), *settings)
     assert done.code == 0, done.errors
     run = RUN_FILES.load(folder.run)
     assert run.tokenizer.joint is joint
@@ -222,7 +222,7 @@ def test_a_checked_run_file_reads_a_corpus_three_times(tmp_path: Path, monkeypat
     RUN_FILES.save(make_small_run("translate", files), tmp_path / "run.toml")
     (tmp_path / "run").mkdir()
     with count_reads(monkeypatch) as counts:
-        plan = make_plan(TrainOptions(run=tmp_path / "run.toml"))
+        plan = preview_run(TrainOptions(run=tmp_path / "run.toml"))
         prepare_data(plan.run, RunFolder(tmp_path / "run"), lambda _: None, plan.file_infos)
     passes = count_passes(counts, files, sniffed=text_files.READ_BYTES)
     assert all(number == 3 for number in passes.values()), counts
@@ -258,7 +258,7 @@ def test_a_part_that_is_missing_is_written_alone(tmp_path: Path) -> None:
     assert train_corpus_file.stat().st_mtime_ns == modified
 
 
-@pytest.mark.parametrize("task", ["translate", "fill"])
+@pytest.mark.parametrize("task", ["translate", "masked_lm"])
 def test_training_reads_remote_shards_through_the_cache(tmp_path: Path, task: str) -> None:
     """`data.prepared` is a URL: tokenizers and shards are downloaded, and training is that of a local folder."""
     store = import_optional("fsspec", "formats", "Opening a URL").filesystem("memory")
@@ -271,7 +271,7 @@ def test_training_reads_remote_shards_through_the_cache(tmp_path: Path, task: st
     for path in out.rglob("*"):
         if path.is_file():
             store.pipe_file(f"/{task}/{path.relative_to(out).as_posix()}", path.read_bytes())
-    changes = {"data.prepared": str(out), "data.held_out": 0.0, "train.updates": 6}
+    changes = {"data.prepared": str(out), "data.held_out": 0.0, "train.steps": 6}
     remote_run = make_small_run(task, files, {**changes, "data.prepared": f"memory://{task}"})
     fit(make_small_run(task, files, changes), tmp_path / "local")
     fit(remote_run, tmp_path / "remote")

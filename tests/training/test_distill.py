@@ -11,7 +11,7 @@ import torch
 
 import regard
 from regard.base.errors import ConfigError, DamagedError, RegardError
-from regard.base.files import seal
+from regard.base.files import write_manifest
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.data.corpus import Corpus
@@ -42,9 +42,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = write_corpus(folder / "easy")  # a translation of two words is learned in seconds
     lines = Path(files["all.de"]).read_text().splitlines()
     Path(files["all.de"]).write_text("".join(" ".join(line.split()[-2:]) + "\n" for line in lines))
-    easy = {"model.width": 32, "train.updates": 70, "train.schedule.peak": 0.02, "train.average": 1, **LANGUAGES}
+    easy = {"model.d_model": 32, "train.steps": 70, "train.schedule.lr": 0.02, "train.average": 1, **LANGUAGES}
     easy |= dict.fromkeys(("train.ema", "train.label_smoothing", "tokenizer.dropout"), 0.0)
-    easy |= dict.fromkeys(("validation.every", "train.save_every"), 70)
+    easy |= dict.fromkeys(("validation.every_steps", "train.save_every"), 70)
     easy |= {f"model.{side}.dropout": {} for side in ("encoder", "decoder")}
     fit(make_small_run("translate", files, easy), folder / "one")
     stored = read_model(folder / "one")
@@ -66,7 +66,7 @@ def make_student(world: Path, *teachers: str, changes: dict[str, Any] | None = N
     folders = [str(world / name) for name in teachers]
     settings = {"distillation.teachers": folders, "distillation.beam_size": 2} if teachers else {}
     files = {name: str(world / "corpus" / name) for name in ("all.en", "all.de", "book.txt")}
-    return make_small_run("translate", files, {**LANGUAGES, "train.updates": 8, **settings, **(changes or {})})
+    return make_small_run("translate", files, {**LANGUAGES, "train.steps": 8, **settings, **(changes or {})})
 
 
 def read_data(run: RunConfig, folder: Path, emit: Callable[[Event], None] = lambda _: None) -> RunData:
@@ -231,7 +231,7 @@ def test_changed_translations_are_refused(world: Path, tmp_path: Path) -> None:
     record = json.loads(record_path.read_text())
     for change in ({"files": 3}, {"files": [{"name": "../../x", "source": 0, "teacher": "one"}]}, {"sentences": None}):
         record_path.write_text(json.dumps(record | change))
-        seal(path.parent)
+        write_manifest(path.parent)
         with pytest.raises(DamagedError, match="record of the translations is damaged"):
             read_data(run, tmp_path / "run")
 
@@ -248,12 +248,12 @@ def test_an_unsuitable_teacher_is_refused(world: Path, tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="given twice"):
         read_data(make_student(world, "one", "one/best"), tmp_path / "run")
     language_model = make_small_run(
-        "continue", {"book.txt": str(world / "corpus/book.txt"), "all.en": "", "all.de": ""}
+        "causal_lm", {"book.txt": str(world / "corpus/book.txt"), "all.en": "", "all.de": ""}
     )
-    fit(RUN_FILES.change(language_model, {"train.updates": 1, "validation.every": 1}), tmp_path / "lm")
-    with pytest.raises(RegardError, match="its task is 'continue'"):
+    fit(RUN_FILES.change(language_model, {"train.steps": 1, "validation.every_steps": 1}), tmp_path / "lm")
+    with pytest.raises(RegardError, match="its task is 'causal_lm'"):
         read_data(make_student(world, str(tmp_path / "lm")), tmp_path / "run")
-    with pytest.raises(ConfigError, match="the task is 'continue'"):
+    with pytest.raises(ConfigError, match="the task is 'causal_lm'"):
         RUN_FILES.change(language_model, {"distillation.teachers": [str(world / "one")]})
     with pytest.raises(ConfigError, match="teachers translate text"):
         make_student(world, "one", changes={"data.prepared": "shards", "data.held_out": 0.0})
@@ -263,7 +263,7 @@ def test_the_command_takes_teachers(world: Path, tmp_path: Path) -> None:
     """`regard train --teacher`: the plan names the composition of the corpus, and the run file holds the teachers."""
     pair = ("--source", str(world / "corpus/all.en"), "--target", str(world / "corpus/all.de"))
     teachers = ("--teacher", str(world / "one"), "--teacher", str(world / "two"))
-    settings = [f"--set={setting}" for setting in ("model.width=16",)]
+    settings = [f"--set={setting}" for setting in ("model.d_model=16",)]
     plan = run_command("train", *pair, *teachers, *settings, "--dry-run", columns=200)
     assert plan.code == 0, plan.errors
     assert (
@@ -287,13 +287,13 @@ def test_the_command_takes_teachers(world: Path, tmp_path: Path) -> None:
 
 def test_python_takes_teachers(world: Path, tmp_path: Path) -> None:
     """`regard.train(teacher=[...])` trains as the command does."""
-    small = {"model.width": 16, "model.encoder.layers": 1, "model.decoder.layers": 1, "train.average": 1}
+    small = {"model.d_model": 16, "model.encoder.layers": 1, "model.decoder.layers": 1, "train.average": 1}
     finished = regard.train(
         world / "corpus/all.en",
         world / "corpus/all.de",
         teacher=[world / "one"],
         out=tmp_path / "run",
-        updates=1,
+        steps=1,
         settings={**small, "device.threads": 1, "device.logit_rows": 0, "device.attention": "autocast"},
     )
     assert "- teacher 1: " in (finished.folder / "best" / "README.md").read_text()

@@ -6,7 +6,7 @@ import pytest
 
 from regard.training.event_lines import FileLog, LineLogger, Speed
 from regard.training.events import Message, Planned, Started
-from tests.cli.event_samples import MARKUP, STARTED, Clock, FakeTerminal, make_updated
+from tests.cli.event_samples import MARKUP, STARTED, Clock, FakeTerminal, make_step_finished
 
 
 def test_the_reasons_of_a_plan_are_wrapped_at_the_width_of_a_terminal_only() -> None:
@@ -24,25 +24,25 @@ def test_the_reasons_of_a_plan_are_wrapped_at_the_width_of_a_terminal_only() -> 
 
 def test_speed_is_recent() -> None:
     speed = Speed()
-    for update in range(100):
-        speed.add(make_updated(update, seconds=10.0 if update < 50 else 0.5))
+    for step in range(100):
+        speed.add(make_step_finished(step, seconds=10.0 if step < 50 else 0.5))
     assert speed.tokens_per_second == pytest.approx(8000)
-    assert speed.seconds_per_update == pytest.approx(0.5)
+    assert speed.seconds_per_step == pytest.approx(0.5)
 
 
-def test_the_last_update_is_always_logged() -> None:
+def test_the_last_step_is_always_logged() -> None:
     logged: list[str] = []
     listener = LineLogger(logged.append, clock=Clock())
     listener(STARTED)
-    for update in range(1, 2001):
-        listener(make_updated(update))
+    for step in range(1, 2001):
+        listener(make_step_finished(step))
     assert [line.split()[2] for line in logged[1:]] == ["1/2,000", "2,000/2,000"]
 
 
 def test_a_resumed_run_reports_where_it_continues() -> None:
     logged: list[str] = []
     LineLogger(logged.append)(Started(Path("m"), 1200, 2000, 10, 10, 1, "cpu", "loss"))
-    assert "resuming after update 1,200" in logged[0]
+    assert "resuming after step 1,200" in logged[0]
 
 
 def test_the_log_begins_with_the_reasons_and_grows(tmp_path: Path) -> None:

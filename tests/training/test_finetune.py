@@ -32,7 +32,7 @@ from regard.training.recipes.configure import configure
 from regard.training.run import fit, resume
 from tests.training.runs import make_sentences, make_small_run, translate_sentence, write_corpus
 
-FEW = {"train.updates": 8, "train.save_every": 4, "validation.every": 4, "train.average": 1, "train.ema": 0.0}
+FEW = {"train.steps": 8, "train.save_every": 4, "validation.every_steps": 4, "train.average": 1, "train.ema": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +40,17 @@ def parents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A small model of each family, in run folders."""
     folder = tmp_path_factory.mktemp("parents")
     files = write_corpus(folder / "corpus")
-    for task in ("translate", "continue", "fill"):
-        changes = {"model.encoder.layers": 2} if task != "continue" else {}
-        changes |= {"model.decoder.layers": 2} if task != "fill" else {}
+    for task in ("translate", "causal_lm", "masked_lm"):
+        changes = {"model.encoder.layers": 2} if task != "causal_lm" else {}
+        changes |= {"model.decoder.layers": 2} if task != "masked_lm" else {}
         fit(make_small_run(task, files, FEW | changes), folder / task)
-    return {task: folder / task for task in ("translate", "continue", "fill")}
+    return {task: folder / task for task in ("translate", "causal_lm", "masked_lm")}
 
 
-def _make_run(parent: Path, tuning: dict[str, Any], changes: dict[str, Any] | None = None) -> RunConfig:
+def _make_run(parent: Path, finetune: dict[str, Any], changes: dict[str, Any] | None = None) -> RunConfig:
     """Return the parent's run with settings of tuning: the same corpus, as if it were another one."""
     table = to_dict(RUN_FILES.load(parent / "run.toml"))
-    table |= {"tuning": {"parent": str(parent), **tuning}, "tokenizer": {"kind": "parent"}}
+    table |= {"finetune": {"parent": str(parent), **finetune}, "tokenizer": {"kind": "parent"}}
     return RUN_FILES.parse(table, {"seed": 7, **(changes or {})})
 
 
@@ -64,20 +64,20 @@ def _changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> set[str]:
 
 def test_a_run_starts_from_the_weights_of_its_parent(parents: dict[str, Path], tmp_path: Path) -> None:
     events: list[Event] = []
-    run = _make_run(parents["translate"], {}, {"train.schedule": {"kind": "constant", "peak": 1e-12}})
+    run = _make_run(parents["translate"], {}, {"train.schedule": {"kind": "constant", "lr": 1e-12}})
     fit(run, tmp_path / "run", listeners=[events.append])
     before, after = _read_weights(parents["translate"]), _read_weights(tmp_path / "run")
     assert max(float((after[name] - tensor).abs().max()) for name, tensor in before.items()) < 1e-6
     assert any("starts from" in str(event) and "(100.00%)" in str(event) for event in events)
     run_file = RUN_FILES.load(tmp_path / "run" / "run.toml")
     card = (tmp_path / "run" / "best" / "README.md").read_text()
-    assert run_file.tuning is not None
-    assert len(run_file.tuning.parent_sha256) == 64
-    assert f"sha256 of the parent's weights: {run_file.tuning.parent_sha256}" in card
+    assert run_file.finetune is not None
+    assert len(run_file.finetune.parent_sha256) == 64
+    assert f"sha256 of the parent's weights: {run_file.finetune.parent_sha256}" in card
 
 
 @pytest.mark.parametrize(
-    ("tuning", "trained"),
+    ("finetune", "trained"),
     [
         ({}, lambda _: True),
         ({"freeze_embeddings": True}, lambda name: "embedding" not in name),
@@ -87,21 +87,21 @@ def test_a_run_starts_from_the_weights_of_its_parent(parents: dict[str, Path], t
     ],
 )
 def test_only_the_chosen_parameters_change(
-    parents: dict[str, Path], tmp_path: Path, tuning: dict[str, Any], trained: Any
+    parents: dict[str, Path], tmp_path: Path, finetune: dict[str, Any], trained: Any
 ) -> None:
     parent = parents["translate"]
-    fit(_make_run(parent, tuning), tmp_path / "run")
+    fit(_make_run(parent, finetune), tmp_path / "run")
     before = _read_weights(parent)
     assert _changed(before, _read_weights(tmp_path / "run")) == {name for name in before if trained(name)}
     checkpoint = max((tmp_path / "run" / "checkpoints").glob("step-*"))
     state = {name.partition("/")[2] for name in load_tensors(checkpoint / "optimizer.safetensors")}
     weights = load_tensors(checkpoint / "model.safetensors")
-    expected = {name for name in weights if "lora_" in name} if "lora" in tuning else set(filter(trained, before))
+    expected = {name for name in weights if "lora_" in name} if "lora" in finetune else set(filter(trained, before))
     assert state == expected  # frozen weights have no optimizer state
 
 
 def test_fresh_layers_are_initialised_anew(parents: dict[str, Path], tmp_path: Path) -> None:
-    still = {"train.schedule": {"kind": "constant", "peak": 1e-12}}
+    still = {"train.schedule": {"kind": "constant", "lr": 1e-12}}
     fit(_make_run(parents["translate"], {"layers": 1, "fresh_layers": True}, still), tmp_path / "run")
     before, after = _read_weights(parents["translate"]), _read_weights(tmp_path / "run")
     matrices = [name for name in before if ".layers.1." in name and before[name].dim() == 2]
@@ -119,7 +119,7 @@ def test_fresh_layers_are_initialised_anew(parents: dict[str, Path], tmp_path: P
 def test_extra_layers_are_new_and_trained_on_top_of_the_parent(parents: dict[str, Path], tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
     run = tmp_path / "run"
-    pairs = {"source": files["all.en"], "target": files["all.de"], "updates": 2, "force": True}
+    pairs = {"source": files["all.en"], "target": files["all.de"], "steps": 2, "force": True}
     regard.tune(parents["translate"], **pairs, extra_layers=1, layers=1, out=run)  # type: ignore[arg-type]
     before, after = _read_weights(parents["translate"]), _read_weights(run)
     extra = {name for name in after if ".layers.2." in name}  # the parent has two layers in each stack
@@ -139,20 +139,20 @@ def test_extra_layers_never_replace_those_of_the_parent(parents: dict[str, Path]
         fit(run, tmp_path / "run")
 
 
-@pytest.mark.parametrize("tuning", [{}, {"lora": {"rank": 2, "dropout": 0.1}}, {"layers": 1}])
+@pytest.mark.parametrize("finetune", [{}, {"lora": {"rank": 2, "dropout": 0.1}}, {"layers": 1}])
 def test_an_interrupted_run_ends_as_an_undisturbed_one(
-    parents: dict[str, Path], tmp_path: Path, tuning: dict[str, Any]
+    parents: dict[str, Path], tmp_path: Path, finetune: dict[str, Any]
 ) -> None:
     parent = tmp_path / "parent"
     shutil.copytree(parents["translate"], parent)
-    fit(_make_run(parent, tuning, {"train.ema": 0.9}), tmp_path / "whole")
-    fit(_make_run(parent, tuning, {"train.ema": 0.9}), tmp_path / "paused", pause_at=5)
+    fit(_make_run(parent, finetune, {"train.ema": 0.9}), tmp_path / "whole")
+    fit(_make_run(parent, finetune, {"train.ema": 0.9}), tmp_path / "paused", pause_at=5)
     shutil.rmtree(parent)  # the run folder holds all that it needs
     resume(tmp_path / "paused")
     for name in (
         "metrics.jsonl",
         "best/model.safetensors",
-        *(["adapter/adapter.safetensors"] if "lora" in tuning else []),
+        *(["adapter/adapter.safetensors"] if "lora" in finetune else []),
     ):
         assert (tmp_path / "paused" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -178,12 +178,12 @@ def test_damaged_checkpoints_are_no_reason_to_start_from_scratch(parents: dict[s
 def test_other_parameters_cannot_be_trained_in_a_resumed_run(parents: dict[str, Path], tmp_path: Path) -> None:
     fit(_make_run(parents["translate"], {"layers": 1}), tmp_path / "run", pause_at=2)
     with pytest.raises(RegardError, match="trains other parameters"):
-        resume(tmp_path / "run", changes={"tuning.layers": 2}, force=True)
+        resume(tmp_path / "run", changes={"finetune.layers": 2}, force=True)
 
 
 def test_adapters_are_stored_apart_and_used_beside_the_parent(parents: dict[str, Path], tmp_path: Path) -> None:
     parent = parents["translate"]
-    rate = {"train.schedule": {"kind": "constant", "peak": 0.05}}
+    rate = {"train.schedule": {"kind": "constant", "lr": 0.05}}
     fit(_make_run(parent, {"lora": {"rank": 2}}, rate), tmp_path / "run")
     adapter = read_adapter(tmp_path / "run")
     assert {name.rpartition(".")[2] for name in adapter.tensors} == {"lora_a", "lora_b"}
@@ -214,7 +214,7 @@ def test_adapters_are_stored_apart_and_used_beside_the_parent(parents: dict[str,
 
 def test_layers_learn_at_their_own_rates(parents: dict[str, Path]) -> None:
     run = _make_run(parents["translate"], {"layer_decay": 0.5})
-    scales = compute_rate_scales(read_model(parents["translate"]).model, run.tuning)
+    scales = compute_rate_scales(read_model(parents["translate"]).model, run.finetune)
     assert scales["encoder.layers.1.attention.query.weight"] == 0.5
     assert scales["decoder.layers.0.cross.query.weight"] == 0.25
     assert scales["decoder.final_norm.weight"] == 1
@@ -224,12 +224,12 @@ def test_layers_learn_at_their_own_rates(parents: dict[str, Path]) -> None:
 def test_the_rate_of_a_layer_moves_its_weights(parents: dict[str, Path], tmp_path: Path) -> None:
     """The first step of Adam moves every weight by the learning rate, whatever the gradient."""
     one = {
-        "train.updates": 1,
+        "train.steps": 1,
         "train.optimizer": {"kind": "adam"},
-        "train.schedule": {"kind": "constant", "peak": 1e-3},
+        "train.schedule": {"kind": "constant", "lr": 1e-3},
     }
-    fit(_make_run(parents["fill"], {"layer_decay": 0.5}, one), tmp_path / "run")
-    before, after = _read_weights(parents["fill"]), _read_weights(tmp_path / "run")
+    fit(_make_run(parents["masked_lm"], {"layer_decay": 0.5}, one), tmp_path / "run")
+    before, after = _read_weights(parents["masked_lm"]), _read_weights(tmp_path / "run")
     for name, rate in (
         ("encoder.layers.1.feedforward.up.weight", 5e-4),
         ("encoder.layers.0.feedforward.up.weight", 2.5e-4),
@@ -240,14 +240,14 @@ def test_the_rate_of_a_layer_moves_its_weights(parents: dict[str, Path], tmp_pat
 def test_labels_give_an_encoder_a_new_head(parents: dict[str, Path], tmp_path: Path) -> None:
     lines = [f"{line}\t{'dog' if 'dog' in line else 'none'}\n" for line in make_sentences(200, seed=3)]
     (tmp_path / "labels.tsv").write_text("".join(lines))
-    options = {"settings": {"train": {"save_every": 5}, "validation": {"every": 5}}, "updates": 10, "force": True}
-    finished = regard.tune(parents["fill"], data=tmp_path / "labels.tsv", out=tmp_path / "first", **options)  # type: ignore[arg-type]
+    options = {"settings": {"train": {"save_every": 5}, "validation": {"every_steps": 5}}, "steps": 10, "force": True}
+    finished = regard.tune(parents["masked_lm"], data=tmp_path / "labels.tsv", out=tmp_path / "first", **options)  # type: ignore[arg-type]
     first = _read_weights(tmp_path / "first")
     assert {name for name in first if name.startswith("head.")} > {"head.classes.weight"}
     assert regard.load_classifier(finished.folder).classify("the red dog").label in ("dog", "none")
     run = RUN_FILES.load(tmp_path / "first" / "run.toml")
-    assert run.tuning is not None
-    assert run.tuning.layer_decay == 0.9
+    assert run.finetune is not None
+    assert run.finetune.layer_decay == 0.9
     # The same labels again: the head is kept.
     regard.tune(tmp_path / "first", data=tmp_path / "labels.tsv", out=tmp_path / "second", **options, lora=2)  # type: ignore[arg-type]
     assert "New" not in (tmp_path / "second" / "log.txt").read_text()
@@ -261,9 +261,9 @@ def test_pairs_teach_a_language_model_to_answer(parents: dict[str, Path], tmp_pa
     files, events = write_corpus(tmp_path / "corpus"), list[Event]()
     out = tmp_path / "run"
     regard.tune(
-        parents["continue"], files["all.en"], files["all.de"], out=out, updates=4, force=True, listeners=[events.append]
+        parents["causal_lm"], files["all.en"], files["all.de"], out=out, steps=4, force=True, listeners=[events.append]
     )
-    assert RUN_FILES.load(out / "run.toml").model.task == "continue"
+    assert RUN_FILES.load(out / "run.toml").model.task == "causal_lm"
     sample = next(event for event in events if isinstance(event, Validated)).samples[0]
     assert translate_sentence(sample.source) == sample.reference  # a whole prompt and its response
 
@@ -273,8 +273,8 @@ def test_the_chat_template_is_stored_with_the_model(parents: dict[str, Path], tm
     template = "{{ bos_token }}{% for message in messages %}[{{ message.role }}] {{ message.content }}{{ eos_token }}"
     template += "{% endfor %} [answer]"
     (tmp_path / "chat.jinja").write_text(template, encoding="utf-8")
-    options: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"], "updates": 2, "force": True}
-    regard.tune(parents["continue"], **options, out=tmp_path / "first", chat_template=tmp_path / "chat.jinja")
+    options: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"], "steps": 2, "force": True}
+    regard.tune(parents["causal_lm"], **options, out=tmp_path / "first", chat_template=tmp_path / "chat.jinja")
     regard.tune(tmp_path / "first", **options, out=tmp_path / "second")  # with the template of its parent
     for name in ("first", "second"):
         assert (tmp_path / name / "best" / "chat_template.jinja").read_text() == template
@@ -300,19 +300,19 @@ def test_the_chat_template_is_stored_with_the_model(parents: dict[str, Path], tm
     assert (tmp_path / "back" / "chat_template.jinja").read_text() == template
 
 
-@pytest.mark.parametrize("task", ["translate", "continue", "fill"])
+@pytest.mark.parametrize("task", ["translate", "causal_lm", "masked_lm"])
 def test_new_tokens_start_from_the_mean_of_their_subwords(parents: dict[str, Path], tmp_path: Path, task: str) -> None:
     (tmp_path / "new.txt").write_text("<zebra>\nthe quick fox\n", encoding="utf-8")
     files, parent = write_corpus(tmp_path / "corpus"), read_model(parents[task])
     texts: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"]}
     texts = texts if task == "translate" else {"text": files["book.txt"]}
-    still = {"train.schedule": {"kind": "constant", "peak": 1e-12}, "validation.every": 2}
+    still = {"train.schedule": {"kind": "constant", "lr": 1e-12}, "validation.every_steps": 2}
     regard.tune(
         parents[task],
         **texts,
         out=tmp_path / "run",
         add_tokens=tmp_path / "new.txt",
-        updates=2,
+        steps=2,
         force=True,
         settings=still,
     )
@@ -324,7 +324,7 @@ def test_new_tokens_start_from_the_mean_of_their_subwords(parents: dict[str, Pat
     subwords = before.encode_ids(["<zebra>", "the quick fox"])
     weights, old = get_weights(stored.model), get_weights(parent.model)
     grown = [name for name in weights if weights[name].shape != old[name].shape]
-    assert len(grown) == {"translate": 1, "continue": 2, "fill": 2}[task]  # tied; two matrices; tied and its bias
+    assert len(grown) == {"translate": 1, "causal_lm": 2, "masked_lm": 2}[task]  # tied; two matrices; tied and its bias
     for name in grown:
         expected = torch.stack([old[name][ids].mean(dim=0) for ids in subwords])
         torch.testing.assert_close(weights[name][-2:], expected, rtol=0, atol=1e-5)
@@ -339,7 +339,7 @@ def test_a_model_refuses_a_corpus_of_another_kind(parents: dict[str, Path], tmp_
 
 
 @pytest.mark.parametrize(
-    ("tuning", "changes", "message"),
+    ("finetune", "changes", "message"),
     [
         ({"fresh_layers": True}, {}, "no layers are chosen"),
         ({"lora": {}, "layers": 1}, {}, "all frozen"),
@@ -351,10 +351,10 @@ def test_a_model_refuses_a_corpus_of_another_kind(parents: dict[str, Path], tmp_
     ],
 )
 def test_settings_that_exclude_each_other_are_refused(
-    parents: dict[str, Path], tuning: dict[str, Any], changes: dict[str, Any], message: str
+    parents: dict[str, Path], finetune: dict[str, Any], changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        _make_run(parents["translate"], tuning, changes)
+        _make_run(parents["translate"], finetune, changes)
 
 
 def test_a_wrong_parent_is_refused(parents: dict[str, Path], tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_a_wrong_parent_is_refused(parents: dict[str, Path], tmp_path: Path) -> 
         fit(_make_run(parents["translate"], {"layers": 3}), tmp_path / "deep")
     with pytest.raises(RegardError, match="not 00000000000"):
         fit(_make_run(parents["translate"], {"parent_sha256": "0" * 64}), tmp_path / "hash")
-    wide = _make_run(parents["translate"], {}, {"model.width": 32})
+    wide = _make_run(parents["translate"], {}, {"model.d_model": 32})
     with pytest.raises(RegardError, match="The parent is another model"):
         fit(wide, tmp_path / "wide")
 
@@ -374,7 +374,7 @@ def test_tuning_decays_to_0_with_and_without_a_time(parents: dict[str, Path], tm
         configure(sources, minutes=minutes, timer=lambda *_: 0.05, parent=parents["translate"]).run
         for minutes in (None, 1000.0, 0.1)
     )
-    assert enough.train == without.train.model_copy(update={"minutes": 1000.0, "max_updates": without.train.updates})
+    assert enough.train == without.train.model_copy(update={"minutes": 1000.0, "max_steps": without.train.steps})
     assert enough.validation == without.validation
-    assert short.train.updates < without.train.updates
+    assert short.train.steps < without.train.steps
     assert [run.train.schedule.kind for run in (without, enough, short)] == ["linear"] * 3

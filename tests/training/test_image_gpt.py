@@ -74,7 +74,7 @@ def test_a_row_is_a_label_and_all_pixels_of_one_image(tmp_path: Path) -> None:
 
 
 def test_bits_per_pixel_are_those_of_the_model(tmp_path: Path) -> None:
-    fit(make_run(tmp_path / "corpus", {"train.updates": 3}), tmp_path / "run")
+    fit(make_run(tmp_path / "corpus", {"train.steps": 3}), tmp_path / "run")
     generator = regard.load_image_generator(tmp_path / "run")
     rng = np.random.default_rng(1)
     images = list(rng.integers(0, 255, (3, 4, 4), np.uint8))
@@ -98,14 +98,14 @@ def test_a_folder_of_images_becomes_a_generator(tmp_path: Path) -> None:
         "model.raster.size=[4,4]",
         "--preset",
         "image-gpt",
-        "--updates",
+        "--steps",
         "60",
         "--set",
-        "train.update_tokens=180",
+        "train.step_tokens=180",
     ]
-    sizes = {"width": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.hidden": 16}
+    sizes = {"d_model": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.d_ff": 16}
     small += [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
-    small += ["--set", "tokenizer.colors=2", "--set", "train.schedule.peak=0.02"]
+    small += ["--set", "tokenizer.colors=2", "--set", "train.schedule.lr=0.02"]
     result = run_command("train", "--images", str(images), "--out", str(out), *small)
     assert result.code == 0, result.errors
     assert "120 images with 2 labels: preset image-gpt" in result.output
@@ -214,4 +214,4 @@ def test_a_label_that_no_training_image_had_is_located(tmp_path: Path) -> None:
     run = RUN_FILES.change(run, {"data.held_out": 0.0, "data.validation": [source]})
     with pytest.raises(RegardError, match="No training image had the label '7'") as caught:
         prepare_data(run, RunFolder(tmp_path), lambda _: None)
-    assert caught.value.where == f"{tmp_path / 'test-images-idx3-ubyte'}:4"
+    assert caught.value.location == f"{tmp_path / 'test-images-idx3-ubyte'}:4"

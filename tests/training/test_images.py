@@ -26,7 +26,7 @@ from regard.training.run import fit, resume
 from tests.commands import run_command, show_next_steps
 from tests.training.runs import compute_fingerprints, make_small_run, write_corpus, write_folders
 
-MASKED: dict[str, Any] = {"model.task": "fill", "model.head": {"kind": "pixels"}}
+MASKED: dict[str, Any] = {"model.task": "masked_lm", "model.head": {"kind": "pixels"}}
 
 
 def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
@@ -34,7 +34,7 @@ def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
 
 
 def test_the_statistics_are_those_of_the_training_part(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "corpus", {"train.updates": 1})
+    run = make_run(tmp_path / "corpus", {"train.steps": 1})
     fit(run, tmp_path / "run")
     resolved = RUN_FILES.load(tmp_path / "run" / "run.toml")
     data = prepare_data(resolved, RunFolder(tmp_path / "run"), lambda _: None)
@@ -60,9 +60,9 @@ def test_validation_images_are_not_changed(tmp_path: Path) -> None:
 
 def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     images, out = write_folders(tmp_path), tmp_path / "run"
-    sizes = {"width": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.hidden": 16}
+    sizes = {"d_model": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.d_ff": 16}
     small = [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
-    result = run_command("train", "--images", str(images), "--out", str(out), "--updates", "30", *small)
+    result = run_command("train", "--images", str(images), "--out", str(out), "--steps", "30", *small)
     assert result.code == 0, result.errors
     assert "80 images with 2 labels: preset vit" in result.output
     assert "Patches of 4 x 4 pixels: 4 vectors and the class token" in result.output
@@ -100,8 +100,8 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
         ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines'"),
         ({"model.source.size": [9, 8]}, "does not divide into patches"),
         ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 1 channels"),
-        ({"model.task": "fill", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
-        ({"model.task": "fill"}, "Use head kind 'pixels'"),
+        ({"model.task": "masked_lm", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
+        ({"model.task": "masked_lm"}, "Use head kind 'pixels'"),
         (MASKED | {"model.source.stem": "convolution"}, "source.stem: is 'convolution'"),
         ({"model.encoder.position.length": 4, "model.source.size": [8, 8], "data.max_length": 4}, "becomes 5 vectors"),
     ],
@@ -114,9 +114,9 @@ def test_settings_that_do_not_fit_images_are_refused(tmp_path: Path, changes: di
 def test_text_settings_refuse_image_settings(tmp_path: Path) -> None:
     files = write_corpus(tmp_path)
     with pytest.raises(ConfigError, match="the model reads no images"):
-        make_small_run("fill", files, {"data.augmentation": {"shift": 1}})
+        make_small_run("masked_lm", files, {"data.augmentation": {"shift": 1}})
     with pytest.raises(ConfigError, match="the model reads tokens"):
-        make_small_run("fill", files, {"tokenizer": {"kind": "none"}})
+        make_small_run("masked_lm", files, {"tokenizer": {"kind": "none"}})
 
 
 def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
@@ -139,7 +139,7 @@ def test_only_visible_patches_are_encoded(tmp_path: Path) -> None:
     model: Any = build(run.model, seed=1).eval()
     with torch.no_grad():
         states, _ = model.hidden_states(batch.source, positions=batch.positions)
-        assert states.shape == (rows, 3, run.model.width)
+        assert states.shape == (rows, 3, run.model.d_model)
         changed = batch.source.clone()
         for row, labels in enumerate(batch.labels):
             for index in (labels == 0).nonzero()[:, 0].tolist():
@@ -182,14 +182,14 @@ def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert command.startswith("Use it: regard ")
     names = {"LABELED": str(images), "TUNED": str(out)}
     arguments = [names.get(word, word) for word in command.removeprefix("Use it: regard ").split()]
-    result = run_command(*arguments, "--updates", "3")
+    result = run_command(*arguments, "--steps", "3")
     assert result.code == 0, result.errors
     assert "Head: a new one for the 2 labels" in result.output
     pretrained, tuned = (read_model(folder) for folder in (tmp_path / "whole", out))
     assert tuned.settings.task == "classify"
     assert tuned.settings.source.mean == pretrained.settings.source.mean  # type: ignore[union-attr]
     first = RUN_FILES.load(out / "run.toml")
-    assert first.tuning is not None
+    assert first.finetune is not None
     assert regard.load_image_classifier(out).labels == ("class 0", "class 1")
     text = tmp_path / "corpus" / "all.en"
     with pytest.raises(RegardError, match="The model reads images"):

@@ -24,9 +24,9 @@ from tests.training.runs import make_sentences, make_small_run, write_corpus
 
 EMBEDDING = "source.embedding.weight"
 STILL = {
-    "train.schedule": {"kind": "constant", "peak": 1e-12},
-    "train.updates": 2,
-    "validation.every": 2,
+    "train.schedule": {"kind": "constant", "lr": 1e-12},
+    "train.steps": 2,
+    "validation.every_steps": 2,
     "tokenizer.vocabulary": 360,
 }
 
@@ -34,7 +34,7 @@ STILL = {
 def write_vectors(folder: Path, width: int = 16) -> Path:
     """Write a word2vec model with random vectors and a tokenizer of words."""
     tokenizer = learn(make_sentences(50), WordLevelConfig(vocabulary=60))
-    settings = preset("word2vec", {"width": width, "source.vocabulary": tokenizer.size})
+    settings = preset("word2vec", {"d_model": width, "source.vocabulary": tokenizer.size})
     write_model(folder, settings, TokenizerPair.joint(tokenizer), get_weights(build(settings, seed=7)), "card")
     return folder
 
@@ -81,7 +81,7 @@ def test_a_run_starts_from_the_vectors_of_another_model(tmp_path: Path) -> None:
 def test_words_are_found_whatever_marks_their_spaces(kind: type[ByteBpeConfig | BpeConfig], tmp_path: Path) -> None:
     tokenizer = learn(make_sentences(200), kind(vocabulary=360 if kind is ByteBpeConfig else 90))
     settings = preset(
-        "tiny", {"width": 16, "encoder.layers": 1, "decoder.layers": 1, "source.vocabulary": tokenizer.size}
+        "tiny", {"d_model": 16, "encoder.layers": 1, "decoder.layers": 1, "source.vocabulary": tokenizer.size}
     )
     folder = write_vectors(tmp_path / "vectors")
     settings = settings.model_copy(
@@ -106,10 +106,10 @@ def test_words_are_found_whatever_marks_their_spaces(kind: type[ByteBpeConfig | 
 def test_what_cannot_start_from_vectors_is_refused_first(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
     folder = write_vectors(tmp_path / "wide", width=20)
-    run = make_small_run("continue", files, {**STILL, "model.tokens.vectors": str(folder)})
+    run = make_small_run("causal_lm", files, {**STILL, "model.tokens.vectors": str(folder)})
     with pytest.raises(RegardError, match="have 20 numbers, those of this model 16"):
         fit(run, tmp_path / "run")
     assert not (tmp_path / "run" / "shards").exists()
-    changes: dict[str, Any] = {"tuning": {"parent": "parent"}, "tokenizer": {"kind": "parent"}}
+    changes: dict[str, Any] = {"finetune": {"parent": "parent"}, "tokenizer": {"kind": "parent"}}
     with pytest.raises(ConfigError, match="start from those of the parent"):
-        make_small_run("continue", files, {"model.tokens.vectors": "folder", **changes})
+        make_small_run("causal_lm", files, {"model.tokens.vectors": "folder", **changes})

@@ -28,13 +28,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def run_data(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> RunData:
     # With a vocabulary of 270 most words have several tokens.
-    run = make_small_run("fill", files, {"tokenizer.vocabulary": 270})
+    run = make_small_run("masked_lm", files, {"tokenizer.vocabulary": 270})
     return prepare_data(run, RunFolder(tmp_path_factory.mktemp("run")), lambda _: None)
 
 
 def read_rows(files: dict[str, str], run_data: RunData, changes: dict[str, Any]) -> list[tuple[list[int], list[int]]]:
     """Return the inputs and labels of each text of the first epoch, without special tokens."""
-    loader = make_loader(make_small_run("fill", files, changes), run_data.train, run_data.tokenizers)
+    loader = make_loader(make_small_run("masked_lm", files, changes), run_data.train, run_data.tokenizers)
     rows = []
     for batch in loader.iter_epoch(0):
         assert batch.source is not None
@@ -52,7 +52,7 @@ def count_masked(rows: list[tuple[list[int], list[int]]]) -> float:
 
 
 def test_a_run_without_the_table_has_the_defaults(files: dict[str, str], run_data: RunData) -> None:
-    assert make_small_run("fill", files).data.masking is None
+    assert make_small_run("masked_lm", files).data.masking is None
     plain = read_rows(files, run_data, {})
     assert plain == read_rows(files, run_data, {"data.masking": {"probability": 0.15, "replacement": "mask"}})
     mask = run_data.tokenizers.source.specials.mask
@@ -95,12 +95,12 @@ def test_words_are_masked_as_a_whole(files: dict[str, str], run_data: RunData) -
 
 
 def test_a_stopped_run_ends_as_an_undisturbed_one(tmp_path: Path, files: dict[str, str]) -> None:
-    run = make_small_run("fill", files, {**BERT, "train.updates": 8, "train.save_every": 3})
+    run = make_small_run("masked_lm", files, {**BERT, "train.steps": 8, "train.save_every": 3})
     fit(run, tmp_path / "whole")
     fit(run, tmp_path / "stopped", pause_at=4)
     resume(tmp_path / "stopped")
     assert compute_fingerprints(tmp_path / "stopped") == compute_fingerprints(tmp_path / "whole")
-    fit(make_small_run("fill", files, {"train.updates": 8, "train.save_every": 3}), tmp_path / "plain")
+    fit(make_small_run("masked_lm", files, {"train.steps": 8, "train.save_every": 3}), tmp_path / "plain")
     assert compute_fingerprints(tmp_path / "plain") != compute_fingerprints(tmp_path / "whole")
 
 
@@ -108,10 +108,10 @@ def test_a_stopped_run_ends_as_an_undisturbed_one(tmp_path: Path, files: dict[st
     ("task", "changes", "fault"),
     [
         ("translate", {"data.masking.whole_words": True}, "data.masking: is set, but the task is 'translate'"),
-        ("continue", {"data.masking": {}}, "only masked language modeling masks tokens"),
-        ("fill", {"data.masking.probability": 1.0}, "data.masking.probability: is 1.0"),
-        ("fill", {"data.masking.probability": 0.0}, "data.masking.probability: is 0.0"),
-        ("fill", {"data.masking.replacement": "random"}, "'mask' or 'bert'"),
+        ("causal_lm", {"data.masking": {}}, "only masked language modeling masks tokens"),
+        ("masked_lm", {"data.masking.probability": 1.0}, "data.masking.probability: is 1.0"),
+        ("masked_lm", {"data.masking.probability": 0.0}, "data.masking.probability: is 0.0"),
+        ("masked_lm", {"data.masking.replacement": "random"}, "'mask' or 'bert'"),
     ],
 )
 def test_what_does_not_apply_is_refused(files: dict[str, str], task: str, changes: dict[str, Any], fault: str) -> None:

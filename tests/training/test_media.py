@@ -17,7 +17,12 @@ from tests.training.runs import compute_fingerprints, make_small_run, write_corp
     ("task", "source", "card", "error"),
     [
         ("images", {"kind": "patches", "size": (8, 8)}, "images of 8 x 8 pixels, 1 channel", "has no tokenizer"),
-        ("sounds", {"kind": "mel", "rate": 8000}, "sounds of 8,000 samples per second", "reads sounds: it has no"),
+        (
+            "audio",
+            {"kind": "mel", "rate": 8000},
+            "audio clips of 8,000 samples per second",
+            "reads audio clips: it has no",
+        ),
     ],
 )
 def test_classifier_run_killed_and_resumed_equals_whole_run(
@@ -31,7 +36,7 @@ def test_classifier_run_killed_and_resumed_equals_whole_run(
     assert finished.best_scores["accuracy"] > 0.9, "bright above or below, and low or high tones, are easy to tell"
     model = MODEL_FILES.load(tmp_path / "whole" / "best" / "model.toml")
     assert model.family == "encoder_only"
-    assert model.source.model_dump(include=source.keys()) == source
+    assert model.source.model_dump(include=set(source)) == source
     assert not list((tmp_path / "whole" / "best").glob("tokenizer*"))
     assert f"input: {card}" in (tmp_path / "whole" / "best" / "README.md").read_text()
     with pytest.raises(RegardError, match=error):
@@ -40,10 +45,10 @@ def test_classifier_run_killed_and_resumed_equals_whole_run(
 
 @pytest.mark.parametrize(
     ("task", "missing_tokenizer"),
-    [("images", ""), ("sounds", ""), ("pixels", "the tokens are colors"), ("caption", "--tokenizer is missing")],
+    [("images", ""), ("audio", ""), ("pixels", "the tokens are colors"), ("caption", "--tokenizer is missing")],
 )
 def test_run_on_prepared_shards_trains_the_same_model(task: str, missing_tokenizer: str, tmp_path: Path) -> None:
-    run = make_small_run(task, write_corpus(tmp_path / "corpus"), {"train.updates": 3 if task == "pixels" else 6})
+    run = make_small_run(task, write_corpus(tmp_path / "corpus"), {"train.steps": 3 if task == "pixels" else 6})
     fit(run, tmp_path / "whole")
     RUN_FILES.save(run, tmp_path / "run.toml")
     arguments = ["prepare", str(tmp_path / "run.toml"), str(tmp_path / "shards")]
@@ -58,7 +63,7 @@ def test_run_on_prepared_shards_trains_the_same_model(task: str, missing_tokeniz
     assert whole == same
 
 
-@pytest.mark.parametrize(("kind", "count"), [("images", 80), ("sounds", 60)])
+@pytest.mark.parametrize(("kind", "count"), [("images", 80), ("audio", 60)])
 def test_validation_files_in_the_training_data_are_a_leak(kind: str, count: int, tmp_path: Path) -> None:
     files = str(write_folders(tmp_path, count)) if kind == "images" else write_corpus(tmp_path, count)[kind]
     result = run_command("train", f"--{kind}", files, "--validation", files, "--out", str(tmp_path / "run"))

@@ -35,8 +35,8 @@ def test_key_biases_have_an_effect_only_with_rotary_positions(task: str) -> None
     change = max(float((results[1][name] - results[0][name]).abs().max()) for name in names)
     gradient = max(float(result[name].abs().max()) for result in results for name in key_biases)
     largest = max(float(results[0][name].abs().max()) for name in names)
-    assert len(key_biases) == {"translate": 6, "continue": 2, "fill": 2}[task]
-    if task == "continue":
+    assert len(key_biases) == {"translate": 6, "causal_lm": 2, "masked_lm": 2}[task]
+    if task == "causal_lm":
         assert min(change, gradient) > 1e-3 * largest, "rotary positions turn the bias by the position of the key"
     else:
         assert max(change, gradient) < 1e-13 * largest

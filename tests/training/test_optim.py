@@ -20,7 +20,7 @@ MODEL_OPTIONS = {
     "family": "encoder_decoder",
     "position": "relative",
     "score": "additive",
-    "placement": "pre",
+    "norm_order": "pre",
     "norm": "rms",
     "heads": "gqa",
     "feedforward": "relu",
@@ -238,7 +238,7 @@ def test_a_load_keeps_the_learning_rate_and_the_decay() -> None:
 
 def test_muon_takes_the_weights_of_recurrent_cells() -> None:
     """And says what to do where a model has no matrix for it."""
-    net = build(preset("lstm", {"width": 8, "tokens.vocabulary": 20}), seed=1)
+    net = build(preset("lstm", {"d_model": 8, "tokens.vocabulary": 20}), seed=1)
     groups = group_parameters(net)
     assert set(groups.layers) == {
         f"decoder.layers.{layer}.cell.weight_{kind}_l0" for layer in (0, 1) for kind in ("ih", "hh")
@@ -246,4 +246,4 @@ def test_muon_takes_the_weights_of_recurrent_cells() -> None:
     muon, _ = make_optimizers(net, MuonConfig()).optimizers
     assert sum(len(group["params"]) for group in muon.param_groups) == 4
     with pytest.raises(RegardError, match="no matrix inside a layer"):
-        make_optimizers(build(preset("word2vec", {"width": 8, "source.vocabulary": 20}), seed=1), MuonConfig())
+        make_optimizers(build(preset("word2vec", {"d_model": 8, "source.vocabulary": 20}), seed=1), MuonConfig())

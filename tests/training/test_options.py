@@ -17,31 +17,34 @@ def test_errors_spell_options_as_arguments() -> None:
         regard.train("a.en", out="new")
     with pytest.raises(UsageError, match=r"source='a.en', target='a.de' to translate"):
         regard.train(out="new")
-    with pytest.raises(UsageError, match="Both minutes and a number of updates"):
-        regard.train("a.en", "a.de", out="new", minutes=1, updates=2)
+    with pytest.raises(UsageError, match="Both minutes and a number of steps"):
+        regard.train("a.en", "a.de", out="new", minutes=1, steps=2)
     for languages in (("en",), "de"):
         with pytest.raises(UsageError, match="languages must be two names, got"):
             regard.train("a.en", "a.de", out="new", languages=languages)  # type: ignore[arg-type]
     Path("run.toml").touch()
-    with pytest.raises(UsageError, match="Both updates and more"):
-        regard.resume(".", updates=2, more=1)
+    with pytest.raises(UsageError, match="Both steps and more"):
+        regard.resume(".", steps=2, more=1)
     with pytest.raises(RegardError, match=r"Continue it with regard.resume\('.'\)"):
         regard.train("a.en", "a.de", out=".")
     assert not Path("new").exists()
 
 
 def test_settings_are_paths_or_tables() -> None:
-    expected = {"train.clip": 0.5, "train.keep": 2, "seed": 1, "data.seed": 1}
-    for settings in ({"train": {"clip": 0.5, "keep": 2}}, {"train.clip": 0.5, "train.keep": 2}):
+    expected = {"train.max_grad_norm": 0.5, "train.keep_checkpoints": 2, "seed": 1, "data.seed": 1}
+    for settings in (
+        {"train": {"max_grad_norm": 0.5, "keep_checkpoints": 2}},
+        {"train.max_grad_norm": 0.5, "train.keep_checkpoints": 2},
+    ):
         assert TrainOptions(settings=settings, seed=1).changes == expected
-    assert TrainOptions(settings=["train.clip=0.5", "train.keep=2"], seed=1).changes == expected
+    assert TrainOptions(settings=["train.max_grad_norm=0.5", "train.keep_checkpoints=2"], seed=1).changes == expected
 
 
 def test_a_model_to_tune_and_a_run_file_exclude_each_other(tmp_path: Path) -> None:
     options = TrainOptions(run=tmp_path / "run.toml", parent=tmp_path / "model", out=tmp_path / "out")
     with pytest.raises(UsageError, match="cannot be combined with a run file") as caught:
         options.check()
-    assert "tuning.parent=" in str(caught.value.fix)
+    assert "finetune.parent=" in str(caught.value.hint)
 
 
 def test_changes_of_a_resumed_run_reach_the_settings_of_the_process(tmp_path: Path) -> None:

@@ -13,15 +13,15 @@ from regard.models.build import build
 from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.autocast_attention import AutocastAttention, set_attention_float32
 from regard.nn.record import Record
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 from regard.training.loss import token_loss
 from regard.training.optim import make_optimizers
 from regard.training.precision import GradScaler, Precision, autocast
 from tests.matrix.models import OPTIONS, make_model, make_settings, random_tokens
 from tests.training.tensors import each_low_precision, random_tensor
 
-BASE = {"score": "scaled_dot", "placement": "pre", "norm": "layer", "heads": "gqa", "feedforward": "swiglu"}
-IMAGE = {"family": "encoder_only", "width": 16, "source": {"kind": "patches", "patch": 4, "channels": 1}}
+BASE = {"score": "scaled_dot", "norm_order": "pre", "norm": "layer", "heads": "gqa", "feedforward": "swiglu"}
+IMAGE = {"family": "encoder_only", "d_model": 16, "source": {"kind": "patches", "patch": 4, "channels": 1}}
 
 
 def run_model(model: nn.Module, family: str, **options: Any) -> Tensor:
@@ -36,12 +36,12 @@ def test_float32_is_no_autocast_at_all() -> None:
 
 @each_low_precision
 @pytest.mark.parametrize("norm", OPTIONS["norm"])
-@pytest.mark.parametrize("placement", OPTIONS["placement"])
+@pytest.mark.parametrize("norm_order", OPTIONS["norm_order"])
 @pytest.mark.parametrize("family", OPTIONS["family"])
 def test_the_residual_stream_and_the_gradients_stay_float32(
-    family: str, placement: str, norm: str, precision: Precision
+    family: str, norm_order: str, norm: str, precision: Precision
 ) -> None:
-    model = make_model(BASE | {"family": family, "position": "rotary", "placement": placement, "norm": norm})
+    model = make_model(BASE | {"family": family, "position": "rotary", "norm_order": norm_order, "norm": norm})
     record = Record()
     with autocast("cpu", precision):
         logits = run_model(model, family, record=record)
@@ -74,7 +74,7 @@ def test_the_eager_softmax_is_rounded_once(precision: Precision) -> None:
     query, key, value = (random_tensor(1, 2, 5, 4).to(dtype) for _ in range(3))
     with autocast("cpu", precision):
         _, weights = eager_attention(
-            query, key, value, ResolvedMask(True, None, None, None), score := Score(0.5), dropout=0.0
+            query, key, value, ResolvedMask(True, None, None, None), score := ScoreFunction(0.5), dropout=0.0
         )
         scores = score.scores(query, key)
     masked = scores.float().masked_fill(~torch.ones(5, 5, dtype=torch.bool).tril(), -torch.inf)

@@ -8,7 +8,7 @@ import pytest
 
 from regard.store.adapter_folder import read_adapter
 from tests.ranks import LIMITS, Case, compare, compare_changing_runs, prove
-from tests.training.rank_cases import CASES, CHANGING_UPDATES, GRID_CASE, SPIKY_BATCH
+from tests.training.rank_cases import CASES, CHANGING_STEPS, GRID_CASE, SPIKY_BATCH
 from tests.training.runs import read_metrics
 
 
@@ -29,8 +29,8 @@ def test_grid_of_shards_and_tensor_parallelism_trains_like_one_rank(
 
 @pytest.mark.slow
 def test_more_ranks_train_like_one(tmp_path: Path) -> None:
-    cases = [("fsdp3", "continue"), ("hsdp2x2", "fill"), ("fsdp2+tensor2", "fill")]
-    rows = prove(tmp_path, cases, updates=4)
+    cases = [("fsdp3", "causal_lm"), ("hsdp2x2", "masked_lm"), ("fsdp2+tensor2", "masked_lm")]
+    rows = prove(tmp_path, cases, steps=4)
     assert [(row.mode, row.task) for row in rows] == cases
     assert max(max(row.loss, row.weight) for row in rows) <= LIMITS["float32"], rows
 
@@ -38,9 +38,9 @@ def test_more_ranks_train_like_one(tmp_path: Path) -> None:
 def test_a_run_continues_with_another_number_of_ranks(rank_folder: Path, rank_results: list[dict[str, Any]]) -> None:
     names = ("one", "changing")
     samples = {name: list(chain.from_iterable(result[name] for result in rank_results)) for name in names}
-    assert len({update for update, _ in samples["changing"]}) == CHANGING_UPDATES
+    assert len({step for step, _ in samples["changing"]}) == CHANGING_STEPS
     folder = rank_folder / "changing"
-    faults, loss, weight = compare_changing_runs(folder, "translate", CHANGING_UPDATES, samples)
+    faults, loss, weight = compare_changing_runs(folder, "translate", CHANGING_STEPS, samples)
     assert faults == [], "no sample is repeated or missed"
     assert max(loss, weight) <= LIMITS["float32"]
 
@@ -48,7 +48,7 @@ def test_a_run_continues_with_another_number_of_ranks(rank_folder: Path, rank_re
 @pytest.mark.usefixtures("rank_results")
 def test_all_ranks_go_back_when_the_loss_of_one_spikes(rank_folder: Path) -> None:
     ours, one = (read_metrics(rank_folder / name) for name in ("rewound", "rewound-one"))
-    assert [line["update"] for line in ours if "loss" in line] == [*range(1, 14), *range(9, 17)]
+    assert [line["step"] for line in ours if "loss" in line] == [*range(1, 14), *range(9, 17)]
     (spike,) = [line for line in ours if "spike" in line]
     assert "rewound to update 8" in spike["action"]
     assert SPIKY_BATCH in next(line for line in one if "spike" in line)["batches"]

@@ -22,7 +22,7 @@ from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model, set_languages
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
-from regard.training.events import Event, Finished, Message, Stage, Started, Updated, Validated
+from regard.training.events import Event, Finished, Message, Stage, Started, StepFinished, Validated
 from regard.training.run import fit, is_finished, resume
 from regard.training.schedule import learning_rate
 from tests.training.runs import (
@@ -53,7 +53,7 @@ def folder(finished_run: FinishedRun, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def paused_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that is paused after three of its four updates; tests must not change it."""
+    """A run that is paused after three of its four steps; tests must not change it."""
     folder = tmp_path_factory.mktemp("rested")
     fit(make_small_run("translate", write_corpus(folder / "corpus"), SHORT_RUN), folder / "run", pause_at=3)
     return folder / "run"
@@ -76,22 +76,22 @@ def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, f
         names = {path.name for path in (folder / name).iterdir()}
         assert names == {"model.toml", "model.safetensors", "tokenizer.json", "README.md", "manifest.json"}
     run = RUN_FILES.load(folder / "run.toml")
-    assert run.accumulate == 2
+    assert run.gradient_accumulation == 2
     stored = read_model(folder)
     size = stored.tokenizers.source.size
     assert stored.settings == run.model
     assert stored.model.head is not None
     assert size == stored.tokenizers.target.size
     lines = read_metrics(folder)
-    assert [line["update"] for line in lines if "loss" in line] == [1, 2, 3, 4]
-    learning_rates = [learning_rate(run.train.schedule, update, updates=4, width=16) for update in (1, 2, 3, 4)]
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4]
+    learning_rates = [learning_rate(run.train.schedule, step, steps=4, d_model=16) for step in (1, 2, 3, 4)]
     assert [line["learning_rate"] for line in lines if "loss" in line] == learning_rates
-    keys = {"update", "epoch", "loss", "negative_log_likelihood", "tokens", "learning_rate", "gradient_norm"}
+    keys = {"step", "epoch", "loss", "negative_log_likelihood", "tokens", "learning_rate", "gradient_norm"}
     assert all(set(line) == keys for line in lines if "loss" in line)
-    assert [line["update"] for line in lines if "validation" in line] == [2, 4, 4]
+    assert [line["step"] for line in lines if "validation" in line] == [2, 4, 4]
     assert "time" not in (folder / "metrics.jsonl").read_text()
     assert select_events(events, Finished)[0].reason == "finished"
-    assert select_events(events, Started)[0].update == 0
+    assert select_events(events, Started)[0].step == 0
     state = json.loads((folder / "checkpoints" / "step-00000004" / "state.json").read_text())
     assert state["progress"]["tokens"] == sum(line["tokens"] for line in lines if "loss" in line)
     card = (folder / "best" / "README.md").read_text()
@@ -113,7 +113,7 @@ def test_the_scores_of_a_translator_carry_signatures(finished_run: FinishedRun) 
 
 
 def test_a_model_folder_translates_raw_text(tmp_path: Path) -> None:
-    changes = {"train.updates": 60, "validation.every": 60, "train.save_every": 60, "train.schedule.peak": 0.03}
+    changes = {"train.steps": 60, "validation.every_steps": 60, "train.save_every": 60, "train.schedule.lr": 0.03}
     folder, _ = run_to_end(tmp_path, changes)
     translator = regard.load(folder)
     (translation,) = translator.translate(["the dog"])  # type: ignore[union-attr]
@@ -133,12 +133,16 @@ def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
         "data.train": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
         "model.task": "classify",
         "model.head": {"kind": "classes", "labels": ["one", "other"]},
-        "train.updates": 20,
-        "validation.every": 20,
+        "train.steps": 20,
+        "validation.every_steps": 20,
         "validation.metric": "accuracy",
     }
     events: list[Event] = []
-    fit(make_small_run("fill", write_corpus(tmp_path / "corpus"), changes), tmp_path / "run", listeners=[events.append])
+    fit(
+        make_small_run("masked_lm", write_corpus(tmp_path / "corpus"), changes),
+        tmp_path / "run",
+        listeners=[events.append],
+    )
     assert RUN_FILES.load(tmp_path / "run" / "run.toml").model.head.labels == ("no", "yes")  # type: ignore[union-attr]
     assert select_events(events, Validated)[-1].scores["accuracy"] > 0.9
 
@@ -153,7 +157,7 @@ def test_a_label_that_is_only_held_out_is_known(tmp_path: Path) -> None:
         "model.head": {"kind": "classes", "labels": ["one", "other"]},
         "validation.metric": "accuracy",
     }
-    fit(make_small_run("fill", write_corpus(tmp_path / "corpus"), changes), tmp_path / "run")
+    fit(make_small_run("masked_lm", write_corpus(tmp_path / "corpus"), changes), tmp_path / "run")
     labels = RUN_FILES.load(tmp_path / "run" / "run.toml").model.head.labels  # type: ignore[union-attr]
     assert labels == ("no", "rare", "yes")
 
@@ -181,7 +185,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, finished_run: 
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     with pytest.raises(RegardError, match="not empty") as caught:
         fit(run, folder)
-    assert "--resume" in (caught.value.fix or "")
+    assert "--resume" in (caught.value.hint or "")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("dear")
     with pytest.raises(RegardError, match="not empty"):
@@ -197,30 +201,30 @@ def test_what_is_finished_is_not_done_again(folder: Path, paused_copy: Path, tmp
     assert [is_finished(path) for path in (folder, paused_copy, tmp_path / "nothing")] == [True, False, False]
     with pytest.raises(RegardError, match="finished: it has made 4 of 4") as caught:
         resume(folder)
-    assert "--more" in (caught.value.fix or "")
+    assert "--more" in (caught.value.hint or "")
 
 
 def test_total_and_addition_cannot_be_confused(folder: Path) -> None:
-    with pytest.raises(RegardError, match="already made 4 updates, more than the requested 3"):
-        resume(folder, updates=3)
+    with pytest.raises(RegardError, match="already made 4 steps, more than the requested 3"):
+        resume(folder, steps=3)
     with pytest.raises(RegardError, match="Both a new total"):
-        resume(folder, updates=6, more=2)
-    assert resume(folder, more=1).update == 5
-    assert resume(folder, updates=6).update == 6
-    updates = [line["update"] for line in read_metrics(folder) if "loss" in line]
-    assert updates == [1, 2, 3, 4, 5, 6]
+        resume(folder, steps=6, more=2)
+    assert resume(folder, more=1).step == 5
+    assert resume(folder, steps=6).step == 6
+    steps = [line["step"] for line in read_metrics(folder) if "loss" in line]
+    assert steps == [1, 2, 3, 4, 5, 6]
 
 
 def test_changed_settings_are_named_one_by_one_and_refused(folder: Path) -> None:
-    changes = {"train.clip": 2.0, "train.schedule.peak": 0.02}
+    changes = {"train.max_grad_norm": 2.0, "train.schedule.lr": 0.02}
     with pytest.raises(RegardError) as caught:
         resume(folder, more=2, changes=changes)
-    assert "train.clip: was 1.0, is 2.0" in caught.value.what
-    assert "train.schedule.peak: was 0.01, is 0.02" in caught.value.what
-    assert "--force" in (caught.value.fix or "")
-    assert RUN_FILES.load(folder / "run.toml").train.clip == 1.0
-    assert resume(folder, more=2, changes=changes, force=True).update == 6
-    assert RUN_FILES.load(folder / "run.toml").train.clip == 2.0
+    assert "train.max_grad_norm: was 1.0, is 2.0" in caught.value.message
+    assert "train.schedule.lr: was 0.01, is 0.02" in caught.value.message
+    assert "--force" in (caught.value.hint or "")
+    assert RUN_FILES.load(folder / "run.toml").train.max_grad_norm == 1.0
+    assert resume(folder, more=2, changes=changes, force=True).step == 6
+    assert RUN_FILES.load(folder / "run.toml").train.max_grad_norm == 2.0
 
 
 def test_a_run_file_that_was_edited_is_noticed(folder: Path) -> None:
@@ -229,9 +233,9 @@ def test_a_run_file_that_was_edited_is_noticed(folder: Path) -> None:
     with pytest.raises(RegardError, match=r"label_smoothing: was 0\.1, is 0\.2"):
         resume(folder, more=2)
     (folder / "run.toml").write_text(
-        text.replace("label_smoothing = 0.2", "label_smoothing = 0.1").replace("updates = 4", "updates = 9")
+        text.replace("label_smoothing = 0.2", "label_smoothing = 0.1").replace("steps = 4", "steps = 9")
     )
-    with pytest.raises(RegardError, match=r"train\.updates: was 4, is 9"):
+    with pytest.raises(RegardError, match=r"train\.steps: was 4, is 9"):
         resume(folder)
 
 
@@ -241,9 +245,9 @@ def test_a_changed_corpus_is_named_and_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("dog", "fox"))
     with pytest.raises(RegardError, match=r"all\.en has other content") as caught:
         resume(folder, more=2)
-    assert "--force" in (caught.value.fix or "")
+    assert "--force" in (caught.value.hint or "")
     events: list[Event] = []
-    assert resume(folder, more=2, force=True, listeners=[events.append]).update == 6
+    assert resume(folder, more=2, force=True, listeners=[events.append]).step == 6
     assert any("continues with the tokens in its folder" in message.text for message in select_events(events, Message))
 
 
@@ -252,7 +256,7 @@ def test_a_folder_that_is_no_run_is_reported(tmp_path: Path) -> None:
         resume(tmp_path)
 
 
-def test_a_run_killed_before_its_first_update_can_be_resumed(tmp_path: Path, finished_run: FinishedRun) -> None:
+def test_a_run_killed_before_its_first_step_can_be_resumed(tmp_path: Path, finished_run: FinishedRun) -> None:
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
 
     def interrupt(event: Event) -> None:
@@ -261,7 +265,7 @@ def test_a_run_killed_before_its_first_update_can_be_resumed(tmp_path: Path, fin
 
     with pytest.raises(KeyboardInterrupt):
         fit(run, tmp_path / "run", listeners=[interrupt])
-    assert resume(tmp_path / "run").update == 4
+    assert resume(tmp_path / "run").step == 4
     assert compute_weight_fingerprints(tmp_path / "run") == compute_weight_fingerprints(finished_run[0])
 
 
@@ -270,7 +274,7 @@ def test_a_run_that_rested_ends_as_one_that_did_not(
 ) -> None:
     threads: list[int] = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    assert resume(paused_copy).update == 4
+    assert resume(paused_copy).step == 4
     assert threads == [1], "sums depend on the number of threads"
     assert compute_weight_fingerprints(paused_copy) == compute_weight_fingerprints(finished_run[0])
 
@@ -283,26 +287,26 @@ def compute_weight_fingerprints(folder: Path) -> dict[str, str]:
 
 def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
     changes = {
-        "train.updates": 40,
-        "validation.every": 2,
+        "train.steps": 40,
+        "validation.every_steps": 2,
         "validation.patience": 2,
-        "train.schedule": {"kind": "constant", "peak": 1e-12},
+        "train.schedule": {"kind": "constant", "lr": 1e-12},
         "validation.metric": "accuracy",  # constant in this run
     }
     folder, events = run_to_end(tmp_path, changes)
     finished = select_events(events, Finished)[0]
     assert finished.reason == "no improvement"
-    assert finished.update == 6  # the first validation is the best, the next two are not better
+    assert finished.step == 6  # the first validation is the best, the next two are not better
     with pytest.raises(RegardError, match="finished: it has made 6 of 40") as caught:
         resume(folder)
-    assert "validation.patience" in (caught.value.fix or "")
-    assert resume(folder, changes={"validation.patience": 1}, force=True).update == 8  # patience starts again
+    assert "validation.patience" in (caught.value.hint or "")
+    assert resume(folder, changes={"validation.patience": 1}, force=True).step == 8  # patience starts again
 
 
 def test_listeners_receive_what_the_journal_holds(finished_run: FinishedRun) -> None:
     folder, events = finished_run
     written = [line["loss"] for line in read_metrics(folder) if "loss" in line]
-    assert written == [event.loss for event in select_events(events, Updated)]
+    assert written == [event.loss for event in select_events(events, StepFinished)]
     assert json.loads((folder / "corpus.json").read_text())
 
 
@@ -319,8 +323,8 @@ def test_a_listener_may_be_slow_but_changes_nothing(tmp_path: Path, finished_run
 def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) -> None:
     changes = SHORT_RUN | {
         "train.average": 3,
-        "train.keep": 3,
-    }  # more than exist: the checkpoint at update 0 does not count
+        "train.keep_checkpoints": 3,
+    }  # more than exist: the checkpoint at step 0 does not count
     run = make_small_run("translate", write_corpus(tmp_path / "corpus"), changes)
 
     def terminate(event: Event) -> None:
@@ -329,7 +333,7 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
 
     events: list[Event] = []
     finished = fit(run, tmp_path / "stopped", listeners=[terminate, events.append])
-    assert (finished.update, finished.reason) == (0, "stop requested")
+    assert (finished.step, finished.reason) == (0, "stop requested")
     assert len(select_events(events, Stage)) == 1, "the run stops at once, before it tokenizes the text"
     assert any(message.text.startswith("SIGTERM: ") for message in select_events(events, Message))
     resume(tmp_path / "stopped")
@@ -357,18 +361,18 @@ def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
 
 def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None:
     def interrupt(event: Event) -> None:
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         resume(folder, more=2, listeners=[interrupt])
-    assert resume(folder).update == 6
+    assert resume(folder).step == 6
 
 
 def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> None:
     before = (paused_copy / "run.toml").read_bytes()
     with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.width: was 16, is 32"):
-        resume(paused_copy, changes={"model.width": 32}, force=True)
+        resume(paused_copy, changes={"model.d_model": 32}, force=True)
     with pytest.raises(RegardError, match="settings that decide its order, have changed"):
         resume(paused_copy, changes={"data.seed": 2}, force=True)
     assert (paused_copy / "run.toml").read_bytes() == before
@@ -378,31 +382,32 @@ def test_what_does_not_shape_the_weights_may_change(paused_copy: Path) -> None:
     changes = {"model.encoder.dropout.sublayer": 0.2, "model.encoder.position.kind": "rotary"}
     with pytest.raises(RegardError, match="settings differ from those of the run"):
         resume(paused_copy, changes=changes)
-    assert resume(paused_copy, changes=changes, force=True).update == 4
+    assert resume(paused_copy, changes=changes, force=True).step == 4
 
 
 @pytest.mark.parametrize("name", [".", "best"])
 def test_resume_after_set_languages_keeps_the_languages(paused_copy: Path, name: str) -> None:
     set_languages(paused_copy / name, ("en", "pt-BR"))
-    assert resume(paused_copy).update == 4
+    assert resume(paused_copy).step == 4
     assert RUN_FILES.load(paused_copy / "run.toml").model.languages == ("en", "pt-BR")
     for folder in ("best", "average"):
         assert read_model(paused_copy / folder).settings.languages == ("en", "pt-BR")
 
 
-def test_resume_with_more_update_tokens_accumulates_more_batches(paused_copy: Path) -> None:
+def test_resume_with_more_step_tokens_accumulates_more_batches(paused_copy: Path) -> None:
     with pytest.raises(RegardError) as caught:
-        resume(paused_copy, changes={"train.update_tokens": 512})
-    assert "train.update_tokens: was 256, is 512" in caught.value.what
-    resume(paused_copy, changes={"train.update_tokens": 512}, force=True)
-    assert RUN_FILES.load(paused_copy / "run.toml").accumulate == 4
+        resume(paused_copy, changes={"train.step_tokens": 512})
+    assert "train.step_tokens: was 256, is 512" in caught.value.message
+    resume(paused_copy, changes={"train.step_tokens": 512}, force=True)
+    assert RUN_FILES.load(paused_copy / "run.toml").gradient_accumulation == 4
 
 
-def test_a_run_that_is_ended_early_validates_its_last_update(paused_copy: Path) -> None:
-    resume(paused_copy, updates=3)
-    assert [
-        line["update"] for line in read_metrics(paused_copy) if "validation" in line and "averaged" not in line
-    ] == [2, 3]
+def test_a_run_that_is_ended_early_validates_its_last_step(paused_copy: Path) -> None:
+    resume(paused_copy, steps=3)
+    assert [line["step"] for line in read_metrics(paused_copy) if "validation" in line and "averaged" not in line] == [
+        2,
+        3,
+    ]
 
 
 def test_another_metric_has_another_best(paused_copy: Path) -> None:
@@ -424,17 +429,17 @@ def test_another_loss_is_not_compared_with_those_before(paused_copy: Path) -> No
 def test_damaged_text_can_be_restored_from_running_text(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
     source = {"kind": "documents", "path": files["book.txt"]}
-    changes = SHORT_RUN | {"model.task": "restore", "data.train": [source], "tokenizer.dropout": 0.0}
+    changes = SHORT_RUN | {"model.task": "span_corruption", "data.train": [source], "tokenizer.dropout": 0.0}
     changes |= {"tokenizer.specials.extra": [f"<x{n}>" for n in range(9)]}
-    assert fit(make_small_run("translate", files, changes), tmp_path / "run").update == 4
+    assert fit(make_small_run("translate", files, changes), tmp_path / "run").step == 4
 
 
 def test_what_the_tokens_were_made_with_cannot_change(paused_copy: Path) -> None:
     with pytest.raises(RegardError) as caught:
         resume(paused_copy, changes={"tokenizer.vocabulary": 400, "data.held_out": 0.5}, force=True)
-    assert "tokenizer.vocabulary: was 300, is 400" in caught.value.what
-    assert "data.held_out: was 0.1, is 0.5" in caught.value.what
-    assert resume(paused_copy, changes={"tokenizer.dropout": 0.2}, force=True).update == 4
+    assert "tokenizer.vocabulary: was 300, is 400" in caught.value.message
+    assert "data.held_out: was 0.1, is 0.5" in caught.value.message
+    assert resume(paused_copy, changes={"tokenizer.dropout": 0.2}, force=True).step == 4
 
 
 def test_an_average_that_is_wanted_later_begins_then(tmp_path: Path) -> None:
@@ -444,7 +449,7 @@ def test_an_average_that_is_wanted_later_begins_then(tmp_path: Path) -> None:
     before, after = (tmp_path / "run" / "checkpoints" / f"step-0000000{step}" for step in (2, 3))
     old, new = (load_tensors(path / "model.safetensors") for path in (before, after))
     for name, average in load_tensors(after / "ema.safetensors").items():
-        share = 0.5 * (1 - 0.5**2) / (1 - 0.5**3)  # the decay of the third update
+        share = 0.5 * (1 - 0.5**2) / (1 - 0.5**3)  # the decay of the third step
         torch.testing.assert_close(average, share * old[name] + (1 - share) * new[name])
 
 
@@ -460,7 +465,7 @@ def test_the_max_length_ratio_is_taken_from_the_corpus(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("".join(f"go {n}\n" for n in range(300)), encoding="utf-8")
     (tmp_path / "out").write_text("".join("left right " * 12 + f"{n}\n" for n in range(300)), encoding="utf-8")
     files = {**write_corpus(tmp_path), "all.en": str(tmp_path / "in"), "all.de": str(tmp_path / "out")}
-    fit(make_small_run("translate", files, {"train.updates": 2}), tmp_path / "run")
+    fit(make_small_run("translate", files, {"train.steps": 2}), tmp_path / "run")
     settings = read_model(tmp_path / "run").settings
     assert isinstance(settings, EncoderDecoderConfig)
     assert settings.max_length_ratio > 5

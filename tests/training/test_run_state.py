@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import seal
+from regard.base.files import write_manifest
 from regard.training.checkpoint.folder import Checkpoints
 from regard.training.checkpoint.progress import Progress
 from regard.training.options import FinishedError
@@ -21,16 +21,16 @@ from tests.faults.frozen import hash_folder, make_scratch_folder
 from tests.training.runs import compute_fingerprints, make_small_run, write_corpus
 
 SHORT_RUN: dict[str, Any] = {
-    "train.updates": 4, "train.save_every": 2, "train.average": 1, "validation.every": 2,
+    "train.steps": 4, "train.save_every": 2, "train.average": 1, "validation.every_steps": 2,
     "validation.sentences": 0, "validation.samples": 0, "data.held_out": 0.2,
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def paused_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that is paused after three of its four updates; tests must not change it."""
+    """A run that is paused after three of its four steps; tests must not change it."""
     folder = tmp_path_factory.mktemp("paused")
-    fit(make_small_run("continue", write_corpus(folder / "corpus", 60), SHORT_RUN), folder / "run", pause_at=3)
+    fit(make_small_run("causal_lm", write_corpus(folder / "corpus", 60), SHORT_RUN), folder / "run", pause_at=3)
     return folder / "run"
 
 
@@ -59,7 +59,7 @@ def test_asking_whether_a_run_is_finished_changes_nothing(folder: Path) -> None:
 
 @pytest.mark.parametrize("patience", [0, 1])
 def test_run_killed_after_its_last_checkpoint_ends_when_resumed(patience: int, folder: Path) -> None:
-    changes = {"train.updates": 9, "validation.patience": 1, "validation.metric": "accuracy"} if patience else {}
+    changes = {"train.steps": 9, "validation.patience": 1, "validation.metric": "accuracy"} if patience else {}
     end = resume(folder, changes=changes, force=True)
     assert end.reason == ("no improvement" if patience else "finished")
     expected = compute_fingerprints(folder)
@@ -69,7 +69,7 @@ def test_run_killed_after_its_last_checkpoint_ends_when_resumed(patience: int, f
         shutil.copytree(newest, newest.with_name(leftover))
     assert not is_finished(folder)
     again = resume(folder)
-    assert (again.reason, again.update) == (end.reason, end.update)
+    assert (again.reason, again.step) == (end.reason, end.step)
     assert is_finished(folder)
     assert compute_fingerprints(folder) == expected
     with pytest.raises(FinishedError):
@@ -118,7 +118,7 @@ def test_a_checkpoint_of_a_strange_name_is_refused(name: str, folder: Path) -> N
     before = hash_folder(folder)
     with pytest.raises(RegardError, match="not the name of a checkpoint") as caught:
         resume(folder)
-    assert "checkpoints" in (caught.value.where or "")
+    assert "checkpoints" in (caught.value.location or "")
     assert str(caught.value).replace("\n", "").isprintable()
     assert hash_folder(folder) == before
     assert not is_finished(folder)
@@ -129,7 +129,7 @@ def test_a_file_of_the_name_of_a_checkpoint_is_refused(name: str, folder: Path) 
     (folder / "checkpoints" / name).write_text("mine")
     with pytest.raises(RegardError, match="This is not a folder") as caught:
         resume(folder)
-    assert (caught.value.where or "").endswith(name)
+    assert (caught.value.location or "").endswith(name)
     assert (folder / "checkpoints" / name).read_text() == "mine"
 
 
@@ -154,13 +154,13 @@ def test_other_files_among_checkpoints_are_left_alone(folder: Path) -> None:
     assert [(folder / "checkpoints" / name).read_text() for name in names] == ["mine"] * len(names)
 
 
-def test_a_checkpoint_of_another_update_is_not_used(folder: Path) -> None:
+def test_a_checkpoint_of_another_step_is_not_used(folder: Path) -> None:
     """A copy of step 2 that is named step 9 would stay the newest for ever."""
     shutil.copytree(folder / "checkpoints" / "step-00000002", folder / "checkpoints" / "step-00000009")
     assert Checkpoints(folder / "checkpoints", lambda _: None).load_newest_state() is not None
-    with pytest.raises(DamagedError, match="holds the state of update 2"):
+    with pytest.raises(DamagedError, match="holds the state of step 2"):
         Checkpoints(folder / "checkpoints", lambda _: None).load_state(9)
-    assert resume(folder).update == 4
+    assert resume(folder).step == 4
 
 
 VALUES: tuple[Any, ...] = (
@@ -192,7 +192,7 @@ def test_any_value_in_the_progress_is_valid_or_refused(folder: Path) -> None:
                 table = table[key]
             table[path[-1]] = value
             try:
-                Progress.from_state(changed, where="here")
+                Progress.from_state(changed, location="here")
             except DamagedError:
                 continue
             if path[0] != "best_scores" and (value in (None, 2**53, {"a": 1}) or value != value):  # not harmless
@@ -203,11 +203,11 @@ def test_any_value_in_the_progress_is_valid_or_refused(folder: Path) -> None:
         shutil.rmtree(folder)
         shutil.copytree(pristine, folder)
         (step / "state.json").write_text(json.dumps(changed))
-        seal(step)
+        write_manifest(step)
         try:
             resume(folder)
         except RegardError as error:
-            refusals.append((path, value, error.where))
+            refusals.append((path, value, error.location))
         except Exception as error:
             raise AssertionError(f"{path} = {value}: {error!r}") from error
-    assert all(where for _, _, where in refusals), refusals
+    assert all(location for _, _, location in refusals), refusals

@@ -21,7 +21,7 @@ from regard.training.trainer import Trainer
 from tests.training.factories import make_trainer
 from tests.training.runs import make_sentences, translate_sentence
 
-TASKS = ("translate", "continue")
+TASKS = ("translate", "causal_lm")
 Segment = tuple[int, list[int], list[int]]  # number of the document, input tokens, labels
 
 
@@ -95,7 +95,7 @@ def test_a_translation_is_read_without_its_last_token_and_written_without_its_fi
 
 
 def test_running_text_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
-    trainer = make_task_trainer("continue", tmp_path)
+    trainer = make_task_trainer("causal_lm", tmp_path)
     tokenizer, (shard,) = TokenizerPair.load(trainer.folder.tokenizer).source, trainer.loader.shards.shards
     stored, offsets = trainer.loader.shards.load_tokens(0), shard.offsets()
     full_texts = {
@@ -177,7 +177,7 @@ def test_without_the_mask_the_future_leaks(task: str, tmp_path: Path) -> None:
 
 def test_a_model_without_the_mask_copies_what_it_sees_and_cannot_write(tmp_path: Path) -> None:
     size = replace(Size(), vocabulary_words=6, max_words=4, pairs=2000, held_out=40)
-    size = replace(size, width=32, layers=1, batch_tokens=256, updates=200, peak=0.01)
+    size = replace(size, width=32, layers=1, batch_tokens=256, steps=200, peak=0.01)
     causal, unmasked = train_both(tmp_path, size)
     lower_bound = compute_loss_bound(make_held_out(size))
     assert unmasked.losses[-1] < 0.05 < 0.9 * lower_bound < causal.losses[-1] < 1.3 * lower_bound

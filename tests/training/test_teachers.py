@@ -36,7 +36,7 @@ def test_chunk_digest_depends_on_everything_that_decides_translations(multilingu
         changes: dict[str, Any], texts: Sequence[str] = ("a", "b"), languages: Sequence[str] = ("en", "de")
     ) -> str:
         max_length = changes.pop("max_length", 64)
-        group = module._Group([multilingual], settings.model_copy(update=changes), "cpu", max_length)
+        group = module._SourceGroup([multilingual], settings.model_copy(update=changes), "cpu", max_length)
         return group.compute_digest(texts, languages)
 
     digests = [compute_digest({}), compute_digest({"beam_size": 2})]
@@ -50,7 +50,9 @@ def test_multilingual_teacher_translates_into_the_target_language(
     multilingual: Teacher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_find_fault", lambda _: None)  # keep what an untrained model writes without an end
-    group = module._Group([multilingual], DistillationConfig(teachers=(multilingual.folder,), beam_size=2), "cpu", 64)
+    group = module._SourceGroup(
+        [multilingual], DistillationConfig(teachers=(multilingual.folder,), beam_size=2), "cpu", 64
+    )
     texts = [text[:12] for text in TEXTS]
     contents = {
         pair: group.translate(texts, pair, module._Progress(len(texts), lambda _: None))

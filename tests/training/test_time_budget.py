@@ -1,4 +1,4 @@
-"""`train.minutes`: the number of updates follows the speed of the run, and resumed runs follow the recorded plans."""
+"""`train.minutes`: the number of steps follows the speed of the run, and resumed runs follow the recorded plans."""
 
 import itertools
 import os
@@ -11,13 +11,13 @@ import pytest
 from regard.base.errors import RegardError
 from regard.config.run import RunConfig
 from regard.training import trainer
-from regard.training.events import Event, Listener, Replanned, Updated
+from regard.training.events import Event, Listener, Replanned, StepFinished
 from regard.training.run import fit, resume
-from regard.training.time_budget import TimeBudget, UpdatePlan
+from regard.training.time_budget import StepSchedule, TimeBudget
 from tests.training.runs import compute_fingerprints, make_small_run, read_metrics, write_corpus
 from tests.training.stops import run_until_stopped
 
-SCHEDULE_UPDATES = 1000
+SCHEDULE_STEPS = 1000
 
 
 class Clock:
@@ -32,14 +32,14 @@ class Clock:
 
 def simulate(
     minutes: float,
-    seconds_per_update: Any,
+    seconds_per_step: Any,
     *,
     validation: float = 1.0,
     checkpoint: float = 0.1,
-    first_plan: int = SCHEDULE_UPDATES,
-    max_updates: int | None = None,
+    first_plan: int = SCHEDULE_STEPS,
+    max_steps: int | None = None,
     preparation: float = 5.0,
-) -> tuple[float, list[UpdatePlan]]:
+) -> tuple[float, list[StepSchedule]]:
     """Run the planning loop of the trainer with a simulated machine; return the seconds used and the plans.
 
     Args:
@@ -47,35 +47,35 @@ def simulate(
         seconds_per_update: Function of the share of the time that has passed.
         validation: Seconds of a validation.
         checkpoint: Seconds of a checkpoint.
-        first_plan: Number of updates of the settings.
-        max_updates: Upper limit of the updates.
-        preparation: Seconds before the first update.
+        first_plan: Number of steps of the settings.
+        max_updates: Upper limit of the steps.
+        preparation: Seconds before the first step.
     """
     clock = Clock()
     budget = TimeBudget(minutes, preparation, clock=clock)
-    plans, update, interval = [UpdatePlan(first_plan)], 0, first_plan // 12
-    while update < plans[-1].updates:
-        update += 1
-        clock.now += seconds_per_update((clock.now + preparation) / (60 * minutes))
-        budget.record("update")
+    plans, step, interval = [StepSchedule(first_plan)], 0, first_plan // 12
+    while step < plans[-1].steps:
+        step += 1
+        clock.now += seconds_per_step((clock.now + preparation) / (60 * minutes))
+        budget.record("step")
         plan = plans[-1]
-        if budget.should_plan(plan.updates - update, final_validations=1):
+        if budget.should_plan(plan.steps - step, final_validations=1):
             new_plan = budget.make_plan(
                 plan,
-                update,
-                schedule_updates=first_plan,
+                step,
+                schedule_steps=first_plan,
                 validation_interval=interval,
                 final_validations=1,
-                max_updates=max_updates,
+                max_steps=max_steps,
             )
             if new_plan != plan:
                 plans.append(new_plan)
-        is_last = update == plans[-1].updates
-        if is_last or plan.is_due(update, interval, first_plan):
+        is_last = step == plans[-1].steps
+        if is_last or plan.is_due(step, interval, first_plan):
             share = (clock.now + preparation) / (60 * minutes)
-            clock.now += validation * seconds_per_update(share) / seconds_per_update(0.0)
+            clock.now += validation * seconds_per_step(share) / seconds_per_step(0.0)
             budget.record("validation")
-        if is_last or plan is not plans[-1] or plan.is_due(update, interval, first_plan):
+        if is_last or plan is not plans[-1] or plan.is_due(step, interval, first_plan):
             clock.now += checkpoint
             budget.record("checkpoint")
     return preparation + clock.now + checkpoint + 1.0, plans
@@ -84,7 +84,7 @@ def simulate(
 @pytest.mark.parametrize("minutes", [1, 2, 5, 60])
 @pytest.mark.parametrize("error", [0.1, 0.5, 1.0, 3.0, 10.0])
 def test_the_time_is_used_whatever_was_forecast(minutes: float, error: float) -> None:
-    actual = 60 * minutes / SCHEDULE_UPDATES * error
+    actual = 60 * minutes / SCHEDULE_STEPS * error
     seconds, _ = simulate(minutes, lambda _: actual)
     tolerance = max(0.05 * 60 * minutes, 1.5 * actual)
     assert abs(seconds - 60 * minutes) <= tolerance
@@ -104,9 +104,9 @@ def test_slow_validations_become_rarer_instead_of_eating_the_time() -> None:
     assert seconds <= 1.15 * 120
 
 
-def test_no_more_updates_than_suit_the_corpus() -> None:
-    seconds, plans = simulate(5, lambda _: 0.01, first_plan=500, max_updates=800)
-    assert plans[-1].updates == 800
+def test_no_more_steps_than_suit_the_corpus() -> None:
+    seconds, plans = simulate(5, lambda _: 0.01, first_plan=500, max_steps=800)
+    assert plans[-1].steps == 800
     assert seconds < 60
 
 
@@ -116,39 +116,37 @@ def test_expensive_checkpoints_are_not_spent_on_small_changes() -> None:
 
 
 def test_position_is_continuous_and_ends_with_the_schedule() -> None:
-    plan = UpdatePlan(SCHEDULE_UPDATES)
-    for update, total in ((100, 400), (250, 3000), (2000, 2100)):
-        before = plan.schedule_position(update, SCHEDULE_UPDATES)
-        plan = UpdatePlan(total, update, before)
-        assert plan.schedule_position(update, SCHEDULE_UPDATES) == before
-        step = plan.schedule_position(update + 1, SCHEDULE_UPDATES) - before
-        assert 0 < step <= (SCHEDULE_UPDATES - before) / (total - update) + 1e-9
-    assert plan.schedule_position(2100, SCHEDULE_UPDATES) == pytest.approx(SCHEDULE_UPDATES, rel=1e-12)
+    plan = StepSchedule(SCHEDULE_STEPS)
+    for step, total in ((100, 400), (250, 3000), (2000, 2100)):
+        before = plan.schedule_position(step, SCHEDULE_STEPS)
+        plan = StepSchedule(total, step, before)
+        assert plan.schedule_position(step, SCHEDULE_STEPS) == before
+        gain = plan.schedule_position(step + 1, SCHEDULE_STEPS) - before
+        assert 0 < gain <= (SCHEDULE_STEPS - before) / (total - step) + 1e-9
+    assert plan.schedule_position(2100, SCHEDULE_STEPS) == pytest.approx(SCHEDULE_STEPS, rel=1e-12)
 
 
-def test_without_a_new_plan_positions_are_the_updates() -> None:
-    for updates in (1, 7, 24, 99_991, 300_000):
-        assert all(
-            UpdatePlan(updates).schedule_position(update, updates) == update for update in range(1, min(updates, 500))
-        )
+def test_without_a_new_plan_positions_are_the_steps() -> None:
+    for steps in (1, 7, 24, 99_991, 300_000):
+        assert all(StepSchedule(steps).schedule_position(step, steps) == step for step in range(1, min(steps, 500)))
 
 
 class Scripted(TimeBudget):
-    """A budget that changes the plan at given updates, as a recorded run did."""
+    """A budget that changes the plan at given steps, as a recorded run did."""
 
     script: dict[int, int] = {}  # noqa: RUF012 - set by the test
 
     def should_plan(self, *_: float) -> bool:
         return True
 
-    def make_plan(self, current: UpdatePlan, update: int, **settings: Any) -> UpdatePlan:
-        total = self.script.get(update, current.updates)
-        position = current.schedule_position(update, settings["schedule_updates"])
-        return current if total == current.updates else UpdatePlan(total, update, position)
+    def make_plan(self, current: StepSchedule, step: int, **settings: Any) -> StepSchedule:
+        total = self.script.get(step, current.steps)
+        position = current.schedule_position(step, settings["schedule_updates"])
+        return current if total == current.steps else StepSchedule(total, step, position)
 
 
 def make_timed_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
-    return make_small_run("continue", write_corpus(folder / "corpus"), {"train.minutes": 60.0, **(changes or {})})
+    return make_small_run("causal_lm", write_corpus(folder / "corpus"), {"train.minutes": 60.0, **(changes or {})})
 
 
 def fingerprints(folder: Path) -> dict[str, str]:
@@ -167,8 +165,8 @@ def test_resumed_runs_follow_the_recorded_plans(
     monkeypatch.setattr(trainer, "TimeBudget", Scripted)
     monkeypatch.setattr(Scripted, "script", script)
     run = make_timed_run(tmp_path)
-    assert fit(run, tmp_path / "whole").update == list(script.values())[-1]
-    recorded = {line["update"]: line["plan"]["updates"] for line in read_metrics(tmp_path / "whole") if "plan" in line}
+    assert fit(run, tmp_path / "whole").step == list(script.values())[-1]
+    recorded = {line["step"]: line["plan"]["steps"] for line in read_metrics(tmp_path / "whole") if "plan" in line}
     assert recorded == script
 
     def start_or_resume(listeners: list[Listener], pause: int | None) -> None:
@@ -177,8 +175,8 @@ def test_resumed_runs_follow_the_recorded_plans(
         else:
             fit(run, tmp_path / "stopped", listeners=listeners, pause_at=pause)
 
-    for update, method in ((2, "kill"), (4, "terminate"), (8, "kill"), (11, "pause")):
-        code = run_until_stopped(start_or_resume, update, method)
+    for step, method in ((2, "kill"), (4, "terminate"), (8, "kill"), (11, "pause")):
+        code = run_until_stopped(start_or_resume, step, method)
         assert code == (-signal.SIGKILL if method == "kill" else 0)
     resume(tmp_path / "stopped")
     assert fingerprints(tmp_path / "stopped") == fingerprints(tmp_path / "whole")
@@ -200,29 +198,29 @@ def test_a_kill_between_plan_and_checkpoint_leaves_the_old_plan(
 
     assert run_until_stopped(start, 30, "pause") == -signal.SIGKILL
     monkeypatch.setattr(Scripted, "script", {})
-    assert resume(tmp_path / "run").update == run.train.updates
+    assert resume(tmp_path / "run").step == run.train.steps
     assert not any("plan" in line for line in read_metrics(tmp_path / "run"))
 
 
-@pytest.mark.parametrize(("updates", "validated"), [(22, [10, 22]), (28, [10, 20, 28])])
+@pytest.mark.parametrize(("steps", "validated"), [(22, [10, 22]), (28, [10, 20, 28])])
 def test_validation_shortly_before_the_last_one_is_skipped(
-    updates: int, validated: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    steps: int, validated: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer, "TimeBudget", Scripted)
     monkeypatch.setattr(Scripted, "script", {})
-    run = make_timed_run(tmp_path, {"train.updates": updates, "validation.every": 10, "train.average": 1})
+    run = make_timed_run(tmp_path, {"train.steps": steps, "validation.every_steps": 10, "train.average": 1})
     fit(run, tmp_path / "run")
-    assert [line["update"] for line in read_metrics(tmp_path / "run") if "validation" in line] == validated
+    assert [line["step"] for line in read_metrics(tmp_path / "run") if "validation" in line] == validated
 
 
 def test_the_learning_rate_is_continuous_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer, "TimeBudget", Scripted)
     monkeypatch.setattr(Scripted, "script", {8: 60, 30: 36})
-    changes = {"train.schedule": {"kind": "linear", "peak": 1.0, "warmup": 4}, "train.updates": 24}
+    changes = {"train.schedule": {"kind": "linear", "lr": 1.0, "warmup": 4}, "train.steps": 24}
     rates: list[float] = []
 
     def collect(event: Event) -> None:
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             rates.append(event.learning_rate)
 
     fit(make_timed_run(tmp_path, changes), tmp_path / "run", listeners=[collect])
@@ -230,30 +228,30 @@ def test_the_learning_rate_is_continuous_in_a_run(tmp_path: Path, monkeypatch: p
     assert rates[-1] == pytest.approx(0.0, abs=1e-9)
     assert rates[3:] == sorted(rates[3:], reverse=True)
     steps = [before - after for before, after in itertools.pairwise(rates[4:])]
-    assert max(steps) <= rates[29] / 6 + 1e-9, "the steepest part is the last: what is left, in six updates"
+    assert max(steps) <= rates[29] / 6 + 1e-9, "the steepest part is the last: what is left, in six steps"
 
 
 class Counting(TimeBudget):
     """A budget whose clock moves by 10 ms whenever it is read, so that the test does not depend on the machine."""
 
-    def __init__(self, minutes: float, _: float, validation_updates: float) -> None:
+    def __init__(self, minutes: float, _: float, validation_steps: float) -> None:
         readings = itertools.count()
-        super().__init__(minutes, 0.0, validation_updates, clock=lambda: 0.01 * next(readings))
+        super().__init__(minutes, 0.0, validation_steps, clock=lambda: 0.01 * next(readings))
 
 
-def test_more_updates_than_planned_fit_and_the_run_can_be_extended(
+def test_more_steps_than_planned_fit_and_the_run_can_be_extended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer, "TimeBudget", Counting)
     plans: list[Event] = []
-    run = make_timed_run(tmp_path, {"train.minutes": 4 / 60, "train.updates": 10, "train.average": 1})
+    run = make_timed_run(tmp_path, {"train.minutes": 4 / 60, "train.steps": 10, "train.average": 1})
     finished = fit(run, tmp_path / "run", listeners=[plans.append])
     planned = [event for event in plans if isinstance(event, Replanned)]
-    assert finished.update > 10
-    assert finished.update == planned[-1].updates
+    assert finished.step > 10
+    assert finished.step == planned[-1].steps
     assert planned[-1].seconds_left < 3.0
-    totals = [10, *(event.updates for event in planned)]
-    assert all(event.update < total for event, total in zip(planned, totals, strict=False)), "no plan after the last"
+    totals = [10, *(event.steps for event in planned)]
+    assert all(event.step < total for event, total in zip(planned, totals, strict=False)), "no plan after the last"
     with pytest.raises(RegardError, match="The run is finished"):
         resume(tmp_path / "run")
-    assert resume(tmp_path / "run", more=3).update == finished.update + 3
+    assert resume(tmp_path / "run", more=3).step == finished.step + 3

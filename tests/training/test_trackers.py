@@ -11,7 +11,7 @@ from regard.training.run import fit, resume
 from regard.training.trackers import experiment_id, make_tracker, save_experiment_id
 from tests.training.runs import make_small_run, read_metrics, write_corpus
 
-SHORT_RUN: dict[str, Any] = {"train.updates": 4, "validation.every": 2, "train.average": 1}
+SHORT_RUN: dict[str, Any] = {"train.steps": 4, "validation.every_steps": 2, "train.average": 1}
 
 
 def run_with(name: str, tmp_path: Path) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def test_tensorboard_has_the_numbers_of_the_journal(tmp_path: Path) -> None:
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     lines = run_with("tensorboard", tmp_path)
     accumulator = events.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
-    expected = [(line["update"], line["loss"]) for line in lines if "loss" in line]
+    expected = [(line["step"], line["loss"]) for line in lines if "loss" in line]
     logged = [(event.step, event.value) for event in accumulator.Scalars("train/loss")]
     assert logged == [(step, pytest.approx(value, rel=1e-6)) for step, value in expected]
     assert [event.step for event in accumulator.Scalars("validation/bleu")] == [2, 4]
@@ -35,7 +35,7 @@ def test_tensorboard_has_the_numbers_of_the_journal(tmp_path: Path) -> None:
 
 def test_a_tracker_writes_into_the_run_folder_only(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
-    run = make_small_run("continue", write_corpus(tmp_path / "corpus", 60), SHORT_RUN)
+    run = make_small_run("causal_lm", write_corpus(tmp_path / "corpus", 60), SHORT_RUN)
     folder, outside = tmp_path / "run", tmp_path / "outside"
     outside.mkdir()
     fit(run, folder, pause_at=2)
@@ -56,7 +56,7 @@ def test_links_that_wandb_makes_are_accepted(tmp_path: Path) -> None:
     (tmp_path / "wandb" / "debug.log").symlink_to("../../debug.log")
     with pytest.raises(RegardError, match="not a regular file") as caught, RunFolder(tmp_path).lock():
         pass
-    assert (caught.value.where or "").endswith("debug.log")
+    assert (caught.value.location or "").endswith("debug.log")
 
 
 @pytest.mark.filterwarnings("ignore")  # warnings of the tracker itself
@@ -69,7 +69,7 @@ def test_mlflow_has_the_numbers_of_the_journal(tmp_path: Path, monkeypatch: pyte
     experiment = client.get_experiment_by_name("regard")
     (run,) = client.search_runs([experiment.experiment_id])
     logged = [(metric.step, metric.value) for metric in client.get_metric_history(run.info.run_id, "train/loss")]
-    assert logged == [(line["update"], line["loss"]) for line in lines if "loss" in line]
+    assert logged == [(line["step"], line["loss"]) for line in lines if "loss" in line]
 
 
 @pytest.mark.filterwarnings("ignore")  # warnings of the tracker itself
@@ -86,7 +86,7 @@ def test_wandb_works_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_unknown_tracker_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="no tracker 'tensorbord'") as caught:
         make_tracker("tensorbord", tmp_path)
-    assert "tensorboard" in (caught.value.fix or "")
+    assert "tensorboard" in (caught.value.hint or "")
 
 
 def test_experiments_are_remembered(tmp_path: Path) -> None:
@@ -101,5 +101,5 @@ def test_a_damaged_list_of_experiments_is_named(content: str, tmp_path: Path) ->
     (tmp_path / "trackers.json").write_text(content)
     with pytest.raises(RegardError) as caught:
         experiment_id(tmp_path, "wandb")
-    assert "trackers.json" in (caught.value.where or "")
-    assert "Remove it" in (caught.value.fix or "")
+    assert "trackers.json" in (caught.value.location or "")
+    assert "Remove it" in (caught.value.hint or "")

@@ -16,7 +16,7 @@ from tests.exchange.huggingface.bert_folders import WORDS, write_theirs
 from tests.training.runs import make_small_run, write_corpus
 
 DEVICE = {"name": "cpu", "threads": 1, "attention": "autocast", "logit_rows": 16}  # nothing is left to be timed
-FEW: dict[str, Any] = {"updates": 2, "force": True, "settings": {"validation": {"every": 2}, "device": DEVICE}}
+FEW: dict[str, Any] = {"steps": 2, "force": True, "settings": {"validation": {"every_steps": 2}, "device": DEVICE}}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_an_imported_encoder_learns_embeddings_from_pairs(bert: Path, tmp_path: 
 
 def test_a_language_model_without_bos_stays_one(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
-    fit(make_small_run("continue", files, {"train.updates": 2, "validation.every": 2}), tmp_path / "trained")
+    fit(make_small_run("causal_lm", files, {"train.steps": 2, "validation.every_steps": 2}), tmp_path / "trained")
     stored = read_model(tmp_path / "trained")
     settings = stored.settings.model_copy(update={"starts_with_bos": False})
     write_model(tmp_path / "parent", settings, stored.tokenizers, get_weights(stored.model), "# Parent\n")

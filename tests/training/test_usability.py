@@ -1,4 +1,4 @@
-"""A model that is not usable yet says so, per metric, with the updates that it may need."""
+"""A model that is not usable yet says so, per metric, with the steps that it may need."""
 
 import json
 from pathlib import Path
@@ -43,12 +43,12 @@ def test_metrics_without_threshold_are_named() -> None:
 def test_shortfall_states_the_time_that_the_trend_needs() -> None:
     shortfall = find_shortfall("chrf", 10.0, COIN, [(25, 0.0), (50, 5.0), (100, 10.0)], 2.0)
     assert shortfall is not None
-    assert shortfall.more_updates == 700  # five points per doubling: 25 at 800
+    assert shortfall.more_steps == 700  # five points per doubling: 25 at 800
     assert shortfall.text.startswith("chrF 10.00: not usable yet (usable from about 25.00: ")
     assert shortfall.text.endswith("by the trend of this run, about 23 min 20 s more on this machine.")
     unmeasured = find_shortfall("chrf", 10.0, COIN, [(25, 0.0), (50, 5.0), (100, 10.0)], None)
     assert unmeasured is not None
-    assert unmeasured.text.endswith("about 700 more updates.")
+    assert unmeasured.text.endswith("about 700 more steps.")
 
 
 @pytest.mark.parametrize("scores", [[10.0], [5.0, 10.0], [10.0, 10.0, 10.0], [14.0, 12.0, 10.0]])
@@ -57,25 +57,25 @@ def test_shortfall_without_trend_claims_none(scores: list[float]) -> None:
     shortfall = find_shortfall("chrf", 10.0, COIN, history, 2.0)
     assert shortfall is not None
     assert "no clear trend yet: try at least 10 min 00 s more" in shortfall.text
-    assert shortfall.more_updates == 300
+    assert shortfall.more_steps == 300
 
 
 def test_shortfall_of_a_run_that_no_longer_improves_advises_other_data() -> None:
     shortfall = find_shortfall("chrf", 10.0, COIN, [(25, 0.0), (50, 5.0), (100, 10.0)], 2.0, can_improve=False)
     assert shortfall is not None
     assert "Longer training does not help" in shortfall.text
-    assert not shortfall.more_updates
+    assert not shortfall.more_steps
 
 
-@pytest.mark.parametrize("task", ["translate", "continue", "fill"])
-def test_run_of_a_few_updates_ends_with_a_shortfall(task: str, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"train.updates": 2, "validation.every": 1, "train.average": 1}
+@pytest.mark.parametrize("task", ["translate", "causal_lm", "masked_lm"])
+def test_run_of_a_few_steps_ends_with_a_shortfall(task: str, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"train.steps": 2, "validation.every_steps": 1, "train.average": 1}
     if task == "translate":
         changes |= {"validation.metric": "chrf", "validation.sentences": 4}
     finished = fit(make_small_run(task, write_corpus(tmp_path / "corpus"), changes), tmp_path / "run")
     assert isinstance(finished, Finished)
     assert "not usable yet" in finished.shortfall
-    assert finished.more_updates > 0
+    assert finished.more_steps > 0
     last = json.loads((tmp_path / "run" / "timing.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    assert last["update"] == 2
+    assert last["step"] == 2
     assert last["update_seconds"] > 0

@@ -17,20 +17,20 @@ from tests.training.factories import make_trainer
 from tests.training.runs import make_sentences, make_small_run, write_corpus
 
 
-@pytest.mark.parametrize("task", ["continue", "translate"])
+@pytest.mark.parametrize("task", ["causal_lm", "translate"])
 def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path) -> None:
     (tmp_path / "ru.txt").write_text("Привет, мир: это книга слов.\n" * 40)
     source = {"kind": "documents", "path": str(tmp_path / "ru.txt")}
     changes: dict[str, Any] = {"tokenizer": {"kind": "byte"}, "data.held_out": 0.2}
-    if task == "continue":
+    if task == "causal_lm":
         changes |= {"data.train": [source], "data.max_length": 17, "data.batch_tokens": 17 * 8}  # cut inside characters
-        changes |= {"train.update_tokens": 17 * 8}
+        changes |= {"train.step_tokens": 17 * 8}
     else:
         changes |= {"data.max_length": 128}
     trainer = make_trainer(task, tmp_path, changes)
     assert trainer.validator is not None
     lines = (tmp_path / "run" / "validation.jsonl").read_text().split("\n")
-    texts = [json.loads(line)[0 if task == "continue" else 1] for line in lines if line]
+    texts = [json.loads(line)[0 if task == "causal_lm" else 1] for line in lines if line]
     size = sum(len(text.encode()) for text in texts)
     assert trainer.validator._count_target_bytes() == size
     token_count = sum(int((batch.labels != IGNORE_INDEX).sum()) for batch in trainer.validator.loader.iter_epoch())
@@ -38,7 +38,7 @@ def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path)
     assert scores["bits_per_byte"] * size * math.log(2) == pytest.approx(scores["loss"] * token_count)
 
 
-@pytest.mark.parametrize(("task", "metric"), [("continue", "loss"), ("translate", "chrf")])
+@pytest.mark.parametrize(("task", "metric"), [("causal_lm", "loss"), ("translate", "chrf")])
 def test_validation_of_a_sample_is_repeatable_and_near_the_whole(task: str, metric: str, tmp_path: Path) -> None:
     changes = {"validation.metric": metric, "validation.sentences": 5, "data.held_out": 0.4}
     whole = make_trainer(task, tmp_path / "whole", changes).validator
@@ -98,7 +98,13 @@ def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:
 
 
 def test_it_is_the_moving_average_that_is_scored_and_kept(tmp_path: Path) -> None:
-    changes = {"train.updates": 2, "validation.every": 2, "train.save_every": 2, "train.average": 1, "train.ema": 0.9}
+    changes = {
+        "train.steps": 2,
+        "validation.every_steps": 2,
+        "train.save_every": 2,
+        "train.average": 1,
+        "train.ema": 0.9,
+    }
     trainer = make_trainer("translate", tmp_path, changes)
     finished = trainer.train()
     assert trainer.validator is not None
@@ -141,7 +147,8 @@ def test_settings_that_would_be_ignored_are_refused(changes: dict[str, Any], fau
 
 
 @pytest.mark.parametrize(
-    ("task", "metric"), [("continue", "bleu"), ("fill", "bits_per_byte"), ("fill", "chrf"), ("fill", "f1")]
+    ("task", "metric"),
+    [("causal_lm", "bleu"), ("masked_lm", "bits_per_byte"), ("masked_lm", "chrf"), ("masked_lm", "f1")],
 )
 def test_a_score_that_a_task_does_not_have_is_refused(task: str, metric: str, tmp_path: Path) -> None:
     table = make_small_run(task, write_corpus(tmp_path)).model_dump(mode="json", exclude_none=True)
@@ -164,7 +171,7 @@ def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None
 
 
 def test_sample_continuations_start_with_the_text(tmp_path: Path) -> None:
-    trainer = make_trainer("continue", tmp_path, {"model.decoder.position": {"kind": "learned", "length": 32}})
+    trainer = make_trainer("causal_lm", tmp_path, {"model.decoder.position": {"kind": "learned", "length": 32}})
     assert trainer.validator is not None
     (sample,) = trainer.validator().samples
     text = trainer.validator._examples[0].source
@@ -186,12 +193,12 @@ def _write_names(path: Path) -> dict[str, Any]:
         "model.task": "tag",
         "model.head": {"kind": "tags", "labels": ["a", "b"]},
         "validation.metric": "f1",
-        "validation.every": 1,
+        "validation.every_steps": 1,
     }
 
 
 def test_the_f1_of_entity_tags_is_that_of_entities(tmp_path: Path) -> None:
-    trainer = make_trainer("fill", tmp_path, _write_names(tmp_path / "names.conll"))
+    trainer = make_trainer("masked_lm", tmp_path, _write_names(tmp_path / "names.conll"))
     assert trainer.validator is not None
     values = trainer.validator().values
     assert values.keys() == {"loss", "accuracy", "f1"}  # no perplexity: a label is no token
@@ -205,11 +212,11 @@ def test_the_f1_of_entity_tags_is_that_of_entities(tmp_path: Path) -> None:
 
 
 def test_the_best_model_follows_f1_not_accuracy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer = make_trainer("fill", tmp_path, _write_names(tmp_path / "names.conll") | {"train.updates": 3})
+    trainer = make_trainer("masked_lm", tmp_path, _write_names(tmp_path / "names.conll") | {"train.steps": 3})
     scores = iter([{"accuracy": 0.93, "f1": 0.0}, {"accuracy": 0.91, "f1": 0.2}, {"accuracy": 0.95, "f1": 0.1}])
     monkeypatch.setattr(trainer, "_score", lambda: Scores(next(scores)))
     trainer.train()
-    assert (trainer.progress.best, trainer.progress.best_update) == (0.2, 2)
+    assert (trainer.progress.best, trainer.progress.best_step) == (0.2, 2)
 
 
 def test_the_f1_of_classes_is_the_mean_over_labels(tmp_path: Path) -> None:
@@ -222,7 +229,7 @@ def test_the_f1_of_classes_is_the_mean_over_labels(tmp_path: Path) -> None:
         "model.head": {"kind": "classes", "labels": ["a", "b"], "pool": "mean"},
         "validation.metric": "f1",
     }
-    trainer = make_trainer("fill", tmp_path, changes)
+    trainer = make_trainer("masked_lm", tmp_path, changes)
     assert trainer.validator is not None
     with torch.no_grad():
         trainer.model.head.classes.weight.zero_()  # type: ignore[union-attr, operator]

@@ -48,15 +48,15 @@ def make_run(task: str, folder: Path) -> Any:
         "model.source": {"kind": "tokens", "vocabulary": 60},
         "model.encoder": to_dict(preset("word2vec"))["encoder"],
         "model.head": {"kind": "bag", "window": 2},
-        "train.updates": 60,
-        "train.schedule": {"kind": "cosine", "peak": 0.03, "warmup": 4},
+        "train.steps": 60,
+        "train.schedule": {"kind": "cosine", "lr": 0.03, "warmup": 4},
         "train.label_smoothing": 0.0,
         "train.ema": 0.0,
         "train.average": 1,
         "train.save_every": 100,
-        "validation.every": 100,
+        "validation.every_steps": 100,
     }
-    return make_small_run("fill", write_corpus(folder / "corpus"), changes)
+    return make_small_run("masked_lm", write_corpus(folder / "corpus"), changes)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -81,7 +81,7 @@ def test_layers_and_the_head_of_word2vec_exclude_each_other() -> None:
 
 def test_the_preset_without_a_recipe_is_refused() -> None:
     with pytest.raises(RegardError, match="run file"):
-        model_for("continue", "word2vec")
+        model_for("causal_lm", "word2vec")
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -5,7 +5,7 @@ import { chooseToken, logSumExp, topTokens, type Sampling } from "./choose.ts";
 import { Tokenizer, type TokenizerFile } from "./tokenizer.ts";
 
 export interface Description {
-  task: "translate" | "continue" | "classify";
+  task: "translate" | "causal_lm" | "classify";
   languages: string[];
   dtype: string;
   graphs: string[];

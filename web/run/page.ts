@@ -81,11 +81,11 @@ function show(description: Description, bytes: number, seconds: number): void {
   const [from, to] = description.languages.map(nameLanguage);
   const titles = {
     translate: to ? `${from} to ${to}` : "Translation",
-    continue: "Text generator",
+    causal_lm: "Text generator",
     classify: "Classifier",
   };
   document.title = title.textContent = titles[description.task];
-  const views = { translate: showTranslator, continue: showGenerator, classify: showClassifier };
+  const views = { translate: showTranslator, causal_lm: showGenerator, classify: showClassifier };
   fill(main, ...views[description.task](description));
   main.querySelector("textarea")?.focus();
 }

@@ -10,7 +10,7 @@ export interface Model {
   parameters: number;
   /** What an export without a PyTorch model cannot do: "stream", "alignment". */
   supports: string[];
-  input: { kind: "text" | "image" | "sound"; size?: [number, number] | null; channels?: number; rate?: number };
+  input: { kind: "text" | "image" | "audio"; size?: [number, number] | null; channels?: number; rate?: number };
 }
 
 /** What the server says about a request that it did not answer. */

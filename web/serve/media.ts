@@ -3,7 +3,7 @@
 import { fill, h } from "../dom.ts";
 import { request, type Model } from "./api.ts";
 
-const ENDINGS = { image: "image/*", sound: ".wav,.flac", text: "" };
+const ENDINGS = { image: "image/*", audio: ".wav,.flac", text: "" };
 const MAX_LABELS = 20;
 
 interface Labels {
@@ -12,7 +12,7 @@ interface Labels {
   is_truncated?: boolean;
 }
 
-/** Return the view of a model that labels images, sounds or texts. */
+/** Return the view of a model that labels images, audio clips or texts. */
 export function makeLabeller(model: Model): Node[] {
   const send = async (content: File | string): Promise<Node[]> => {
     const body = typeof content === "string" ? { model: model.id, input: content } : makeForm(model, content);
@@ -22,7 +22,7 @@ export function makeLabeller(model: Model): Node[] {
   return makeView(model, "Label", send);
 }
 
-/** Return the view of a model that transcribes sounds. */
+/** Return the view of a model that transcribes audio clips. */
 export function makeTranscriber(model: Model): Node[] {
   return makeView(model, "Transcript", async (content) => {
     const answer = await (await request("v1/audio/transcriptions", makeForm(model, content as File))).json();
@@ -84,7 +84,7 @@ function makeText(title: string, run: (text: string) => Promise<void>): Node[] {
   return [h("h2", {}, "Text"), text, h("div", { class: "row below" }, button)];
 }
 
-function makeFile(kind: "image" | "sound", about: string, run: (file: File) => Promise<void>): Node[] {
+function makeFile(kind: "image" | "audio", about: string, run: (file: File) => Promise<void>): Node[] {
   const preview = h("div", { class: "preview" }, about);
   const input = h("input", {
     type: "file",
@@ -122,14 +122,14 @@ function makeFile(kind: "image" | "sound", about: string, run: (file: File) => P
     "label",
     { class: "button", for: "file" },
     input,
-    kind === "image" ? "Choose an image" : "Choose a sound",
+    kind === "image" ? "Choose an image" : "Choose an audio clip",
   );
   return [h("h2", {}, kind === "image" ? "Image" : "Sound"), preview, h("div", { class: "row below" }, button)];
 }
 
 function describeInput(model: Model): string {
   const { kind, size, channels, rate } = model.input;
-  if (kind === "sound") return `Drop a .wav or .flac file here: one channel, 16 bits, ${rate} samples per second.`;
+  if (kind === "audio") return `Drop a .wav or .flac file here: one channel, 16 bits, ${rate} samples per second.`;
   const shape = size ? `${size[1]} x ${size[0]} pixels` : "its own size";
   return `Drop an image here. The model reads it in ${shape}, ${channels === 1 ? "gray" : "colored"}.`;
 }

@@ -38,16 +38,16 @@ async function start(): Promise<void> {
 
 const VIEWS: Record<string, (model: Model) => Node[]> = {
   translate: makeTranslator,
-  continue: makeServedGenerator,
+  causal_lm: makeServedGenerator,
   classify: makeLabeller,
   tag: makeLabeller,
   transcribe: makeTranscriber,
   caption: makeCaptioner,
 };
 const TITLES: Record<string, string> = {
-  continue: "Continue a text",
+  causal_lm: "Continue a text",
   tag: "Tag words",
-  transcribe: "Transcribe a sound",
+  transcribe: "Transcribe an audio clip",
   caption: "Caption an image",
 };
 

@@ -50,7 +50,7 @@ for (const { width, scheme } of SIZES) {
     const doc = sample();
     const group = cross(doc);
     const [source, generated] = [doc.sequences.source, doc.sequences.target.slice(group.row_start)];
-    const weight = weights(doc, group, group.opening.join("."));
+    const weight = weights(doc, group, group.default_head.join("."));
     const { page, problems, close } = await open(browser, doc, { width, scheme });
     const before = await readout(page);
     await stage(page).scrollIntoViewIfNeeded();
@@ -106,7 +106,7 @@ test("a click on a thumbnail opens its head", async () => {
 test("words sum their subwords, and hidden special tokens are counted", async () => {
   const doc = sample();
   const group = cross(doc);
-  const weight = weights(doc, group, group.opening.join("."));
+  const weight = weights(doc, group, group.default_head.join("."));
   const [source, generated] = [doc.sequences.source, doc.sequences.target.slice(group.row_start)];
   // The first generated word of several tokens, and the first source word of several tokens.
   const split = (tokens) => tokens.findIndex((token, i) => token.word !== null && tokens[i + 1]?.word === token.word);
@@ -187,7 +187,7 @@ test("a live page asks for maps that the document left out", async () => {
   const { page, problems, close } = await open(browser, doc, { answer });
   await stage(page).focus();
   await page.waitForFunction(() => document.querySelector(".detail .readout").textContent.startsWith("Point"));
-  assert.deepEqual(asked, [`map?group=decoder.cross&layer=${group.opening[0]}&head=${group.opening[1]}`]);
+  assert.deepEqual(asked, [`map?group=decoder.cross&layer=${group.default_head[0]}&head=${group.default_head[1]}`]);
   assert.deepEqual(problems, []);
   await close();
 });
@@ -208,7 +208,7 @@ test("a live page states the exact weights of the row under the pointer", async 
   await stage(page).hover({ position: { x: at(left, 2), y: at(top, 3) } });
   await page.waitForFunction(() => document.querySelector(".detail .readout").textContent.includes("0.1235"));
   assert.match(await readout(page), /: 0\.1235\. The row attends most to .* 0\.7000, .* 0\.1235\./);
-  const [layer, head] = group.opening;
+  const [layer, head] = group.default_head;
   assert.deepEqual(asked, [`row?group=decoder.cross&layer=${layer}&head=${head}&row=3`]);
   assert.deepEqual(problems, []);
   await close();

@@ -49,7 +49,7 @@ for (const { width, scheme } of [
   test(`an image by pointer, click and keys at ${width} px, ${scheme}`, async () => {
     const doc = gallery("boot");
     const [group] = doc.attention;
-    const [layer, head] = group.opening;
+    const [layer, head] = group.default_head;
     const of = (row) => weights(doc, group, layer, [head], row);
     const { page, problems, close } = await open(browser, doc, { width, scheme, bypassCSP: true });
     await drawn(page);
@@ -90,7 +90,7 @@ for (const { width, scheme } of [
 test("the picture shows the pixels that the model read, tinted where it attends", async () => {
   const doc = gallery("boot");
   const [group] = doc.attention;
-  const expected = weights(doc, group, ...[group.opening[0], [group.opening[1]], 0]);
+  const expected = weights(doc, group, ...[group.default_head[0], [group.default_head[1]], 0]);
   const pixels = decode(doc.blobs[doc.picture.pixels]);
   const { page, close } = await open(browser, doc);
   await drawn(page);
@@ -121,7 +121,7 @@ test("the picture shows the pixels that the model read, tinted where it attends"
 test("a transcript over its spectrogram, token by token", async () => {
   const doc = gallery("seven");
   const cross = doc.attention.find((group) => group.name === "decoder.cross");
-  const [layer, head] = cross.opening;
+  const [layer, head] = cross.default_head;
   const { page, problems, close } = await open(browser, doc);
   await drawn(page);
   assert.ok((await readout(page)).startsWith("Generating “s”, the decoder attends most to"), await readout(page));
@@ -143,7 +143,7 @@ test("a transcript over its spectrogram, token by token", async () => {
   await stage(page).click(await place(page, 5));
   await page.mouse.move(1, 1);
   assert.ok((await readout(page)).startsWith("0.10 s attends most to"), await readout(page));
-  assertLargest(doc, await readout(page), weights(doc, self, self.opening[0], [self.opening[1]], 5));
+  assertLargest(doc, await readout(page), weights(doc, self, self.default_head[0], [self.default_head[1]], 5));
   // A head among generated tokens, chosen in another tab, has no place here.
   await page.getByRole("tab", { name: "Heads" }).click();
   await page.locator('[data-group="decoder.self"]').focus();
@@ -156,7 +156,7 @@ test("a transcript over its spectrogram, token by token", async () => {
 
 /** The weights of a word: the mean over its rows. */
 function wordWeights(doc, group, rows) {
-  const [layer, head] = group.opening;
+  const [layer, head] = group.default_head;
   const parts = rows.map((row) => weights(doc, group, layer, [head], row));
   return parts[0].map((_, cell) => parts.reduce((sum, part) => sum + part[cell], 0) / parts.length);
 }

@@ -64,8 +64,8 @@ def main() -> None:
     specials = SpecialsConfig(languages=("de",), extra=("<term>", "<terminal>"))
     folded = NormalizeConfig(form="nfkc", lowercase=True, strip_accents=True)
     kinds: list[AnyTokenizerConfig] = []
-    for normalise in (NormalizeConfig(), folded):
-        shared = {"specials": specials, "normalise": normalise}
+    for normalize in (NormalizeConfig(), folded):
+        shared = {"specials": specials, "normalize": normalize}
         kinds += [
             ByteBpeConfig(vocabulary=900, **shared),
             ByteLevelConfig(**shared),
@@ -92,7 +92,7 @@ def main() -> None:
             "texts": [tokenizer.decode(row) for row in ids],
             "odd_ids": odd_ids,
             "odd_texts": [tokenizer.decode(row) for row in odd_ids],
-            "blank": [not tokenizer.normalise(line).strip() for line in lines],
+            "blank": [not tokenizer.normalize(line).strip() for line in lines],
         })  # fmt: skip
     Path(sys.argv[1]).write_text(json.dumps({"lines": lines, "cases": cases}))
 

@@ -236,7 +236,7 @@ function summarize(search: Search): string {
     parts.push(
       `The search continued to step ${search.last_step} to ${search.end === "bound" ? "prove that no open hypothesis could win any more" : "see whether a longer hypothesis wins"}.`,
     );
-  else if (search.end === "max_length") parts.push("It ended at the maximum length.");
+  else if (search.end === "max_new_tokens") parts.push("It ended at the maximum length.");
   return parts.join(" ");
 }
 

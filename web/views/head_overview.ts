@@ -46,7 +46,7 @@ export function makeOverview({ store }: Context, group: Group, subtitle: string,
     if (down === undefined || right === undefined) return;
     event.preventDefault();
     const isHere = store.state.group === group.name;
-    const from = isHere ? store.state : { layer: group.opening[0], head: group.opening[1] };
+    const from = isHere ? store.state : { layer: group.default_head[0], head: group.default_head[1] };
     const clamp = (value: number, count: number) => Math.max(0, Math.min(count - 1, value));
     const place = {
       layer: clamp(from.layer + (isHere ? down : 0), group.layers),

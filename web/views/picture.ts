@@ -172,7 +172,7 @@ function mount(context: Context): Mounted {
     const item = group();
     if (state.group !== item.name) {
       // The attention among generated tokens, chosen elsewhere, has no place in the picture.
-      return store.set({ group: item.name, layer: item.opening[0], head: item.opening[1], query: null });
+      return store.set({ group: item.name, layer: item.default_head[0], head: item.default_head[1], query: null });
     }
     if (changed.size === 0 || [...changed].some((name) => name !== "hover")) drawBase(state, item);
     drawFocus(state, item);
@@ -312,7 +312,7 @@ function mount(context: Context): Mounted {
     return [
       names.length > 1
         ? choice("Attention", names, item.name, (name) => {
-            const [layer, head] = groups.find((entry) => entry.name === name)!.opening;
+            const [layer, head] = groups.find((entry) => entry.name === name)!.default_head;
             store.set({ group: name, layer, head, query: null, hover: null, locked: null });
           })
         : null,

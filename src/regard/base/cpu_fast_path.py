@@ -19,7 +19,7 @@ def is_enabled() -> bool:
 
 
 @contextmanager
-def only_if(condition: bool) -> Iterator[None]:
+def enabled(condition: bool) -> Iterator[None]:
     """Switch the fast path off inside a block, in the whole process, unless the condition holds."""
     global _enabled
     before, _enabled = _enabled, _enabled and condition

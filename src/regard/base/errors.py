@@ -8,27 +8,27 @@ from typing import Any
 class RegardError(Exception):
     """Base class of every error that Regard raises on purpose.
 
-    >>> print(RegardError("The file is empty.", where="train.en", fix="Give a file with text."))
+    >>> print(RegardError("The file is empty.", location="train.en", hint="Give a file with text."))
     The file is empty.
       where: train.en
       fix:   Give a file with text.
     """
 
-    def __init__(self, what: str, *, where: str | None = None, fix: str | None = None) -> None:
-        super().__init__(what, where, fix)
-        self.what = what
-        self.where = where
-        self.fix = fix
+    def __init__(self, message: str, *, location: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, location, hint)
+        self.message = message
+        self.location = location
+        self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.args, self.__dict__)  # keeps every attribute when a worker process raises
 
     def __str__(self) -> str:
-        lines = [self.what]
-        if self.where is not None:
-            lines.append(f"  where: {self.where}")
-        if self.fix is not None:
-            lines.append(f"  fix:   {self.fix}")
+        lines = [self.message]
+        if self.location is not None:
+            lines.append(f"  where: {self.location}")
+        if self.hint is not None:
+            lines.append(f"  fix:   {self.hint}")
         return _escape_unprintable("\n".join(lines))
 
 
@@ -61,18 +61,18 @@ class Fault:
     """One fault in a settings file: the path of the key, what is wrong, and how to fix it."""
 
     path: str
-    what: str
-    fix: str | None = None
+    message: str
+    hint: str | None = None
 
     def __str__(self) -> str:
-        hint = f" {self.fix}" if self.fix else ""
-        return f"{self.path}: {self.what}{hint}"
+        hint = f" {self.hint}" if self.hint else ""
+        return f"{self.path}: {self.message}{hint}"
 
 
 class ConfigError(RegardError):
     """A configuration has faults; the message lists all of them."""
 
-    def __init__(self, faults: Sequence[Fault], *, where: str | None = None, omitted: int = 0) -> None:
+    def __init__(self, faults: Sequence[Fault], *, location: str | None = None, omitted: int = 0) -> None:
         """Create the error.
 
         Args:
@@ -85,7 +85,7 @@ class ConfigError(RegardError):
         count = "1 fault" if total == 1 else f"{total:,} faults"
         lines = [f"The configuration has {count}:", *(f"  - {fault}" for fault in self.faults)]
         lines += [f"  - and {omitted:,} more."] if omitted else []
-        super().__init__("\n".join(lines), where=where)
+        super().__init__("\n".join(lines), location=location)
 
 
 class ShapeError(RegardError):

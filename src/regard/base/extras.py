@@ -14,7 +14,7 @@ from regard.base.errors import RegardError
 EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "formats": (("fsspec", "polib", "pyarrow", "zstandard"), "URLs, gettext, Parquet, .zst"),
     "images": (("PIL",), "reading image files"),
-    "sounds": (("soundfile",), "reading .flac files"),
+    "audio": (("soundfile",), "reading .flac files"),
     "language": (("lingua",), "language detection in `regard check`"),
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "`regard export --to onnx` and `--to web`"),
     "huggingface": (("transformers",), "the proof of `regard export --to huggingface`"),
@@ -50,7 +50,7 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise RegardError(f"{purpose} needs the package '{module}'.", fix=install_command(extra)) from error
+        raise RegardError(f"{purpose} needs the package '{module}'.", hint=install_command(extra)) from error
 
 
 def list_missing(extra: str) -> list[str]:

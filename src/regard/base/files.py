@@ -1,8 +1,8 @@
 """Atomic file writes, and folders sealed by a manifest.
 
 A crash at any instant leaves either the old file or the new one, never a partial one: the bytes go to a temporary
-file beside the target, are flushed to disk, and only then the temporary file takes the target's name. `seal` writes
-`manifest.json` last: the name, size and sha256 of every file in the folder.
+file beside the target, are flushed to disk, and only then the temporary file takes the target's name. `write_manifest`
+writes `manifest.json` last: the name, size and sha256 of every file in the folder.
 """
 
 import errno
@@ -46,31 +46,37 @@ def read_regular_file(path: Path, max_bytes: int) -> bytes:
     except FileNotFoundError:
         raise
     except OSError as error:
-        what = f"The file cannot be read: {error.strerror}."
-        raise DamagedError(what, where=str(path), fix="Replace it with a regular file with read permission.") from error
+        message = f"The file cannot be read: {error.strerror}."
+        raise DamagedError(
+            message, location=str(path), hint="Replace it with a regular file with read permission."
+        ) from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise DamagedError("This is not a regular file.", where=str(path), fix="Replace it with the file itself.")
+            raise DamagedError(
+                "This is not a regular file.", location=str(path), hint="Replace it with the file itself."
+            )
         content = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
     if max(status.st_size, len(content)) > max_bytes:
-        what = f"The file has {status.st_size:,} bytes; the limit is {max_bytes:,}."
-        raise DamagedError(what, where=str(path), fix="Restore an intact copy: Regard never writes so large a file.")
+        message = f"The file has {status.st_size:,} bytes; the limit is {max_bytes:,}."
+        raise DamagedError(
+            message, location=str(path), hint="Restore an intact copy: Regard never writes so large a file."
+        )
     return content
 
 
-def read_json(path: Path, fix: str = "Restore an intact copy.") -> Any:
+def read_json(path: Path, hint: str = "Restore an intact copy.") -> Any:
     """Read a JSON file.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        DamagedError: If it is not JSON; the error gives `fix` as its advice.
+        DamagedError: If it is not JSON; the error gives `hint` as its advice.
     """
     content = read_regular_file(path, limits.DOCUMENT)
     try:
         return parse_json(content)
     except ValueError as error:
-        raise DamagedError(f"The file is damaged: {error}.", where=str(path), fix=fix) from error
+        raise DamagedError(f"The file is damaged: {error}.", location=str(path), hint=hint) from error
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -89,7 +95,7 @@ def write_atomic(path: Path, content: bytes) -> None:
         flush_folder(path.parent)
 
 
-def is_leftover(path: Path) -> bool:
+def is_temporary(path: Path) -> bool:
     """Whether this is a temporary file that a killed write left behind; it is safe to delete."""
     return path.name.startswith(".") and path.suffix == ".tmp"
 
@@ -103,12 +109,14 @@ def check_writable(folder: Path) -> None:
     try:
         existing = next(path for path in (folder, *folder.parents) if path.exists())
         if not existing.is_dir():
-            raise RegardError("This is a file, not a folder.", where=str(existing), fix="Choose another folder.")
+            raise RegardError("This is a file, not a folder.", location=str(existing), hint="Choose another folder.")
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        fix = "Choose a folder in which you can create files."
-        raise RegardError(f"The folder cannot be written: {error.strerror}.", where=str(folder), fix=fix) from error
+        hint = "Choose a folder in which you can create files."
+        raise RegardError(
+            f"The folder cannot be written: {error.strerror}.", location=str(folder), hint=hint
+        ) from error
 
 
 @contextmanager
@@ -128,13 +136,13 @@ def create_folder(
     Args:
         path: The new folder.
         replace: The new folder replaces an older one; `recover` restores the older one after a kill in between.
-        entries: Of files that other processes write and flush; filled before the block ends (see `seal`).
+        entries: Of files that other processes write and flush; filled before the block ends (see `write_manifest`).
         backup: Where the older folder waits while it is replaced; default: `NAME.old`, which is only Regard's inside a
             folder of a run.
         size: Bytes of the files, for the error of a full disk.
     """
     if path.exists() and not replace:
-        raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
+        raise RegardError("The folder exists already.", location=str(path), hint="Choose another name or remove it.")
     temporary_path, backup = path.with_name(f"{path.name}.tmp"), backup or path.with_name(f"{path.name}.old")
     if temporary_path.exists():
         with lock_folder(temporary_path):  # the lock is free: a killed process left this, never sealed
@@ -144,7 +152,7 @@ def create_folder(
         with lock_folder(temporary_path):
             try:
                 yield temporary_path
-                seal(temporary_path, entries)
+                write_manifest(temporary_path, entries)
                 if replace:
                     recover(path, backup)
                     if path.exists():
@@ -160,7 +168,7 @@ def create_folder(
         shutil.rmtree(backup, ignore_errors=True)
 
 
-def hide_backup(path: Path) -> Path:
+def backup_path(path: Path) -> Path:
     """Return a place for the older folder beside one that the user has named: `NAME.old` may be the user's own."""
     return path.with_name(f".{path.name}.old")
 
@@ -181,7 +189,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RegardError(
-                "Another process is writing this folder.", where=str(folder), fix="Wait for it, or choose another name."
+                "Another process is writing this folder.",
+                location=str(folder),
+                hint="Wait for it, or choose another name.",
             ) from error
         yield
     finally:
@@ -200,12 +210,12 @@ def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
         size_note = "" if size is None else f" {size:,} bytes are needed, and {free:,} are free."
         raise RegardError(
             f"The disk is full: {error.strerror}.{size_note}",
-            where=str(error.filename or path),
-            fix="Free some space and try again (a run: `regard train --resume`). No existing file is lost.",
+            location=str(error.filename or path),
+            hint="Free some space and try again (a run: `regard train --resume`). No existing file is lost.",
         ) from error
 
 
-def seal(folder: Path, entries: Mapping[str, FileEntry] | None = None) -> None:
+def write_manifest(folder: Path, entries: Mapping[str, FileEntry] | None = None) -> None:
     """Flush every file to disk, then write the manifest that `verify` checks.
 
     Args:
@@ -219,7 +229,7 @@ def seal(folder: Path, entries: Mapping[str, FileEntry] | None = None) -> None:
     sizes: dict[str, int] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise RegardError("Only regular files can be sealed.", where=str(path), fix="Copy the file itself.")
+            raise RegardError("Only regular files can be sealed.", location=str(path), hint="Copy the file itself.")
         if path.is_dir():
             flush_folder(path)
         elif path != folder / MANIFEST:
@@ -229,8 +239,10 @@ def seal(folder: Path, entries: Mapping[str, FileEntry] | None = None) -> None:
                 flush_file(path)
                 files[name] = {"bytes": sizes[name], "sha256": sha256(path)}
     if wrong := [name for name, entry in files.items() if sizes.get(name) != entry["bytes"]]:
-        what = f"A file that another process wrote is not here, or has another size: {', '.join(sorted(wrong)[:5])}."
-        raise RegardError(what, where=str(folder), fix="Give all processes the same folder: on a shared file system.")
+        message = f"A file that another process wrote is not here, or has another size: {', '.join(sorted(wrong)[:5])}."
+        raise RegardError(
+            message, location=str(folder), hint="Give all processes the same folder: on a shared file system."
+        )
     write_atomic(folder / MANIFEST, _serialize_manifest(files))
 
 
@@ -247,18 +259,20 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
     """
     manifest = folder / MANIFEST
     if not manifest.is_file() or manifest.is_symlink():
-        raise DamagedError("The folder has no manifest: it is incomplete.", where=str(manifest), fix="Write it again.")
+        raise DamagedError(
+            "The folder has no manifest: it is incomplete.", location=str(manifest), hint="Write it again."
+        )
     try:
         faults = _find_faults(folder, _read_manifest(manifest), max_bytes, size_only)
     except OSError as error:  # it was removed or replaced meanwhile, or may not be read
-        what, where = f"A file cannot be read: {error.strerror}.", str(error.filename or folder)
-        raise DamagedError(what, where=where, fix="Restore an intact copy of the folder.") from error
+        message, location = f"A file cannot be read: {error.strerror}.", str(error.filename or folder)
+        raise DamagedError(message, location=location, hint="Restore an intact copy of the folder.") from error
     if faults:
         omitted_note = f"; and {len(faults) - limits.MAX_REPORTED} more" if len(faults) > limits.MAX_REPORTED else ""
         raise DamagedError(
             "The folder does not match its manifest: " + "; ".join(faults[: limits.MAX_REPORTED]) + omitted_note + ".",
-            where=str(folder),
-            fix="Restore an intact copy: Regard never uses a damaged file.",
+            location=str(folder),
+            hint="Restore an intact copy: Regard never uses a damaged file.",
         )
 
 
@@ -293,12 +307,12 @@ def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
             with os.scandir(directory) as scan:
                 entries = list(islice(scan, limits.FILES - count + 1))
         except OSError as error:
-            what = f"A subfolder cannot be read: {error.strerror}."
-            raise DamagedError(what, where=str(folder), fix="Restore an intact copy.") from error
+            message = f"A subfolder cannot be read: {error.strerror}."
+            raise DamagedError(message, location=str(folder), hint="Restore an intact copy.") from error
         count += len(entries)
         if count > limits.FILES:
-            fix = "A model or a checkpoint has only a few files: check the path."
-            raise DamagedError(f"The folder holds more than {limits.FILES:,} files.", where=str(folder), fix=fix)
+            hint = "A model or a checkpoint has only a few files: check the path."
+            raise DamagedError(f"The folder holds more than {limits.FILES:,} files.", location=str(folder), hint=hint)
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 pending.append((directory / entry.name, f"{prefix}{entry.name}/"))
@@ -338,7 +352,7 @@ def _serialize_manifest(files: dict[str, FileEntry]) -> bytes:
 
 def _read_manifest(manifest: Path) -> dict[str, FileEntry]:
     content = read_regular_file(manifest, limits.SETTINGS)
-    fix, reason = "Restore an intact copy of the folder.", ""
+    hint, reason = "Restore an intact copy of the folder.", ""
     try:
         files = parse_json(content)["files"]
         is_valid = _serialize_manifest(files) == content  # detects any flipped bit, even in white space
@@ -347,7 +361,7 @@ def _read_manifest(manifest: Path) -> dict[str, FileEntry]:
     except (ValueError, KeyError, TypeError, AttributeError):
         is_valid, files = False, {}
     if not is_valid:
-        raise DamagedError(f"The manifest is damaged{reason}.", where=str(manifest), fix=fix)
+        raise DamagedError(f"The manifest is damaged{reason}.", location=str(manifest), hint=hint)
     return files
 
 

@@ -18,7 +18,7 @@ MAX_REPORTED = 20  # faults that a message lists; it counts the rest
 
 LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each one is a Python object (or a thread), even if its tensors are tiny
 PIXELS = 1 << 26  # of one image: 8192 x 8192
-SAMPLES = 1 << 26  # of one sound: 70 minutes at 16,000 per second
+SAMPLES = 1 << 26  # of one audio clip: 70 minutes at 16,000 per second
 SAMPLE_RATE, MEL_BINS = 768_000, 1_024
 SIZE = 1 << 40  # any other size in the settings
 

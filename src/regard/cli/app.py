@@ -79,8 +79,10 @@ def run() -> int:
         _print_error(error)
         return 1
     except OSError as error:  # a file that cannot be read or written: no fault of Regard
-        fix = "Check the path, its permissions and the free space."
-        _print_error(RegardError(f"{error.strerror or error}.", where=error.filename and str(error.filename), fix=fix))
+        hint = "Check the path, its permissions and the free space."
+        _print_error(
+            RegardError(f"{error.strerror or error}.", location=error.filename and str(error.filename), hint=hint)
+        )
         return 1
     except UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help
@@ -92,8 +94,8 @@ def run() -> int:
 
 
 def _print_error(error: RegardError) -> None:
-    if isinstance(error, ConfigError) and error.fix is None:
-        error.fix = "`regard model settings` lists all settings, their values and defaults."
+    if isinstance(error, ConfigError) and error.hint is None:
+        error.hint = "`regard model settings` lists all settings, their values and defaults."
     Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -20,7 +20,7 @@ from regard.cli.console import make_console
 from regard.cli.options import COLUMNS_HELP, file_option, option, output_file_option
 from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig
 from regard.data.corpus import detect_source
-from regard.data.doctor import Diagnosis, examine, select_rules
+from regard.data.doctor import CorpusReport, check_corpus, select_rules
 from regard.data.doctor.clean import write_cleaned
 from regard.data.doctor.corpus_findings import CorpusFinding, compare_held_out
 from regard.data.doctor.detectors.declared_languages import find_swapped_languages
@@ -139,7 +139,7 @@ def check(
         if source_path is not None or target_path is not None
     }
     preview = list(preview_source(corpus.sources[0]))
-    judge = LinguaJudge(_require_languages(corpus)) if lingua else None
+    classify_language = LinguaJudge(_require_languages(corpus)) if lingua else None
     rules = select_rules(tuple(remove or ()), tuple(keep or ()))
     with _make_progress() as progress:
         task = progress.add_task("reading", total=None)
@@ -147,68 +147,75 @@ def check(
         def advance(stage: str, lines: int) -> None:
             progress.update(task, description=stage, advance=lines)
 
-        diagnosis = examine(
-            corpus, held_out, rules=rules, near_duplicates=near_duplicates, judge=judge, progress=advance
+        corpus_report = check_corpus(
+            corpus,
+            held_out,
+            rules=rules,
+            near_duplicates=near_duplicates,
+            classify_language=classify_language,
+            progress=advance,
         )
-    diagnosis.findings += _find_differences(corpus, held_out, diagnosis)
+    corpus_report.findings += _find_differences(corpus, held_out, corpus_report)
     messages = []  # write the files before printing: a closed pipe (`| head`) must not lose them
     if report is not None:
         name = " · ".join(path for source in corpus.sources for path in source.paths)
-        content = render_page(name, diagnosis, sample_flagged(diagnosis, corpus), corpus.defects)
+        content = render_page(name, corpus_report, sample_flagged(corpus_report, corpus), corpus.defects)
         write_atomic(report, content.encode("utf-8", "backslashreplace"))
         messages.append(f"Report: {report}")
-    if output_folder is not None and diagnosis.read_error is None:
-        result = write_cleaned(diagnosis, corpus.sources, corpus, output_folder)
+    if output_folder is not None and corpus_report.read_error is None:
+        result = write_cleaned(corpus_report, corpus.sources, corpus, output_folder)
         messages.append(
             f"Cleaned corpus: {output_folder} ({pluralize(result.kept_rows, 'line')} kept, "
             f"{result.removed_rows:,} in {QUARANTINE_FILE})"
         )
     if as_json:
-        typer.echo(json.dumps({**_to_dict(diagnosis), "preview": preview}, ensure_ascii=False))
+        typer.echo(json.dumps({**_to_dict(corpus_report), "preview": preview}, ensure_ascii=False))
     else:
         typer.echo("\n".join([*preview, ""]))
-        _print_diagnosis(diagnosis, corpus.defects)
+        _print_diagnosis(corpus_report, corpus.defects)
         for line in messages:
             typer.echo(line)
-    if diagnosis.read_error is not None:
-        raise diagnosis.read_error
-    if strict and summarize(diagnosis).grade == "bad":
+    if corpus_report.read_error is not None:
+        raise corpus_report.read_error
+    if strict and summarize(corpus_report).grade == "bad":
         raise typer.Exit(1)
 
 
 def _find_differences(
-    corpus: RereadableCorpus, held_out: dict[str, RereadableCorpus], diagnosis: Diagnosis
+    corpus: RereadableCorpus, held_out: dict[str, RereadableCorpus], corpus_report: CorpusReport
 ) -> Iterator[CorpusFinding]:
     """Yield differences of texts from the declared languages, and of held-out data from the corpus."""
     for name, examined in {"": corpus, **held_out}.items():
         try:
             sample = list(islice(examined, SAMPLE))
-        except CorpusError:  # `examine` has reported it
+        except CorpusError:  # `check_corpus` has reported it
             continue
         sides = split_sides(sample, has_pairs=any(example.target is not None for example in sample))
         yield from find_swapped_languages(examined.sources[0], sides)
         if name:
-            yield from compare_held_out(diagnosis.profile.judge, diagnosis.profile.forms, sides, f"{name} data")
+            yield from compare_held_out(
+                corpus_report.profile.classify_language, corpus_report.profile.forms, sides, f"{name} data"
+            )
 
 
-def _to_dict(diagnosis: Diagnosis) -> dict[str, object]:
+def _to_dict(corpus_report: CorpusReport) -> dict[str, object]:
     """The result of a check for `--json`: lines are counts, and the locations of the first ten."""
-    summary = summarize(diagnosis)
+    summary = summarize(corpus_report)
     rules = {}
-    for rule in diagnosis.rules:
-        rows = diagnosis.find_rows(rule.name)
+    for rule in corpus_report.rules:
+        rows = corpus_report.find_rows(rule.name)
         if len(rows):
-            first = [str(diagnosis.locations[int(row)]) for row in rows[:FIRST_LINES]]
+            first = [str(corpus_report.locations[int(row)]) for row in rows[:FIRST_LINES]]
             rules[rule.name] = {"severity": rule.severity, "lines": len(rows), "first": first}
-    return {**asdict(summary), "rules": rules, "remarks": diagnosis.remarks}
+    return {**asdict(summary), "rules": rules, "remarks": corpus_report.remarks}
 
 
 def _check_output_folder(folder: Path) -> None:
     """Reject an unusable output folder before the long examination."""
     if not folder.absolute().parent.is_dir():
-        raise RegardError("There is no such folder.", where=str(folder.parent), fix="Create it first.")
+        raise RegardError("There is no such folder.", location=str(folder.parent), hint="Create it first.")
     if folder.exists():
-        raise RegardError("The folder exists already.", where=str(folder), fix="Choose another name or remove it.")
+        raise RegardError("The folder exists already.", location=str(folder), hint="Choose another name or remove it.")
 
 
 def _make_source(
@@ -220,32 +227,32 @@ def _make_source(
 ) -> AnySourceConfig:
     """Make a source from positional files or from --source and --target."""
     if target is not None and source is None:
-        raise RegardError(f"The target {target} has no source.", fix="Also give the source side.")
+        raise RegardError(f"The target {target} has no source.", hint="Also give the source side.")
     named_paths = [path for path in (source, target) if path is not None]
     if bool(files) == bool(named_paths):
-        what = "Give the corpus either as files or with --source." if files else "No corpus was given."
-        raise RegardError(what, fix="Give a file, two aligned files, or --source and --target.")
+        message = "Give the corpus either as files or with --source." if files else "No corpus was given."
+        raise RegardError(message, hint="Give a file, two aligned files, or --source and --target.")
     detected = detect_source(files or named_paths, columns)
     if isinstance(detected, ImagesConfig | AudioConfig):
         media = detected.kind
-        what = f"These are {media}, and the rules of the corpus check are about text."
-        fix = (
+        message = f"These are {media}, and the rules of the corpus check are about text."
+        hint = (
             f"Train on them: `regard train --{media}` refuses damaged files, and {media} that are also in --validation."
         )
-        raise RegardError(what, where=detected.path, fix=fix)
+        raise RegardError(message, location=detected.path, hint=hint)
     return detected.model_copy(update={"languages": languages}) if languages else detected
 
 
 def _require_languages(corpus: RereadableCorpus) -> tuple[str, ...]:
     languages = corpus.sources[0].languages
     if not languages:
-        raise RegardError("lingua needs the languages of the corpus.", fix="Give them, e.g. --languages en de.")
+        raise RegardError("lingua needs the languages of the corpus.", hint="Give them, e.g. --languages en de.")
     return languages
 
 
-def _print_diagnosis(diagnosis: Diagnosis, defects: Defects) -> None:
+def _print_diagnosis(corpus_report: CorpusReport, defects: Defects) -> None:
     console = make_console()
-    corpus_summary = summarize(diagnosis)
+    corpus_summary = summarize(corpus_report)
     style = {"good": "bold green", "fair": "bold yellow", "bad": "bold red"}[corpus_summary.grade]
     console.print(Text(corpus_summary.verdict, style=style))
     share = corpus_summary.removed / max(corpus_summary.rows, 1)
@@ -257,51 +264,51 @@ def _print_diagnosis(diagnosis: Diagnosis, defects: Defects) -> None:
     for line in corpus_summary.advice:
         console.print(Text(f"- {line}"), soft_wrap=True)
     console.print()
-    console.print(_make_rule_table(diagnosis))
+    console.print(_make_rule_table(corpus_report))
     console.print()
-    console.print(_make_side_table(diagnosis))
+    console.print(_make_side_table(corpus_report))
     console.print()
-    if diagnosis.leaks:
-        console.print(_make_leak_table(diagnosis))
+    if corpus_report.leaks:
+        console.print(_make_leak_table(corpus_report))
         console.print()
-    for line in (*diagnosis.remarks, *str(defects).split("\n")):
+    for line in (*corpus_report.remarks, *str(defects).split("\n")):
         if line:
             console.print(Text(line), soft_wrap=True)
 
 
-def _make_rule_table(diagnosis: Diagnosis) -> Table:
+def _make_rule_table(corpus_report: CorpusReport) -> Table:
     table = Table("rule", "", "lines", "share", "first", box=None, pad_edge=False)
     for column in (2, 3):
         table.columns[column].justify = "right"
-    for rule in diagnosis.rules:
-        rows = diagnosis.find_rows(rule.name)
+    for rule in corpus_report.rules:
+        rows = corpus_report.find_rows(rule.name)
         if len(rows):
             style = "red" if rule.severity == "remove" else "yellow"
-            first_location = diagnosis.locations[int(rows[0])]
+            first_location = corpus_report.locations[int(rows[0])]
             name = PurePath(first_location.file).name  # full paths would fill the screen
             location_text = Text(f"{name}:{first_location.line}", overflow="fold")
-            share = f"{len(rows) / len(diagnosis.verdicts):.2%}"
+            share = f"{len(rows) / len(corpus_report.verdicts):.2%}"
             table.add_row(rule.name, Text(rule.severity, style=style), f"{len(rows):,}", share, location_text)
     if not table.row_count:
         table.add_row("no findings", "", "", "", "")
     return table
 
 
-def _make_side_table(diagnosis: Diagnosis) -> Table:
+def _make_side_table(corpus_report: CorpusReport) -> Table:
     table = Table("", "characters", "words", "shortest", "median", "longest", box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for side in diagnosis.statistics.sides:
+    for side in corpus_report.statistics.sides:
         numbers = (side.characters, side.words, side.min_length, round(side.median_length), side.max_length)
         table.add_row(side.name, *(f"{number:,}" for number in numbers))
     return table
 
 
-def _make_leak_table(diagnosis: Diagnosis) -> Table:
+def _make_leak_table(corpus_report: CorpusReport) -> Table:
     table = Table("shared lines", "of", "same pair", "same source", "same target", box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for leak in diagnosis.leaks:
+    for leak in corpus_report.leaks:
         numbers = (leak.lines, leak.pairs, leak.sources, leak.targets)
         table.add_row(f"{leak.held_out} in {leak.corpus}", *(f"{number:,}" for number in numbers))
     return table

@@ -26,11 +26,11 @@ RUN_FILE_FOLDER = "regard-demo"  # the folder that the bundled run file names
 QUICK_PAIRS = {"train": 500, "validation": 20, "test": 20}
 QUICK_SETTINGS = {  # a small vocabulary and small batches, without tuning for the device
     "tokenizer.vocabulary": 600,
-    "train.updates": 20,
-    "train.update_tokens": 512,
+    "train.steps": 20,
+    "train.step_tokens": 512,
     "train.schedule.warmup": 5,
     "data.batch_tokens": 512,
-    "validation.every": 10,
+    "validation.every_steps": 10,
     "device.threads": 1,
     "device.logit_rows": 256,
     "device.attention": "autocast",
@@ -45,12 +45,12 @@ regard demo --quick
 
 def demo(
     out: Annotated[Path, option("New folder for the text and the model.", metavar="FOLDER")] = Path("regard-demo"),
-    updates: Annotated[
+    steps: Annotated[
         int | None, option("Number of optimizer updates; more take longer and translate better.", min=1)
     ] = None,
     is_short: Annotated[
         bool,
-        option("Train 20 updates on 500 pairs: shows the steps in a few seconds, and learns little.", "--quick"),
+        option("Train 20 steps on 500 pairs: shows the steps in a few seconds, and learns little.", "--quick"),
     ] = False,
 ) -> None:
     """Train an English-German translation model in about three minutes.
@@ -71,9 +71,7 @@ def demo(
     )
     from regard.training.api import start  # only when needed
 
-    options = TrainOptions(
-        run=out / "run.toml", out=model, updates=updates, settings=QUICK_SETTINGS if is_short else None
-    )
+    options = TrainOptions(run=out / "run.toml", out=model, steps=steps, settings=QUICK_SETTINGS if is_short else None)
     with show_events() as listener:
         finished = start(options, [SampleListener(listener, out)])
     if finished.reason == "stop requested":
@@ -88,7 +86,7 @@ class SampleListener:
 
     def __init__(self, listener: "Listener", folder: Path) -> None:
         self._listener, self._folder = listener, folder
-        self._updates = 0
+        self._steps = 0
 
     def __call__(self, event: "Event") -> None:
         """Handle an event."""
@@ -96,11 +94,11 @@ class SampleListener:
 
         if isinstance(event, Started):
             self._listener(event)
-            self._updates = event.updates
+            self._steps = event.steps
             self._show("before training, from random weights", _translate_untrained(event.folder, self._folder))
         elif isinstance(event, Validated):
             self._listener(replace(event, samples=()))
-            self._show(f"after {event.update:,} of {self._updates:,} updates", event.samples)
+            self._show(f"after {event.step:,} of {self._steps:,} steps", event.samples)
         else:
             self._listener(event)
 
@@ -115,14 +113,16 @@ class SampleListener:
 
 def _check_folder(out: Path, model: Path) -> None:
     if (model / "best").is_dir():
-        fix = f'Use it: regard translate {model} "Where is my book?". To train again: regard demo --out ANOTHER-FOLDER.'
-        raise RegardError("The demo was trained here before.", where=str(out), fix=fix)
+        hint = (
+            f'Use it: regard translate {model} "Where is my book?". To train again: regard demo --out ANOTHER-FOLDER.'
+        )
+        raise RegardError("The demo was trained here before.", location=str(out), hint=hint)
     if (model / "run.toml").is_file():
-        fix = f"Continue it: regard train --resume {model}. To start over: regard demo --out ANOTHER-FOLDER."
-        raise RegardError("A demo was started here before, and stopped.", where=str(out), fix=fix)
+        hint = f"Continue it: regard train --resume {model}. To start over: regard demo --out ANOTHER-FOLDER."
+        raise RegardError("A demo was started here before, and stopped.", location=str(out), hint=hint)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        what = "The folder is not empty." if out.is_dir() else "--out is a file; the demo needs a folder."
-        raise RegardError(what, where=str(out), fix="Choose a new folder: regard demo --out ANOTHER-FOLDER.")
+        message = "The folder is not empty." if out.is_dir() else "--out is a file; the demo needs a folder."
+        raise RegardError(message, location=str(out), hint="Choose a new folder: regard demo --out ANOTHER-FOLDER.")
 
 
 def _write_corpus(folder: Path, max_pairs: Mapping[str, int]) -> dict[str, int]:
@@ -144,7 +144,7 @@ def _write_corpus(folder: Path, max_pairs: Mapping[str, int]) -> dict[str, int]:
         (folder / "README.md").write_bytes((ASSETS / "README.md").read_bytes())
     except OSError as error:
         raise RegardError(
-            f"The folder cannot be written: {error.strerror}.", where=str(folder), fix="Choose another --out."
+            f"The folder cannot be written: {error.strerror}.", location=str(folder), hint="Choose another --out."
         ) from error
     return counts
 
@@ -166,7 +166,7 @@ def _translate_untrained(run_folder: Path, folder: Path) -> "list[SampleOutput]"
         build(run.model, seed=run.seed), TokenizerPair.load(RunFolder(run_folder).tokenizer), run.model
     )
     sources = (folder / "validation.en").read_text(encoding="utf-8").splitlines()[: run.validation.samples]
-    translations = translator.translate(sources, Beam(1), max_length=8)
+    translations = translator.translate(sources, Beam(1), max_new_tokens=8)
     return [
         SampleOutput(source, translation.text, "") for source, translation in zip(sources, translations, strict=True)
     ]

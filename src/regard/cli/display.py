@@ -35,7 +35,7 @@ from regard.training.events import (
     Spiked,
     Stage,
     Started,
-    Updated,
+    StepFinished,
     Validated,
 )
 
@@ -57,11 +57,11 @@ class Display:
         self._console, self._clock = console, clock
         self._speed, self._losses = Speed(), LossHistory()
         self._started: Started | None = None
-        self._updates = 0  # planned in all
-        self._updated: Updated | None = None
+        self._steps = 0  # planned in all
+        self._updated: StepFinished | None = None
         self._validated: Validated | None = None
         self._best_validation: Validated | None = None
-        self._saved_update: int | None = None
+        self._saved_step: int | None = None
         self._stage, self._start_time = "starting", clock()
         # stdout and stderr are not redirected: no package below the cli prints.
         self._live = Live(
@@ -96,23 +96,23 @@ class Display:
                     ):
                         self._print(line)
             case Started():
-                self._started, self._updates = event, event.updates
+                self._started, self._steps = event, event.steps
                 for line in format_started(event):
                     self._print(line)
-            case Updated():
+            case StepFinished():
                 self._speed.add(event)
                 self._losses.add(event.loss)
                 self._updated = event  # last: the drawing thread may read in between
             case Validated():
                 self._validated = event
                 self._best_validation = event if event.is_best else self._best_validation
-                self._print(f"{event.update:,}  {format_brief_scores(event.scores)}", "bold" if event.is_best else "")
+                self._print(f"{event.step:,}  {format_brief_scores(event.scores)}", "bold" if event.is_best else "")
             case Saved():
-                self._saved_update = event.update
+                self._saved_step = event.step
             case Replanned():
-                self._updates = event.updates
+                self._steps = event.steps
             case Spiked():
-                self._print(f"spike at update {event.update:,}: {event.fault}; {event.action}", "yellow")
+                self._print(f"spike at step {event.step:,}: {event.fault}; {event.action}", "yellow")
             case Finished():
                 self._print(format_finished(event), "bold")
 
@@ -138,20 +138,20 @@ class Display:
 
     def _render_progress(self, width: int) -> Table:
         assert self._updated is not None  # noqa: S101 - `render` checked
-        update, updates = self._updated.update, self._updates
-        time_left = format_duration((updates - update) * self._speed.seconds_per_update)
-        labels = (f"{update:,}/{updates:,}", f"{update / updates:.0%}", f"{time_left} left")
+        step, steps = self._updated.step, self._steps
+        time_left = format_duration((steps - step) * self._speed.seconds_per_step)
+        labels = (f"{step:,}/{steps:,}", f"{step / steps:.0%}", f"{time_left} left")
         table = Table.grid(padding=(0, 1))
         for _ in range(4):
             table.add_column(no_wrap=True)
         bar_width = max(4, width - sum(map(len, labels)) - 4)
-        table.add_row(ProgressBar(total=updates, completed=update, width=bar_width), *(Text(label) for label in labels))
+        table.add_row(ProgressBar(total=steps, completed=step, width=bar_width), *(Text(label) for label in labels))
         return table
 
     def _render_figures(self, width: int) -> Text:
         assert self._updated is not None  # noqa: S101 - `render` checked
         event = self._updated
-        saved = "" if self._saved_update is None else f"  saved at {self._saved_update:,}"
+        saved = "" if self._saved_step is None else f"  saved at {self._saved_step:,}"
         return _truncate(
             f"epoch {event.epoch + 1}  {self._speed.tokens_per_second:,.0f} tokens/s  lr {event.learning_rate:.3g}  "
             f"grad norm {event.gradient_norm:.2f}{saved}",
@@ -177,7 +177,7 @@ class Display:
             return [_truncate(line, width)]
         lines = [_truncate(f"last {format_brief_scores(self._validated.scores)}", width)]
         if self._best_validation is not None and (best := self._best_validation.scores.get(metric)) is not None:
-            line = f"best {metric} {format_score(metric, best)} at update {self._best_validation.update:,}"
+            line = f"best {metric} {format_score(metric, best)} at step {self._best_validation.step:,}"
             lines.insert(0, _truncate(Text(line, style="bold green"), width))
         return lines
 

@@ -74,15 +74,15 @@ def embed(
     if neighbors:
         for option_name, path in (("--search", search), ("--input", input_file), ("--output", output)):
             if path is not None:
-                raise RegardError(f"--neighbors reads words, not {option_name}.", fix=f"Leave out {option_name}.")
+                raise RegardError(f"--neighbors reads words, not {option_name}.", hint=f"Leave out {option_name}.")
         _print_neighbors(folder, texts or [], minus or [], is_target=is_target, n_best=n_best or 10, as_json=as_json)
         return
     if minus or is_target:
-        raise RegardError("--minus and --target need --neighbors.", fix="Add --neighbors.")
+        raise RegardError("--minus and --target need --neighbors.", hint="Add --neighbors.")
     for option_name, is_wrong in (("--search", search is not None), ("--json", as_json)):
         if output is not None and is_wrong:
-            what = f"--output writes vectors to a file; {option_name} has no effect on it."
-            raise RegardError(what, fix=f"Leave out --output or {option_name}.")
+            message = f"--output writes vectors to a file; {option_name} has no effect on it."
+            raise RegardError(message, hint=f"Leave out --output or {option_name}.")
     check_paths(texts, input_file, output)
     import numpy as np
 
@@ -112,7 +112,7 @@ def embed(
     if output is not None:
         np.save(
             output.open("wb"),
-            np.concatenate(batches) if batches else np.zeros((0, embedder.settings.width), np.float32),
+            np.concatenate(batches) if batches else np.zeros((0, embedder.settings.d_model), np.float32),
         )
 
 
@@ -122,7 +122,7 @@ def _print_neighbors(
     from regard.pipeline.token_vectors import load_token_vectors  # imports torch: only when needed
 
     if not words:
-        raise RegardError("--neighbors needs a word.", fix="Give at least one WORD.")
+        raise RegardError("--neighbors needs a word.", hint="Give at least one WORD.")
     vectors = load_token_vectors(folder, is_target=is_target)
     for word in (*words, *minus):
         texts = vectors.tokenizer.token_texts(vectors.encode(word))

@@ -22,7 +22,7 @@ from regard.store.model_path import find_model
 if TYPE_CHECKING:
     from regard.config.model import AnyModelConfig
     from regard.measure.bootstrap import Comparison
-    from regard.pipeline.audio_classifier import SoundClassifier
+    from regard.pipeline.audio_classifier import AudioClassifier
     from regard.pipeline.classifier import Classifier
     from regard.pipeline.image_classifier import ImageClassifier
     from regard.pipeline.scorer import Scorer
@@ -33,7 +33,6 @@ regard evaluate my-model --source test.en --reference test.de
 regard evaluate my-model --source test.en --reference test.de --other another-model
 regard evaluate my-classifier --data test.tsv
 regard evaluate my-book --text another-book.txt
-regard evaluate my-sounds --sounds test
 regard evaluate my-model --score "Wo ist Tom?" --source-text "Where is Tom?"
 regard evaluate my-book --score --text chapter.txt --lines --json
 """
@@ -68,7 +67,7 @@ def evaluate(options: EvaluateOptions) -> None:
         _evaluate_text(options, data, None if settings is None else settings.task, evaluation)
     elif data.images is not None:
         _evaluate_captions(options, data, evaluation)
-    elif data.sounds is not None:
+    elif data.audio is not None:
         _evaluate_transcripts(options, data, evaluation)
     else:
         _evaluate_system(options, data, evaluation)
@@ -87,17 +86,17 @@ def _read_settings(folder: Path) -> "AnyModelConfig":
 def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation: Evaluation) -> None:
     """Score the labels or tags of a model or of a file."""
     from regard.measure.label_scores import compare_labels, score_labels
-    from regard.pipeline.audio_classifier import SoundClassifier
+    from regard.pipeline.audio_classifier import AudioClassifier
     from regard.pipeline.classifier import Classifier  # imports torch: only when needed
     from regard.pipeline.image_classifier import ImageClassifier
 
     options.check_kind("labeled data")
     expected = data.labels or []
-    kind: type[Classifier | ImageClassifier | SoundClassifier] = Classifier
-    if data.images is not None or data.sounds is not None:
-        kind = SoundClassifier if data.images is None else ImageClassifier
+    kind: type[Classifier | ImageClassifier | AudioClassifier] = Classifier
+    if data.images is not None or data.audio is not None:
+        kind = AudioClassifier if data.images is None else ImageClassifier
         if options.unconstrained:
-            raise RegardError("--unconstrained is for taggers of text.", fix="Leave out --unconstrained.")
+            raise RegardError("--unconstrained is for taggers of text.", hint="Leave out --unconstrained.")
     classifier, other_classifier = (
         None if path is None else load_as(path, kind) for path in (options.folder, options.other_model)
     )
@@ -114,8 +113,8 @@ def _evaluate_labels(options: EvaluateOptions, data: EvaluationData, evaluation:
     _write_lines(options.output, [" ".join(labels) for labels in predicted])
     report = score_labels(predicted, expected, options.samples, options.seed)
     evaluation |= asdict(report) | {"matrix": report.matrix.to_dict()}
-    if data.images is not None or data.sounds is not None:
-        evaluation["sounds" if data.images is None else "images"] = evaluation.pop("texts")
+    if data.images is not None or data.audio is not None:
+        evaluation["audio" if data.images is None else "images"] = evaluation.pop("texts")
     other_predicted = None
     if other_classifier is not None:
         other_predicted = _label(other_classifier, data, options)
@@ -143,7 +142,7 @@ def _evaluate_pixels(options: EvaluateOptions, data: EvaluationData, evaluation:
 
 
 def _check_labels(
-    classifier: "Classifier | ImageClassifier | SoundClassifier", expected: Sequence[Labels], where: str
+    classifier: "Classifier | ImageClassifier | AudioClassifier", expected: Sequence[Labels], location: str
 ) -> None:
     """Warn of labels that the model does not know; raise an error if it knows none of them."""
     labels = {label for text_labels in expected for label in text_labels}
@@ -151,8 +150,8 @@ def _check_labels(
     if len(unknown) == len(labels):
         raise RegardError(
             f"The model knows none of the labels of the data: {', '.join(unknown[:5])}.",
-            where=where,
-            fix=f"The model predicts {', '.join(classifier.labels[:5])}: check the label column.",
+            location=location,
+            hint=f"The model predicts {', '.join(classifier.labels[:5])}: check the label column.",
         )
     if unknown:
         names = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
@@ -160,9 +159,9 @@ def _check_labels(
 
 
 def _label(
-    classifier: "Classifier | ImageClassifier | SoundClassifier", data: EvaluationData, options: EvaluateOptions
+    classifier: "Classifier | ImageClassifier | AudioClassifier", data: EvaluationData, options: EvaluateOptions
 ) -> list[Labels]:
-    inputs: Sequence[Any] = data.images or data.sounds or data.sources or []
+    inputs: Sequence[Any] = data.images or data.audio or data.sources or []
     predicted: list[Labels] = []
     with show_progress("labeling", len(inputs)) as advance:
         for start in range(0, len(inputs), LABEL_CHUNK):
@@ -179,14 +178,14 @@ def _evaluate_transcripts(options: EvaluateOptions, data: EvaluationData, evalua
     from regard.pipeline.transcriber import Transcriber
 
     options.check_kind("transcripts")
-    sounds, texts = data.sounds or [], data.hypotheses or []
+    audio, texts = data.audio or [], data.hypotheses or []
     if options.folder is not None:
         transcriber = load_as(options.folder, Transcriber)
-        with show_progress("transcribing", len(sounds)) as advance:
+        with show_progress("transcribing", len(audio)) as advance:
             search = transcriber.make_search(options.beam, options.length_penalty)
-            texts = [result.text for result in transcriber.transcribe(sounds, search, report=advance)]
+            texts = [result.text for result in transcriber.transcribe(audio, search, report=advance)]
     _write_lines(options.output, texts)
-    evaluation["sounds"] = len(sounds)
+    evaluation["audio"] = len(audio)
     scores = score_transcripts(texts, [references[0] for references in data.references or []])
     evaluation["scores"] = {name: asdict(score) for name, score in scores.items()}
 
@@ -217,7 +216,7 @@ def _evaluate_embeddings(options: EvaluateOptions, data: EvaluationData, evaluat
 
     options.check_kind("embeddings")
     if data.sources is None or data.references is None or options.folder is None:
-        raise RegardError("This model embeds texts: it needs pairs.", fix="Give --data, or --source and --reference.")
+        raise RegardError("This model embeds texts: it needs pairs.", hint="Give --data, or --source and --reference.")
     embedder = load_as(options.folder, Embedder)
     with show_progress("embedding", None):
         vectors = [embedder.embed(texts) for texts in (data.sources, [refs[0] for refs in data.references])]
@@ -287,20 +286,20 @@ def _evaluate_text(options: EvaluateOptions, data: EvaluationData, task: str | N
     """Measure the likelihood of texts under a language model, or the pseudo-likelihood under a masked one."""
     from regard.pipeline.scorer import Scorer  # imports torch: only when needed
 
-    if options.folder is None or task not in ("continue", "fill"):
+    if options.folder is None or task not in ("causal_lm", "masked_lm"):
         raise RegardError(
             "--text needs a decoder-only language model or a masked one.",
-            where=str(options.folder or options.hypotheses),
-            fix="Give --source and --reference for a translation model, --data for a classifier or tagger.",
+            location=str(options.folder or options.hypotheses),
+            hint="Give --source and --reference for a translation model, --data for a classifier or tagger.",
         )
     options.check_kind("texts")
     texts = data.texts or []
     evaluation["texts"] = len(texts)
-    if task == "continue":
+    if task == "causal_lm":
         _add_likelihood(Scorer.load(options.folder), texts, options, None, evaluation)
         return
     if options.fit_temperature is not None:
-        raise RegardError("--fit-temperature is not for masked models.", fix="Leave it out.")
+        raise RegardError("--fit-temperature is not for masked models.", hint="Leave it out.")
     from regard.pipeline.fill_mask import FillMask
     from regard.pipeline.pseudo_likelihood import pseudo_likelihood
 

@@ -38,7 +38,7 @@ Kind = Literal[
     "--score",
 ]
 KINDS_BY_OPTION: dict[str, tuple[Kind, ...]] = {  # the evaluations that each option is for
-    "--into": ("translations", "--score"),
+    "--target-language": ("translations", "--score"),
     "--window": ("texts", "--score"),
     "--train": ("translations",),
     "--probes": ("translations",),
@@ -80,10 +80,10 @@ class EvaluateOptions:
             panel=INPUT_PANEL,
         ),
     ] = None
-    sounds: Annotated[
+    audio: Annotated[
         Path | None,
         option(
-            "Test sounds: a folder with one folder per label, or a table of files and labels or texts.",
+            "Test audio clips: a folder with one folder per label, or a table of files and labels or texts.",
             metavar="FOLDER",
             panel=INPUT_PANEL,
         ),
@@ -93,9 +93,7 @@ class EvaluateOptions:
         list[Path] | None,
         file_option("Reference translations. Repeatable; further references may have empty lines.", panel=INPUT_PANEL),
     ] = None
-    text: Annotated[
-        Path | None, file_option("Held-out text for a language model or a masked one.", panel=INPUT_PANEL)
-    ] = None
+    text: Annotated[Path | None, file_option("Held-out text for a language model.", panel=INPUT_PANEL)] = None
     lines: Annotated[bool, option("Treat every line of --text as a text of its own.", "--lines", panel=INPUT_PANEL)] = (
         False
     )
@@ -161,14 +159,14 @@ class EvaluateOptions:
         for file in (*files, *(self.reference or ())):
             check_input_file(file)
             check_paths(None, file, self.output)
-        for is_wrong, what, fix in (*self._input_faults(), *self._other_faults()):
+        for is_wrong, message, hint in (*self._input_faults(), *self._other_faults()):
             if is_wrong:
-                raise RegardError(what, fix=fix)
+                raise RegardError(message, hint=hint)
 
     def check_kind(self, kind: Kind) -> None:
         """Raise an error for options that have no meaning for this kind of evaluation."""
         given_options = {
-            "--into": self.into is not None,
+            "--target-language": self.into is not None,
             "--window": self.window is not None,
             "--train": self.train is not None,
             "--probes": self.probes,
@@ -182,7 +180,7 @@ class EvaluateOptions:
         }
         for name, is_given in given_options.items():
             if is_given and kind not in KINDS_BY_OPTION[name]:
-                raise RegardError(f"{name} is not for {kind}.", fix=f"Leave out {name}.")
+                raise RegardError(f"{name} is not for {kind}.", hint=f"Leave out {name}.")
 
     @property
     def beam_size(self) -> int:
@@ -192,7 +190,7 @@ class EvaluateOptions:
     @property
     def data_path(self) -> Path | None:
         """The test data that is not in parallel files."""
-        return self.data or self.images or self.sounds
+        return self.data or self.images or self.audio
 
     @property
     def _has_other(self) -> bool:
@@ -235,12 +233,12 @@ class EvaluateOptions:
             ),
             (
                 has_data and (has_text or has_pairs),
-                "--data, --images and --sounds cannot be combined with --source, --reference or --text.",
+                "--data, --images and --audio cannot be combined with --source, --reference or --text.",
                 "Give the test data as one file (--data), or as --source and --reference, or as --text.",
             ),
             (
-                sum(path is not None for path in (self.data, self.images, self.sounds)) > 1,
-                "Two of --data, --images and --sounds were given.",
+                sum(path is not None for path in (self.data, self.images, self.audio)) > 1,
+                "Two of --data, --images and --audio were given.",
                 "Give one.",
             ),
             (
@@ -277,8 +275,8 @@ class EvaluateOptions:
             (self.lines and not has_text, "--lines needs --text.", "Leave out --lines."),
             (
                 has_text and not self.score and self.into is not None,
-                "--into is for translation models.",
-                "Leave out --into.",
+                "--target-language is for translation models.",
+                "Leave out --target-language.",
             ),
         )
 

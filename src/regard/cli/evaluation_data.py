@@ -17,7 +17,7 @@ from regard.config import codec
 if TYPE_CHECKING:
     from regard.config.model import AnyModelConfig
     from regard.config.run import AnySourceConfig, TableConfig
-    from regard.data.example import Example, Image, Sound
+    from regard.data.example import AudioClip, Example, Image
 
 MAX_ROWS = 1000  # rows of a table to inspect
 Labels = tuple[str, ...]  # of one text: one, or one per word
@@ -26,8 +26,8 @@ _TASK_CONTENT = {
     "embed": "pairs",
     "classify": "labels",
     "tag": "tags",
-    "continue": "text",
-    "fill": "text",
+    "causal_lm": "text",
+    "masked_lm": "text",
     "transcribe": "speech",
     "caption": "captions",
 }
@@ -37,8 +37,8 @@ _CONTENT_NAMES = {
     "tags": "tagged words",
     "text": "texts without labels",
     "images": "labeled images",
-    "sounds": "labeled sounds",
-    "speech": "sounds with texts",
+    "audio": "labeled audio clips",
+    "speech": "audio clips with texts",
     "captions": "images with captions",
 }
 _FORMATS = {
@@ -47,8 +47,8 @@ _FORMATS = {
     "tags": "a .conll or .conllu file",
     "text": "a text file",
     "images": "a folder with one folder per label (--images)",
-    "sounds": "a folder with one folder per label, or a table of files and labels (--sounds)",
-    "speech": "a table of files and texts (--sounds)",
+    "audio": "a folder with one folder per label, or a table of files and labels (--audio)",
+    "speech": "a table of files and texts (--audio)",
     "captions": "a table of files and captions (--images)",
 }
 
@@ -63,7 +63,7 @@ class EvaluationData:
     references: list[tuple[str, ...]] | None = None
     labels: list[Labels] | None = None
     images: "list[Image] | None" = None
-    sounds: "list[Sound] | None" = None
+    audio: "list[AudioClip] | None" = None
     hypotheses: list[str] | None = None
     other_output: list[str] | None = None
     train: list[str] | None = None
@@ -86,7 +86,7 @@ def read_data(options: EvaluateOptions, settings: "AnyModelConfig | None") -> Ev
     if (path := options.data_path) is not None:
         may_lack_labels = getattr(settings, "raster", None) is not None
         data = _add_examples(data, _read_examples(path, options, settings), may_lack_labels=may_lack_labels)
-        expected, expected_name = len(data.images or data.sounds or data.sources or data.texts or ()), "--data"
+        expected, expected_name = len(data.images or data.audio or data.sources or data.texts or ()), "--data"
     else:
         texts = _read_lines(options.text)
         data = replace(
@@ -104,11 +104,11 @@ def read_data(options: EvaluateOptions, settings: "AnyModelConfig | None") -> Ev
         ("--other-output", data.other_output),
     ):
         if lines is not None and len(lines) != expected:
-            what = "lines" if options.data_path is None else "examples"
+            message = "lines" if options.data_path is None else "examples"
             raise RegardError(
                 f"{name} has {pluralize(len(lines), 'line')}, {expected_name} has {expected:,}"
-                f"{'' if what == 'lines' else ' ' + what}.",
-                fix="Line n of every file must belong to the same text.",
+                f"{'' if message == 'lines' else ' ' + message}.",
+                hint="Line n of every file must belong to the same text.",
             )
     return data
 
@@ -121,7 +121,7 @@ def split_labels(lines: Sequence[str], expected: Sequence[Labels], option: str) 
         if len(tags) != len(expected_tags):
             raise RegardError(
                 f"Line {number} of {option} has {pluralize(len(tags), 'tag')} for {len(expected_tags)} words.",
-                fix="Give one tag for each word, separated by spaces.",
+                hint="Give one tag for each word, separated by spaces.",
             )
     return predicted
 
@@ -130,27 +130,27 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModelConf
     """Read test data, and check that it suits the model's task."""
     from regard.data.corpus import Corpus
     from regard.data.example import Defects  # numpy and pydantic: only when needed
-    from regard.data.readers.detect import make_image_source, make_sound_source
+    from regard.data.readers.detect import make_audio_source, make_image_source
 
     defects, task = Defects(), None if settings is None else settings.task
-    if options.sounds:
-        source: AnySourceConfig = make_sound_source(str(path), task)
+    if options.audio:
+        source: AnySourceConfig = make_audio_source(str(path), task)
     else:
         source = make_image_source(str(path), task) if options.images else _detect(path, options, settings)
     examples = [example for _, example in Corpus([source]).examples(defects)]
     if not examples:
-        raise RegardError("The test data is empty.", where=str(path), fix="Give a file with text.")
+        raise RegardError("The test data is empty.", location=str(path), hint="Give a file with text.")
     contents = {_detect_content(example) for example in examples}
     expected = _TASK_CONTENT.get(task or "", min(contents))
     kind = getattr(getattr(settings, "source", None), "kind", "")
     if (kind == "patches" and task != "caption") or (kind == "mel" and task == "classify"):
-        expected = "images" if kind == "patches" else "sounds"
+        expected = "images" if kind == "patches" else "audio"
     if getattr(settings, "raster", None) is not None:
         expected = "images"
     if len(contents) > 1 or contents != {expected}:
         names = " and ".join(sorted(_CONTENT_NAMES[content] for content in contents))
-        what = f"The file holds {names}" + (f", and this model's task is '{task}'." if task else ".")
-        raise RegardError(what, where=str(path), fix=f"Give {_CONTENT_NAMES[expected]}: {_FORMATS[expected]}.")
+        message = f"The file holds {names}" + (f", and this model's task is '{task}'." if task else ".")
+        raise RegardError(message, location=str(path), hint=f"Give {_CONTENT_NAMES[expected]}: {_FORMATS[expected]}.")
     if defects.counts:
         typer.echo(f"Defects in the test data: {'; '.join(str(defects).splitlines())}.", err=True)
     return examples
@@ -199,8 +199,8 @@ def _find_label_column(source: "TableConfig", labels: Sequence[str]) -> "TableCo
 def _detect_content(example: "Example") -> str:
     if example.image is not None:
         return "images" if example.target is None else "captions"
-    if example.sound is not None:
-        return "sounds" if example.target is None else "speech"
+    if example.audio is not None:
+        return "audio" if example.target is None else "speech"
     if example.tags is not None:
         return "tags"
     if example.label is not None:
@@ -211,19 +211,21 @@ def _detect_content(example: "Example") -> str:
 def _add_examples(data: EvaluationData, examples: "list[Example]", *, may_lack_labels: bool) -> EvaluationData:
     sources = [example.source for example in examples]
     content = _detect_content(examples[0])
-    if content in ("images", "sounds"):
+    if content in ("images", "audio"):
         unlabeled = [example for example in examples if example.label is None]
         if unlabeled and not (may_lack_labels and len(unlabeled) == len(examples)):
-            what = f"{pluralize(len(unlabeled), content.removesuffix('s'))} without a label."
-            raise RegardError(what, where=str(unlabeled[0].where), fix=f"Give one folder of {content} per label.")
+            message = f"{pluralize(len(unlabeled), content.removesuffix('s'))} without a label."
+            raise RegardError(
+                message, location=str(unlabeled[0].location), hint=f"Give one folder of {content} per label."
+            )
         data = data if unlabeled else replace(data, labels=[(example.label or "",) for example in examples])
     images = [example.image for example in examples if example.image is not None]
-    sounds = [example.sound for example in examples if example.sound is not None]
+    audio = [example.audio for example in examples if example.audio is not None]
     if content in ("speech", "captions"):
         data = replace(data, references=[(example.target or "",) for example in examples])
-        return replace(data, images=images or None, sounds=sounds or None)
-    if images or sounds:
-        return replace(data, images=images or None, sounds=sounds or None)
+        return replace(data, images=images or None, audio=audio or None)
+    if images or audio:
+        return replace(data, images=images or None, audio=audio or None)
     if content == "text":
         return replace(data, texts=sources)
     if content == "pairs":
@@ -252,7 +254,7 @@ def _read_references(paths: list[Path]) -> list[tuple[str, ...]] | None:
         if len(file) != len(files[0]):
             raise RegardError(
                 f"The reference files have {len(files[0]):,} and {pluralize(len(file), 'line')}.",
-                where=str(path),
-                fix="Line n of every file must belong to the same text.",
+                location=str(path),
+                hint="Line n of every file must belong to the same text.",
             )
     return [(first, *(line for line in rest if line)) for first, *rest in zip(*files, strict=True)]

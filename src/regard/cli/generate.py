@@ -88,7 +88,7 @@ def generate(
         if count > 1 or search is not SearchKind.sample or forbid:
             raise RegardError(
                 "--draft samples a single text and cannot be combined with --count, --search or --forbid.",
-                fix="Leave them out, or leave out --draft.",
+                hint="Leave them out, or leave out --draft.",
             )
         result, statistics = text_generator.generate_with_draft(
             load_as(draft, TextGenerator), prompt, max_new_tokens, filters=filters, seed=seed

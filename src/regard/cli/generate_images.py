@@ -57,8 +57,8 @@ def check_kind(context: typer.Context, *, is_image: bool) -> None:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = SPELLED.get(name, f"--{name.replace('_', '-')}")
-            what = f"{option} is for models that generate {kinds[0]}, and this one generates {kinds[1]}."
-            raise RegardError(what, fix="Leave it out.")
+            message = f"{option} is for models that generate {kinds[0]}, and this one generates {kinds[1]}."
+            raise RegardError(message, hint="Leave it out.")
 
 
 def generate_images(folder: Path, request: ImageRequest, filters: "Filters") -> None:
@@ -67,11 +67,13 @@ def generate_images(folder: Path, request: ImageRequest, filters: "Filters") -> 
     from regard.pipeline.images import save_image
 
     if request.out is None:
-        raise RegardError("There is no folder for the images.", fix="Give --out FOLDER.")
+        raise RegardError("There is no folder for the images.", hint="Give --out FOLDER.")
     if request.out.exists() and not request.out.is_dir():
-        raise RegardError("This is a file; images need a folder.", where=str(request.out), fix="Choose another name.")
+        raise RegardError(
+            "This is a file; images need a folder.", location=str(request.out), hint="Choose another name."
+        )
     if request.rows is not None and not request.complete:
-        raise RegardError("--rows needs --complete.", fix="Give an image to complete, or leave out --rows.")
+        raise RegardError("--rows needs --complete.", hint="Give an image to complete, or leave out --rows.")
     generator = load_as(folder, ImageGenerator)
     total = request.count * max(1, len(request.complete))
     with show_progress("sampling", total) as advance:

@@ -20,14 +20,14 @@ from regard.base.errors import RegardError
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of Click, which newer versions of Typer contain
 OTHER_OPTIONS = "Other options"
 HINTS = {  # options of other tools, and what the commands that train have instead; see also `config.foreign_names`
-    "--epochs": "Use --updates N or --minutes N.",
+    "--epochs": "Use --steps N or --minutes N.",
     "--device": "Use --set device.name=cuda.",
     "--model": "Use --preset NAME; `regard model presets` lists them.",
 }
 RUN_HINTS = {"--device": 'The command runs on the CPU; in Python: regard.load("MODEL", "cuda").'}
 SYNONYMS = (  # one thing in several commands or tools
     ("--batch-tokens", "--batch-size"),
-    ("--max-length", "--max-new-tokens", "--max-tokens"),
+    ("--max-new-tokens", "--max-new-tokens", "--max-tokens"),
     ("--n-best", "--count", "--num-return-sequences"),
     ("--out", "--output", "--save"),
     ("--beam", "--beam-size", "--num-beams"),
@@ -100,17 +100,17 @@ def explain_usage(error: Any) -> RegardError:
     """Convert an error of the parser into what, where and fix."""
     context: Any = getattr(error, "ctx", None)
     command = _find_command() if context is None else context.command_path
-    what = error.format_message().replace("(Possible options: ", "Did you mean: ").rstrip(")")
+    message = error.format_message().replace("(Possible options: ", "Did you mean: ").rstrip(")")
     option = getattr(error, "option_name", None)
-    if option and context is not None and what.startswith("No such option"):
+    if option and context is not None and message.startswith("No such option"):
         hint = f" Did you mean {similar}?" if (similar := _find_similar_option(option, context)) else ""
-        what = f"There is no option {option}.{_find_hint(option, context.command.name) or hint}"
-    if (parameter := getattr(error, "param", None)) is not None and what.startswith("Invalid value"):
+        message = f"There is no option {option}.{_find_hint(option, context.command.name) or hint}"
+    if (parameter := getattr(error, "param", None)) is not None and message.startswith("Invalid value"):
         value = next((value for name, value in pairwise(sys.argv) if name in parameter.opts), None)
         message = error.message.removeprefix("Value error, ").partition(", unable")[0].rstrip(".")
         got = "" if value is None or f"'{value}'" in message else f", got '{value}'"
-        what = f"{parameter.opts[0]}: {message}{got}."
-    return RegardError(what, where=command, fix=f"`{command} --help` lists the options, with examples.")
+        message = f"{parameter.opts[0]}: {message}{got}."
+    return RegardError(message, location=command, hint=f"`{command} --help` lists the options, with examples.")
 
 
 def _find_hint(option: str, command: str) -> str:

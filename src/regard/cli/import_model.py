@@ -30,8 +30,8 @@ def import_model(
     not have is refused as well.
     """
     if not source.exists():
-        fix = "Give a Hugging Face folder or a GGUF file."
-        raise RegardError("There is no such file or folder.", where=str(source), fix=fix)
+        hint = "Give a Hugging Face folder or a GGUF file."
+        raise RegardError("There is no such file or folder.", location=str(source), hint=hint)
     from regard.exchange.importer import import_model as read_and_write  # imports torch: only when needed
 
     with show_stages():

@@ -1,4 +1,4 @@
-"""`regard look`: look inside a model while it processes one text, image or sound."""
+"""`regard look`: look inside a model while it processes one text, image or audio clip."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from regard.cli.progress import show_stages
 EXAMPLES = """
 regard look my-model "Two dogs play in the snow."
 regard look my-model "Two dogs play." --save dogs.html
-regard look my-book "ROMEO:" --temperature 0.5 --max-length 20
+regard look my-book "ROMEO:" --temperature 0.5 --max-new-tokens 20
 regard look my-encoder "The ___ barks."
 regard look my-vit photos/left/0.png
 regard look my-captions photos/left/0.png
@@ -25,7 +25,7 @@ def look(
     folder: ModelArgument,
     text: Annotated[
         str,
-        typer.Argument(metavar="TEXT", help="A text to translate, continue, fill or label; or an image or sound file."),
+        typer.Argument(metavar="TEXT", help="A text to translate, continue, fill or label; or an image or audio file."),
     ],
     save: Annotated[
         Path | None,
@@ -38,7 +38,9 @@ def look(
         option("Beam size; for a language model, search instead of sampling.", min=1, panel=SEARCH_PANEL),
     ] = None,
     n_best: Annotated[int, option("Hypotheses whose cross-attention is kept.", min=1, panel=SEARCH_PANEL)] = 1,
-    max_length: Annotated[int | None, option("Maximum number of generated tokens.", min=1, panel=SEARCH_PANEL)] = None,
+    max_new_tokens: Annotated[
+        int | None, option("Maximum number of generated tokens.", min=1, panel=SEARCH_PANEL)
+    ] = None,
     into: TargetLanguage = None,
     temperature: search_options.Temperature = 0.8,
     top_k: search_options.TopK = None,
@@ -54,7 +56,7 @@ def look(
         ),
     ] = None,
 ) -> None:
-    """Look inside a model: attention, search, sampling and ablation of one text, image or sound.
+    """Look inside a model: attention, search, sampling and ablation of one text, image or audio clip.
 
     Opens a page in the browser that only this machine can read, and serves it until Ctrl-C. With --save, writes the
     page as one file instead.
@@ -62,7 +64,7 @@ def look(
     sampling_options = [name for name in ("temperature", "top_k", "top_p", "min_p") if _is_given(context, name)]
     if beam is not None and sampling_options:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sampling_options)
-        raise RegardError(f"--beam cannot be combined with {names}.", fix="Search or sample: leave one out.")
+        raise RegardError(f"--beam cannot be combined with {names}.", hint="Search or sample: leave one out.")
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.look.build import look_into
     from regard.look.local import serve
@@ -85,7 +87,7 @@ def look(
             name=folder.absolute().name,
             search=search,
             n_best=n_best,
-            max_length=max_length,
+            max_new_tokens=max_new_tokens,
             target_language=into,
             seed=seed,
             ablation=ablation,

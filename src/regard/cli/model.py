@@ -47,7 +47,7 @@ def presets() -> None:
     from regard.models.cost import cost  # imports torch: only when needed
 
     table = Table(
-        "preset", "family", "layers", "width", "norm or cell", "position", "parameters", box=None, pad_edge=False
+        "preset", "family", "layers", "d_model", "norm or cell", "position", "parameters", box=None, pad_edge=False
     )
     for name in codec.list_presets():
         model = codec.preset(name)
@@ -57,8 +57,8 @@ def presets() -> None:
         if stack.kind == "recurrent":
             kinds: tuple[str, str] = (stack.cell, "")
         else:
-            kinds = (f"{stack.placement} {stack.norm.kind}", stack.position.kind)
-        table.add_row(name, model.family, layers, str(model.width), *kinds, f"{size:,}")
+            kinds = (f"{stack.norm_order} {stack.norm.kind}", stack.position.kind)
+        table.add_row(name, model.family, layers, str(model.d_model), *kinds, f"{size:,}")
     _print_table(table)
 
 
@@ -143,7 +143,7 @@ def _load_model(name: str, settings: list[str] | None) -> AnyModelConfig:
     if not path.is_file():
         raise RegardError(
             f"'{name}' is neither a preset nor a file.",
-            fix=suggest(name, codec.list_presets()),
+            hint=suggest(name, codec.list_presets()),
         )
     return codec.MODEL_FILES.load(path, changes)
 

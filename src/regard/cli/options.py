@@ -61,8 +61,8 @@ def check_models(paths: list[Path] | None) -> list[Path] | None:
 def check_input_file(path: Path | None) -> Path | None:
     """Refuse a file that does not exist, before torch is imported."""
     if path is not None and not path.is_file():
-        what = "This is a folder, not a file." if path.is_dir() else "There is no such file."
-        raise RegardError(what, where=str(path), fix="Check the path.")
+        message = "This is a folder, not a file." if path.is_dir() else "There is no such file."
+        raise RegardError(message, location=str(path), hint="Check the path.")
     return path
 
 
@@ -70,7 +70,7 @@ def check_existence(paths: list[str] | None) -> list[str] | None:
     """Refuse files or folders that do not exist, before torch is imported."""
     for path in paths or ():
         if not Path(path).exists():
-            raise RegardError("There is no such file.", where=path, fix="Check the path.")
+            raise RegardError("There is no such file.", location=path, hint="Check the path.")
     return paths
 
 
@@ -79,7 +79,9 @@ def check_output_file(path: Path | None) -> Path | None:
     if path is not None and (
         path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK)
     ):
-        raise RegardError("This file cannot be written.", where=str(path), fix="Name a file in a folder that exists.")
+        raise RegardError(
+            "This file cannot be written.", location=str(path), hint="Name a file in a folder that exists."
+        )
     return path
 
 
@@ -88,8 +90,8 @@ def check_output_folder(path: Path | None) -> Path | None:
     if path is not None and not path.exists():
         parent = next(parent for parent in path.absolute().parents if parent.exists())
         if not parent.is_dir() or not os.access(parent, os.W_OK):
-            what = "This folder cannot be created."
-            raise RegardError(what, where=str(path), fix=f"{parent} is not a folder that you can write to.")
+            message = "This folder cannot be created."
+            raise RegardError(message, location=str(path), hint=f"{parent} is not a folder that you can write to.")
     return path
 
 
@@ -109,7 +111,8 @@ ModelArgument = Annotated[
 ]
 InputFile = Annotated[Path | None, input_file_option("Read the texts from a file, one per line.", "--input")]
 TargetLanguage = Annotated[
-    str | None, option("Target language (multilingual models).", "--into", metavar="LANGUAGE", panel=INPUT_PANEL)
+    str | None,
+    option("Target language (multilingual models).", "--target-language", metavar="LANGUAGE", panel=INPUT_PANEL),
 ]
 LengthExponent = Annotated[
     float,

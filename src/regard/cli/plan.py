@@ -61,7 +61,7 @@ def plan(
     price: Annotated[
         str | None, option("USD per device and hour, e.g. 2.50 or 2-4. Default: the table.", metavar="USD")
     ] = None,
-    probe: Annotated[bool, option("Time a few updates on this machine (without --device).")] = True,
+    probe: Annotated[bool, option("Time a few steps on this machine (without --device).")] = True,
     write: Annotated[
         bool, option("Write the choice beside the run file; the run then compares it with its actual needs.", "--write")
     ] = False,
@@ -69,7 +69,7 @@ def plan(
 ) -> None:
     """Forecast memory, collectives, checkpoint size, time and cost of a run before it starts.
 
-    One update runs on tensors without data, so any number of ranks can be planned on any machine. Figures for a
+    One step runs on tensors without data, so any number of ranks can be planned on any machine. Figures for a
     device that is not here are simulated; time and cost are ranges.
     """
     run = _load_run(run_file, settings)
@@ -80,7 +80,7 @@ def plan(
     from regard.plan.probe import probe as measure
 
     if mfu is not None and device is None:
-        raise RegardError("--mfu needs --device: this machine is measured.", fix="Add --device, or leave out --mfu.")
+        raise RegardError("--mfu needs --device: this machine is measured.", hint="Add --device, or leave out --mfu.")
     spec = None if device is None else find_device(device)
     length = length or _default_length(run)
     per_host = ranks if spec is None else spec.per_host
@@ -102,7 +102,7 @@ def plan(
     )
     if write:
         if result.choice is None:
-            raise RegardError(f"There is nothing to write: {result.reasons[0]}", where=str(run_file))
+            raise RegardError(f"There is nothing to write: {result.reasons[0]}", location=str(run_file))
         path = write_plan(run_file / "run.toml" if run_file.is_dir() else run_file, _to_dict(result.choice, spec))
         typer.echo(f"wrote {path}", err=True)
     if as_json:
@@ -119,10 +119,10 @@ def _load_run(path: Path, settings: Sequence[str] | None) -> "RunConfig":
 
 
 def _default_length(run: "RunConfig") -> int:
-    return run.data.max_length if run.model.task == "continue" else min(PLANNED_LENGTH, run.data.max_length)
+    return run.data.max_length if run.model.task == "causal_lm" else min(PLANNED_LENGTH, run.data.max_length)
 
 
-def _parse_range(text: str | None, where: str) -> "Range | None":
+def _parse_range(text: str | None, location: str) -> "Range | None":
     if text is None:
         return None
     try:
@@ -130,21 +130,22 @@ def _parse_range(text: str | None, where: str) -> "Range | None":
         high = rest[0] if rest else low
     except (ValueError, IndexError):
         low, high = 1.0, 0.0
-    if not 0 < low <= high or (where == "--mfu" and high > 1):
-        raise RegardError(f"'{text}' is neither a number nor a range.", where=where, fix="Give 0.4 or 0.3-0.5.")
+    if not 0 < low <= high or (location == "--mfu" and high > 1):
+        raise RegardError(f"'{text}' is neither a number nor a range.", location=location, hint="Give 0.4 or 0.3-0.5.")
     return low, high
 
 
 def _print_plan(plan: "Plan", device: "DeviceSpec | None", ranks: int) -> None:
     run, first = plan.run, plan.forecasts[0] if plan.forecasts else None
     machine = "this machine" if device is None else f"{device.name} ({device.memory / GB:.0f} GB)"
-    tokens = f"{plan.rows} x {plan.length} tokens per batch, {pluralize(run.accumulate, 'batch', 'batches')} per update"
+    batches = pluralize(run.gradient_accumulation, "batch", "batches")
+    tokens = f"{plan.rows} x {plan.length} tokens per batch, {batches} per step"
     typer.echo(f"{pluralize(ranks, 'rank')} on {machine}, {tokens}, {run.train.precision}, simulated")
     if first is not None:
-        size = f"{first.parameters:,} parameters, {first.flops:.3g} FLOP per update, {run.train.updates:,} updates"
+        size = f"{first.parameters:,} parameters, {first.flops:.3g} FLOP per step, {run.train.steps:,} steps"
         typer.echo(f"{size}, {first.checkpoint_bytes / GB:.2f} GB per checkpoint\n")
     table = Table("", box=None, pad_edge=False)
-    for heading in ("memory", "fits", "of it states", "collectives per update", "sent", "per update", "all", "cost"):
+    for heading in ("memory", "fits", "of it states", "collectives per step", "sent", "per step", "all", "cost"):
         table.add_column(heading, justify="right")
     for forecast in plan.forecasts:
         table.add_row(*_format_row(forecast), style="bold" if forecast is plan.choice else "")
@@ -205,7 +206,7 @@ def _to_dict(forecast: "Forecast", device: "DeviceSpec | None") -> dict[str, Any
         "wire_bytes": forecast.wire_bytes,
         "collectives": dict(forecast.collectives),
         "flops": forecast.flops,
-        "updates": forecast.updates,
+        "steps": forecast.steps,
         "seconds": forecast.seconds,
         "hours": forecast.hours,
         "cost": forecast.cost,

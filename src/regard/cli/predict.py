@@ -1,4 +1,4 @@
-"""`regard predict`: what a model says about texts, images or sounds; the model decides what that is."""
+"""`regard predict`: what a model says about texts, images or audio clips; the model decides what that is."""
 
 import json
 import sys
@@ -91,7 +91,7 @@ def predict(
             panel=SEARCH_PANEL,
         ),
     ] = None,
-    max_length: Annotated[
+    max_new_tokens: Annotated[
         int | None,
         option("Maximum number of tokens.", min=1, show_default="from the input's length", panel=SEARCH_PANEL),
     ] = None,
@@ -119,23 +119,28 @@ def predict(
 ) -> None:
     """Classify, tag, fill gaps, caption or transcribe: whatever MODEL was trained for.
 
-    Prints for a classifier of texts, images or sounds: label, probability, input. For a tagger: word/tag of every
+    Prints for a classifier of texts, images or audio clips: label, probability, input. For a tagger: word/tag of every
     word. For a masked language model: the filled text, then the candidates of each gap. For captions and transcripts:
     the text; with --n-best above 1 file, score, text. `regard translate`, `generate` and `embed` run other models.
     """
     check_paths(inputs, input_file, output_file)
     if pair is not None and pair_text is not None:
-        raise RegardError("--pair and --pair-text were both given.", fix="Give one of them.")
+        raise RegardError("--pair and --pair-text were both given.", hint="Give one of them.")
     if examples is not None or labels is not None:
         predictor = _load_prompt(folder, examples, labels, template, mean_logprob)
     elif template is not None or mean_logprob:
-        raise RegardError("--template and --mean-logprob need --examples or --labels.", fix="Add --labels A,B.")
+        raise RegardError("--template and --mean-logprob need --examples or --labels.", hint="Add --labels A,B.")
     else:
         predictor = _load_predictor(folder)
     from regard.pipeline.classifier import Classification  # imports torch: only when needed
     from regard.pipeline.encoding import chunks
 
-    options: dict[str, Any] = {"gap": gap, "beam": beam, "length_penalty": length_penalty, "max_length": max_length}
+    options: dict[str, Any] = {
+        "gap": gap,
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "max_new_tokens": max_new_tokens,
+    }
     options["unconstrained"] = unconstrained or None
     options = {name: value for name, value in options.items() if value is not None}
     accepted = signature(predictor.predict).parameters
@@ -144,7 +149,7 @@ def predict(
         if name not in accepted:
             spelled = "--pair" if name == "pairs" else f"--{name.replace('_', '-')}"
             raise RegardError(
-                f"{spelled} is not for a {predictor.kind}.", where=str(folder), fix=f"Leave out {spelled}."
+                f"{spelled} is not for a {predictor.kind}.", location=str(folder), hint=f"Leave out {spelled}."
             )
     if n_best is not None and "n_best" in accepted:
         options["n_best"] = n_best
@@ -183,8 +188,8 @@ def _load_predictor(folder: Path) -> "Predictor":
 
     pipeline = load(folder)
     if not isinstance(pipeline, Predictor):
-        fix = f'Use `regard {pipeline.command} {folder} "..."`.'
-        raise RegardError(f"This is a {pipeline.kind}, which has its own command.", where=str(folder), fix=fix)
+        hint = f'Use `regard {pipeline.command} {folder} "..."`.'
+        raise RegardError(f"This is a {pipeline.kind}, which has its own command.", location=str(folder), hint=hint)
     return pipeline
 
 
@@ -218,6 +223,6 @@ def read_shots(path: Path) -> list[tuple[str, str]]:
     shots = [(example.source, example.label) for _, example in Corpus([source]).examples(Defects())]
     labeled = [(text, label) for text, label in shots if label is not None]
     if not labeled or len(labeled) < len(shots):
-        what = "The file has no labels." if shots else "The file has no examples."
-        raise RegardError(what, where=str(path), fix="Give a table of two columns: text and label.")
+        message = "The file has no labels." if shots else "The file has no examples."
+        raise RegardError(message, location=str(path), hint="Give a table of two columns: text and label.")
     return labeled

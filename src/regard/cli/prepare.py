@@ -31,23 +31,23 @@ def prepare(
     tokenizer: Annotated[
         Path | None,
         option(
-            "Folder with tokenizer.json, or source.json and target.json; images and sounds without texts need none.",
+            "Folder with tokenizer.json, or source.json and target.json; images and audio without texts need none.",
             metavar="FOLDER",
         ),
     ] = None,
     workers: Annotated[int, option("Number of processes that tokenize.", min=1)] = 1,
     size: Annotated[float, option("Characters of text per shard, in millions.", min=0.001)] = 8.0,
 ) -> None:
-    """Tokenize a corpus, or store its images or sounds, as shards. A killed command continues where it stopped."""
+    """Tokenize a corpus, or store its images or audio clips, as shards. A killed command continues where it stopped."""
     from regard.text.tokenizer_pair import TokenizerPair  # slow import: tokenizers, numpy
 
     data = _load_data(run)
     sources = (*data.train, *data.validation, *data.test)
     if tokenizer is None and not all(_has_no_text(source) for source in sources):
-        raise RegardError("--tokenizer is missing: the corpus holds text.", fix="Give the folder of tokenizer.json.")
+        raise RegardError("--tokenizer is missing: the corpus holds text.", hint="Give the folder of tokenizer.json.")
     if tokenizer is None and read_toml(run).get("tokenizer", {}).get("kind") == "codebook":
-        fix = "Give the folder of the tokenizer.json of a run that learned the colors, such as RUN/best."
-        raise RegardError("--tokenizer is missing: the tokens are colors.", where=str(run), fix=fix)
+        hint = "Give the folder of the tokenizer.json of a run that learned the colors, such as RUN/best."
+        raise RegardError("--tokenizer is missing: the tokens are colors.", location=str(run), hint=hint)
     tokenizers = None if tokenizer is None else TokenizerPair.load(tokenizer)
     for name, corpus in _make_corpora(data).items():
         _prepare_split(name, corpus, tokenizers, out / name, workers, int(size * 1e6))
@@ -66,10 +66,10 @@ def _make_corpora(data: DataConfig) -> "dict[str, Corpus]":
     sources_by_split = {"train": data.train, "validation": data.validation, "test": data.test}
     corpora = {name: Corpus(sources) for name, sources in sources_by_split.items() if sources}
     if "train" not in corpora:
-        raise RegardError("The run file names no training corpus.", fix="Add a [[data.train]] table.")
+        raise RegardError("The run file names no training corpus.", hint="Add a [[data.train]] table.")
     if data.held_out:
         if data.validation:
-            raise RegardError("Both data.held_out and a validation corpus are given.", fix="Remove one of the two.")
+            raise RegardError("Both data.held_out and a validation corpus are given.", hint="Remove one of the two.")
         corpora["train"], corpora["validation"] = train_validation_split(corpora["train"], data.held_out, data.seed)
     return corpora
 
@@ -109,8 +109,10 @@ def _make_progress() -> Progress:
 
 def _load_data(path: Path) -> DataConfig:
     if not path.is_file():
-        raise RegardError("The run file does not exist.", where=str(path), fix="Write a TOML file with a [data] table.")
-    return SettingsFile[DataFile](DataFile).parse({"data": read_toml(path).get("data", {})}, where=str(path)).data
+        raise RegardError(
+            "The run file does not exist.", location=str(path), hint="Write a TOML file with a [data] table."
+        )
+    return SettingsFile[DataFile](DataFile).parse({"data": read_toml(path).get("data", {})}, location=str(path)).data
 
 
 class DataFile(SettingsModel):

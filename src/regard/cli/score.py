@@ -26,8 +26,8 @@ def score_texts(options: EvaluateOptions, settings: "AnyModelConfig", data: Eval
     if settings.family == "encoder_decoder" and sources is None:
         raise RegardError(
             "This is a translation model: it scores translations of given sources.",
-            where=str(options.folder),
-            fix="Add --source-text TEXT, or give --source FILE and --reference FILE.",
+            location=str(options.folder),
+            hint="Add --source-text TEXT, or give --source FILE and --reference FILE.",
         )
     scorer = Scorer.load(options.folder or "")
     with show_progress("scoring", len(texts)) as advance:

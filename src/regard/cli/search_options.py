@@ -67,7 +67,7 @@ def check_unused_options(context: typer.Context, kind: SearchKind) -> None:
             option = f"--{used[0].replace('_', '-')}"
             raise RegardError(
                 f"{option} has no effect: --search {kind} {reason}.",
-                fix=f"Leave it out, or use {' or '.join(f'--search {name}' for name in kinds)}.",
+                hint=f"Leave it out, or use {' or '.join(f'--search {name}' for name in kinds)}.",
             )
 
 

@@ -104,7 +104,7 @@ def serve(
 
     if new_key is not None:
         if keys is None:
-            raise RegardError("There is no file for the key.", fix="Name one: --keys keys.txt.")
+            raise RegardError("There is no file for the key.", hint="Name one: --keys keys.txt.")
         typer.echo(add_key(keys, new_key))
         return
     options: dict[str, Any] = {
@@ -145,7 +145,7 @@ def _parse_folders(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, folder = _split_name(text) if "=" in text else (Path(text).absolute().name, text)
         if name in folders:
-            raise RegardError(f"Two of them have the name '{name}'.", fix="Give names: NAME=FOLDER.")
+            raise RegardError(f"Two of them have the name '{name}'.", hint="Give names: NAME=FOLDER.")
         folders[name] = folder
     return folders
 
@@ -153,5 +153,5 @@ def _parse_folders(texts: list[str]) -> dict[str, str]:
 def _split_name(text: str) -> tuple[str, str]:
     name, _, path = text.partition("=")
     if not name or not path:
-        raise RegardError(f"'{text}' is not NAME=PATH.", fix="Write for example my-model=folder.")
+        raise RegardError(f"'{text}' is not NAME=PATH.", hint="Write for example my-model=folder.")
     return name, path

@@ -23,7 +23,7 @@ def settings(
     selected = [table for table in iter_tables() if _is_selected(table, path)]
     if not selected:
         setting_paths = sorted({setting.path for table in iter_tables() for setting in table.settings})
-        raise RegardError(f"There is no setting '{path}'.", fix=suggest(path, setting_paths))
+        raise RegardError(f"There is no setting '{path}'.", hint=suggest(path, setting_paths))
     for line in _format_markdown(selected) if markdown else _format_plain(selected, path):
         typer.echo(line)
 
@@ -59,7 +59,7 @@ def _format_setting(setting: Setting) -> Iterator[str]:
 def _format_markdown(selected: Sequence[SettingsTable]) -> Iterator[str]:
     yield "# Settings"
     yield ""
-    yield "All settings of a run file. `--set` overrides one on the command line (`--set train.clip=0.5`), and"
+    yield "All settings of a run file. `--set` overrides one on the command line (`--set train.max_grad_norm=0.5`), and"
     yield '`regard model settings train` prints a part. `[model]` may name a preset (`preset = "tiny"`); its other keys'
     yield "then override that preset. `regard model settings --markdown` generates this page, and a test checks it."
     previous_path = None

@@ -28,8 +28,8 @@ def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torc
     if not isinstance(pipeline, pipeline_class):
         raise RegardError(
             f"This is a {pipeline.kind}, not a {pipeline_class.kind}.",
-            where=str(folder),
-            fix=f'Use `regard {pipeline.command} {folder} "..."`.',
+            location=str(folder),
+            hint=f'Use `regard {pipeline.command} {folder} "..."`.',
         )
     return pipeline
 
@@ -37,9 +37,11 @@ def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torc
 def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None = None) -> None:
     """Refuse texts together with an input file, and an output file that is the input file."""
     if texts and input_file is not None:
-        raise RegardError("Texts and --input were both given.", fix="Give one of them.")
+        raise RegardError("Texts and --input were both given.", hint="Give one of them.")
     if input_file is not None and output_file is not None and output_file.exists() and output_file.samefile(input_file):
-        raise RegardError("The output would overwrite the input.", where=str(output_file), fix="Choose another name.")
+        raise RegardError(
+            "The output would overwrite the input.", location=str(output_file), hint="Choose another name."
+        )
 
 
 def read_lines(texts: list[str] | None, input_file: Path | None) -> tuple[Iterable[str], int | None, int]:
@@ -65,19 +67,19 @@ def zip_file(
 ) -> Iterator[tuple[list[str], list[str] | None]]:
     """Pair each chunk of texts with the same lines of a file, with one text shared by all, or with None."""
     lines = None if file is None else iter(read_lines(None, file)[0])
-    count, fix = 0, "Line n of the file must belong to text n."
+    count, hint = 0, "Line n of the file must belong to text n."
     for chunk in chunks:
         partners = None if shared_text is None else [shared_text] * len(chunk)
         if lines is not None:
             partners = [line for _, line in zip(chunk, lines, strict=False)]
             if len(partners) < len(chunk):
                 line_count = pluralize(count + len(partners), "line")
-                raise RegardError(f"The file has {line_count}; there are more texts.", where=str(file), fix=fix)
+                raise RegardError(f"The file has {line_count}; there are more texts.", location=str(file), hint=hint)
         count += len(chunk)
         yield chunk, partners
     if lines is not None and next(lines, None) is not None:
         message = f"The file has more lines than there are texts ({pluralize(count, 'text')})."
-        raise RegardError(message, where=str(file), fix=fix)
+        raise RegardError(message, location=str(file), hint=hint)
 
 
 def read_text(input_file: Path | None) -> str:
@@ -88,8 +90,10 @@ def read_text(input_file: Path | None) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        where = "standard input" if input_file is None else str(input_file)
-        raise RegardError(f"The text is not UTF-8: {error.reason}.", where=where, fix="Convert it to UTF-8.") from error
+        location = "standard input" if input_file is None else str(input_file)
+        raise RegardError(
+            f"The text is not UTF-8: {error.reason}.", location=location, hint="Convert it to UTF-8."
+        ) from error
 
 
 def _decode_lines(lines: BinaryIO) -> Iterator[str]:
@@ -99,5 +103,7 @@ def _decode_lines(lines: BinaryIO) -> Iterator[str]:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             raise RegardError(
-                f"The line is not UTF-8: {error.reason}.", where=f"standard input:{number}", fix="Convert it to UTF-8."
+                f"The line is not UTF-8: {error.reason}.",
+                location=f"standard input:{number}",
+                hint="Convert it to UTF-8.",
             ) from error

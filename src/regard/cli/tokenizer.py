@@ -59,7 +59,7 @@ def learn(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        option("Override a setting, e.g. normalise.lowercase=true. Repeatable.", "--set", metavar="A.B=C"),
+        option("Override a setting, e.g. normalize.lowercase=true. Repeatable.", "--set", metavar="A.B=C"),
     ] = None,
     show_merges: Annotated[bool, option("Print every BPE merge and the words after it.", "--steps")] = False,
 ) -> None:
@@ -68,12 +68,12 @@ def learn(
     if show_merges and not isinstance(tokenizer_settings, ByteBpeConfig | BpeConfig):
         raise RegardError(
             f"A {tokenizer_settings.kind} tokenizer has no merges to print.",
-            fix="Leave out --steps, or use bpe or byte_bpe.",
+            hint="Leave out --steps, or use bpe or byte_bpe.",
         )
     if out.is_dir():
-        raise RegardError("--out is a folder.", where=str(out), fix=f"Name a file: --out {out / 'tokenizer.json'}")
+        raise RegardError("--out is a folder.", location=str(out), hint=f"Name a file: --out {out / 'tokenizer.json'}")
     if not out.absolute().parent.is_dir():
-        raise RegardError("There is no such folder.", where=str(out.absolute().parent), fix="Create it first.")
+        raise RegardError("There is no such folder.", location=str(out.absolute().parent), hint="Create it first.")
     defects = Defects()
     tokenizer = learn_from((text for _, text in _read_texts(files, defects)), tokenizer_settings)
     tokenizer.save(out)
@@ -128,7 +128,7 @@ def _make_settings(
 ) -> AnyTokenizerConfig:
     """Build the [tokenizer] settings from the options."""
     if kind not in KINDS:
-        raise RegardError(f"There is no tokenizer type '{kind}'.", where="--kind", fix=suggest(kind, list(KINDS)))
+        raise RegardError(f"There is no tokenizer type '{kind}'.", location="--kind", hint=suggest(kind, list(KINDS)))
     table: dict[str, Any] = {"kind": kind, "specials": {"languages": language or [], "extra": extra or []}}
     if vocabulary is not None:
         table["vocabulary"] = vocabulary
@@ -138,19 +138,19 @@ def _make_settings(
         for parent in parents:
             inner = inner.setdefault(parent, {})
             if not isinstance(inner, dict):
-                raise ConfigError([Fault(path, f"{parent} is not a table.")], where="options")
+                raise ConfigError([Fault(path, f"{parent} is not a table.")], location="options")
         inner[key] = value
     try:
         return TypeAdapter(AnyTokenizerConfig).validate_python(table)
     except ValidationError as error:
         faults = [Fault(".".join(map(str, entry["loc"][1:])) or "kind", f"{entry['msg']}.") for entry in error.errors()]
-        raise ConfigError(faults, where="options") from None
+        raise ConfigError(faults, location="options") from None
 
 
 def _read_texts(files: list[str], defects: Defects) -> Iterator[tuple[Location, str]]:
     for file in files:
         for example in read(LinesConfig(source=file), defects):
-            yield example.where, example.source
+            yield example.location, example.source
 
 
 def _load(path: Path) -> Tokenizer:
@@ -165,7 +165,7 @@ def _show_merges(tokenizer: Tokenizer, files: list[str]) -> None:
     if len(words) > MAX_ENTRIES:
         raise RegardError(
             f"The text has {len(words):,} distinct words, too many to print after every merge.",
-            fix=f"Use --steps with a text of at most {MAX_ENTRIES} distinct words.",
+            hint=f"Use --steps with a text of at most {MAX_ENTRIES} distinct words.",
         )
     ids = {token: token_id for token_id, token in enumerate(tokenizer.vocabulary)}
 

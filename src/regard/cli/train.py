@@ -19,7 +19,7 @@ from regard.cli.train_export import check_exports, export_run
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 from regard.config import codec
 from regard.plan.outcome import read_outcome_listener
-from regard.training.api import make_plan, start
+from regard.training.api import preview_run, start
 from regard.training.distributed.rank import Worker
 from regard.training.options import RUN_FILE, FinishedError, UsageError
 
@@ -33,7 +33,7 @@ regard train --source train.en --target train.de --out my-model --minutes 10
 regard train --text book.txt --out my-book
 regard train --data reviews.tsv --out my-classifier
 regard train --images photos --out my-vit
-regard train --sounds recordings --out my-sounds
+regard train --audio recordings --out my-audio
 regard train --resume my-model
 regard train --source train.en --target train.de --dry-run
 """
@@ -41,23 +41,23 @@ ADVANCED = """columns languages validation_source validation_target teacher seed
     hosts rendezvous"""
 USES = {  # by task: the command that uses the model, a text or options for it, and the options of `regard evaluate`
     "translate": ("translate", "...", "--source TEST --reference TEST"),
-    "continue": ("generate", "...", "--text TEST"),
-    "fill": ("predict", "... ___ ...", "--text TEST"),
+    "causal_lm": ("generate", "...", "--text TEST"),
+    "masked_lm": ("predict", "... ___ ...", "--text TEST"),
     "classify": ("predict", "...", "--data TEST"),
     "tag": ("predict", "...", "--data TEST"),
     "embed": ("embed", "...", "--data TEST"),
     "images": ("predict", "IMAGE", "--images TEST"),
     "masked_patches": ("tune", "--images LABELED --out TUNED", None),
     "pixels": ("generate", "--out IMAGES", "--images TEST"),
-    "sounds": ("predict", "SOUND.wav", "--sounds TEST"),
-    "transcribe": ("predict", "SOUND.wav", "--sounds TEST"),
+    "audio": ("predict", "CLIP.wav", "--audio TEST"),
+    "transcribe": ("predict", "CLIP.wav", "--audio TEST"),
     "caption": ("predict", "IMAGE.png", "--images TEST"),
 }
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)
 def train(options: TrainCommandOptions) -> None:
-    """Train a model from text, images or sounds. Settings that are not given are chosen, each with a reason.
+    """Train a model from text, images or audio clips. Settings that are not given are chosen, each with a reason.
 
     Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
     """
@@ -70,8 +70,10 @@ def run_training(options: TrainCommandOptions) -> None:
     worker = Worker.from_environment()
     if worker is not None:  # a launcher has started this process as one of several ranks
         if worker.folder is None and (options.dry_run or options.is_distributed):
-            what = f"RANK and WORLD_SIZE say that a launcher started this process as one of {worker.world_size} ranks."
-            _print_line(f"{what} Leave out --dry-run, --ranks and --hosts, or unset the variables.", style="red")
+            message = (
+                f"RANK and WORLD_SIZE say that a launcher started this process as one of {worker.world_size} ranks."
+            )
+            _print_line(f"{message} Leave out --dry-run, --ranks and --hosts, or unset the variables.", style="red")
             raise typer.Exit(2)
         raise typer.Exit(worker.run(lambda: _train_rank(options, worker, started)))
     try:
@@ -131,10 +133,14 @@ def _launch(options: TrainCommandOptions) -> int:
         hosts = Hosts.parse(options.hosts, options.rendezvous)
     arguments = sys.argv[1:]
     if options.resume is not None and options.more is not None:  # a total, which the next attempt can repeat
-        from regard.training.run import add_updates
+        from regard.training.run import add_steps
 
-        total = add_updates(options.resume, options.more)
-        arguments = [*_remove_option(arguments, options.spell("more")), options.spell("updates"), str(total)]
+        total = add_steps(options.resume, options.more)
+        arguments = [
+            *_remove_option(arguments, options.format_option("more")),
+            options.format_option("steps"),
+            str(total),
+        ]
     arguments = ["-m", "regard", *arguments]
     return launch(arguments, options.ranks or 1, hosts=hosts, report=lambda line: _print_line(line, style="yellow"))
 
@@ -160,7 +166,7 @@ def _print_line(text: str, *, style: str) -> None:
 
 def _print_plan(options: TrainCommandOptions) -> None:
     with show_events() as listener:
-        plan = make_plan(options, [listener])
+        plan = preview_run(options, [listener])
         duration = plan.measure_duration([listener])
     typer.echo(f"- {duration}")
     if _is_terminal():
@@ -194,7 +200,7 @@ def _print_next_steps(finished: "Finished") -> None:
         typer.echo(f"Continue with: regard train --resume {folder}")
     elif finished.reason == "spike":
         policy = codec.RUN_FILES.load(folder / RUN_FILE).train.spikes
-        change, action = "kind=skip", "skip the update that spiked"
+        change, action = "kind=skip", "skip the step that spiked"
         if policy.kind != "stop":
             limit = policy.max_spikes + 10
             change, action = f"max_spikes={limit}", f"raise the limit from {policy.max_spikes} to {limit} spikes"
@@ -202,14 +208,14 @@ def _print_next_steps(finished: "Finished") -> None:
         typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --force")
     elif finished.shortfall:
         typer.echo(f"Best model so far: {folder / 'best'}")
-        if finished.more_updates:
-            typer.echo(f"Continue with: regard train --resume {folder} --more {finished.more_updates}")
+        if finished.more_steps:
+            typer.echo(f"Continue with: regard train --resume {folder} --more {finished.more_steps}")
     else:
         typer.echo(f"Best model: {folder / 'best'}")
         model = codec.MODEL_FILES.load(folder / "best" / "model.toml")
-        media = {"patches": "images", "mel": "sounds"}
+        media = {"patches": "images", "mel": "audio"}
         task = media.get(model.source.kind, model.task) if model.family == "encoder_only" else model.task
-        task = "masked_patches" if task == "images" and model.task == "fill" else task
+        task = "masked_patches" if task == "images" and model.task == "masked_lm" else task
         task = "pixels" if model.family == "decoder_only" and model.raster is not None else task
         if task in USES:
             command, text, test_data = USES[task]

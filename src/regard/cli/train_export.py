@@ -26,16 +26,16 @@ def check_exports(options: TrainCommandOptions) -> None:
     for target in dict.fromkeys([*(() if run is None else run.export), *(options.export or ())]):
         if target not in get_args(ExportTarget):
             targets = ", ".join(get_args(ExportTarget))
-            raise RegardError(f"There is no export target '{target}'.", fix=f"Use one of: {targets}.")
+            raise RegardError(f"There is no export target '{target}'.", hint=f"Use one of: {targets}.")
         extra = TARGETS[target].extra
         if extra is not None and (missing := list_missing(extra)):
-            raise RegardError(f"--export {target} needs the package '{missing[0]}'.", fix=install_command(extra))
+            raise RegardError(f"--export {target} needs the package '{missing[0]}'.", hint=install_command(extra))
         if run is not None and (obstacles := find_target_obstacles(run.model, target)):
-            fix = "Leave out this target, or change these settings of the model."
-            raise RegardError(f"{target} cannot represent the model: {'; '.join(obstacles)}.", fix=fix)
+            hint = "Leave out this target, or change these settings of the model."
+            raise RegardError(f"{target} cannot represent the model: {'; '.join(obstacles)}.", hint=hint)
         folder = options.resume or options.out
         if folder is not None and _is_taken(place := default_folder(folder, target)):
-            raise RegardError("The export needs this name.", where=str(place), fix="Move this folder elsewhere.")
+            raise RegardError("The export needs this name.", location=str(place), hint="Move this folder elsewhere.")
 
 
 def export_run(folder: Path, options: TrainCommandOptions) -> None:

@@ -42,23 +42,25 @@ class TrainCommandOptions(TrainOptions):
         super().check()
         for name in ("ranks", "hosts"):
             if (number := getattr(self, name)) is not None and number < 1:
-                raise UsageError(f"{self.spell(name)} must be positive, got {number}.", fix="Give at least 1.")
+                raise UsageError(f"{self.format_option(name)} must be positive, got {number}.", hint="Give at least 1.")
         if self.rendezvous is None and (self.hosts or 1) > 1:
-            fix = f"Add {self.spell(rendezvous='HOST:PORT')} with the address of the first host."
-            raise UsageError(f"{self.spell('hosts')} needs {self.spell('rendezvous')}.", fix=fix)
+            hint = f"Add {self.format_option(rendezvous='HOST:PORT')} with the address of the first host."
+            raise UsageError(f"{self.format_option('hosts')} needs {self.format_option('rendezvous')}.", hint=hint)
         if self.rendezvous is not None and (self.hosts or 1) == 1:
-            fix = f"Add {self.spell(hosts='N')}, or leave out {self.spell('rendezvous')}."
-            raise UsageError(f"{self.spell('rendezvous')} needs {self.spell('hosts')} of at least 2.", fix=fix)
+            hint = f"Add {self.format_option(hosts='N')}, or leave out {self.format_option('rendezvous')}."
+            raise UsageError(
+                f"{self.format_option('rendezvous')} needs {self.format_option('hosts')} of at least 2.", hint=hint
+            )
         if self.run is None and self.resume is None and "argos" in (self.export or ()) and not self.languages:
-            fix = "Add --languages with the source and the target language, e.g. en de."
-            raise UsageError("--export argos needs --languages: a package names its languages.", fix=fix)
+            hint = "Add --languages with the source and the target language, e.g. en de."
+            raise UsageError("--export argos needs --languages: a package names its languages.", hint=hint)
         if self.is_distributed and self.dry_run:
-            fix = f"Leave out {self.spell('ranks')}: the settings are the same for any number of ranks."
-            raise UsageError(f"{self.spell('dry_run')} runs in one process.", fix=fix)
+            hint = f"Leave out {self.format_option('ranks')}: the settings are the same for any number of ranks."
+            raise UsageError(f"{self.format_option('dry_run')} runs in one process.", hint=hint)
 
     def check_corpus(self) -> None:
         """Raise an error for a file or folder that does not exist, before torch is imported."""
-        for paths in (self.source, self.target, self.text, self.data, self.images, self.sounds):
+        for paths in (self.source, self.target, self.text, self.data, self.images, self.audio):
             check_existence(paths)
         for paths in (self.validation, self.validation_source, self.validation_target):
             check_existence(paths)
@@ -75,17 +77,19 @@ class TrainCommandOptions(TrainOptions):
         if not self.files:
             return self
         if len(self.files) > 2:
-            fix = "Give two aligned files; for several corpora repeat --data, or write a run file."
-            raise UsageError(f"A corpus is one file or two aligned files, got {len(self.files)}.", fix=fix)
+            hint = "Give two aligned files; for several corpora repeat --data, or write a run file."
+            raise UsageError(f"A corpus is one file or two aligned files, got {len(self.files)}.", hint=hint)
         run_files = [file for file in self.files if Path(file).suffix == ".toml" or (Path(file) / RUN_FILE).is_file()]
         if run_files and len(self.files) == 2:
-            fix = "Give the run file alone: it names its corpus."
-            raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", fix=fix)
+            hint = "Give the run file alone: it names its corpus."
+            raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", hint=hint)
         if run_files:
             return replace(self, files=None, run=Path(run_files[0]))
-        if corpus_options := self._list_given("source", "target", "text", "data", "images", "sounds"):
-            fix = "Give the corpus either as files or with options."
-            raise UsageError(f"{self.spell(corpus_options[0])} cannot be combined with {self.files[0]}.", fix=fix)
+        if corpus_options := self._list_given("source", "target", "text", "data", "images", "audio"):
+            hint = "Give the corpus either as files or with options."
+            raise UsageError(
+                f"{self.format_option(corpus_options[0])} cannot be combined with {self.files[0]}.", hint=hint
+            )
         if len(self.files) == 2:
             return replace(self, files=None, source=self.files[:1], target=self.files[1:])
 
@@ -96,7 +100,7 @@ class TrainCommandOptions(TrainOptions):
         is_text = is_text and self.columns is None and not is_table(self.files[0])
         return replace(self, files=None, text=self.files) if is_text else replace(self, files=None, data=self.files)
 
-    def spell(self, *names: str, **values: object) -> str:
+    def format_option(self, *names: str, **values: object) -> str:
         """Write options as on the command line."""
         spelled = {name: "a run file" if name == "run" else f"--{name.replace('_', '-')}" for name in (*names, *values)}
         resume = "--resume" if self.parent is None else "regard train --resume"  # `regard tune` has no such option
@@ -119,25 +123,25 @@ TRAIN_PARAMETERS = {
         "Images: a folder with one folder per label, an idx or Parquet file, or a table of files and labels or texts. "
         "Repeatable."
     ),
-    "sounds": file_option("Sounds: a folder with one folder per label, or a table of files and labels or texts."),
+    "audio": file_option("Audio clips: a folder with one folder per label, or a table of files and labels or texts."),
     "out": option("New folder for checkpoints, log and the best model.", metavar="FOLDER"),
     "languages": option("Source and target language, e.g. en de.", metavar="SOURCE TARGET"),
-    "validation": file_option("Validation corpus, in the format of --data, --text, --images or --sounds. Repeatable."),
+    "validation": file_option("Validation corpus, in the format of --data, --text, --images or --audio. Repeatable."),
     "validation_source": file_option("Source side of the validation corpus."),
     "validation_target": file_option("Target side of the validation corpus."),
     "preset": option("Model preset (`regard model presets`). Default: chosen from the corpus size.", metavar="NAME"),
     "teacher": option(
         "Model whose translations of the training sources are also learned from. Repeatable.", metavar="MODEL"
     ),
-    "settings": option("Override a setting, e.g. train.clip=0.5. Repeatable.", "--set", metavar="A.B=C"),
+    "settings": option("Override a setting, e.g. train.max_grad_norm=0.5. Repeatable.", "--set", metavar="A.B=C"),
     "minutes": option(
-        "Time from command to exit: chooses model size and number of updates, and adapts them to the speed.",
+        "Time from command to exit: chooses model size and number of steps, and adapts them to the speed.",
         metavar="N",
     ),
-    "updates": option("Total number of optimizer updates.", metavar="N"),
+    "steps": option("Total number of optimizer updates.", metavar="N"),
     "seed": option("Random seed: initial weights, dropout, data order, validation split.", metavar="N"),
     "resume": option("Continue the run in this folder.", metavar="FOLDER"),
-    "more": option("With --resume: number of updates beyond the old total.", metavar="N"),
+    "more": option("With --resume: number of steps beyond the old total.", metavar="N"),
     "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
     "ranks": option("Number of processes that train the model together on this host.", metavar="N"),
     "hosts": option("Number of hosts; start the same command on each.", metavar="N"),
@@ -151,10 +155,10 @@ TRAIN_PARAMETERS = {
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
-    "Corpus": ("source", "target", "text", "data", "columns", "images", "sounds", "languages", "force"),
+    "Corpus": ("source", "target", "text", "data", "columns", "images", "audio", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "settings", "seed"),
-    "Length of training": ("minutes", "updates"),
+    "Length of training": ("minutes", "steps"),
     "Output": ("out", "track", "export", "dry_run"),
     "Continue a run": ("resume", "more"),
     "Several processes": ("ranks", "hosts", "rendezvous"),

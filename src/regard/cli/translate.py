@@ -77,13 +77,13 @@ def translate(
         list[Path] | None,
         option(
             "Ensemble with this model. Repeatable.",
-            "--with",
+            "--ensemble",
             metavar="MODEL",
             panel=SEARCH_PANEL,
             callback=check_models,
         ),
     ] = None,
-    max_length: Annotated[
+    max_new_tokens: Annotated[
         int | None,
         option(
             "Maximum number of target tokens.",
@@ -133,11 +133,11 @@ def translate(
     _check_format(input_file)
     search_options.check_unused_options(context, search)
     if align and not as_json:
-        raise RegardError("--align needs --json.", fix="Add --json, or leave out --align.")
+        raise RegardError("--align needs --json.", hint="Add --json, or leave out --align.")
     if document and (n_best > 1 or align or prefix or require):
         raise RegardError(
             "--document cannot be combined with --n-best, --align, --prefix or --require.",
-            fix="Leave them out, or translate line by line.",
+            hint="Leave them out, or translate line by line.",
         )
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.pipeline.constraints import Constraints
@@ -147,7 +147,7 @@ def translate(
     filters = Filters(temperature, top_k, top_p, min_p) if is_sampling else None
     options: dict[str, Any] = {
         "batch_tokens": batch_tokens,
-        "max_length": max_length,
+        "max_new_tokens": max_new_tokens,
         "target_language": into,
         "search": search_options.make_search(
             search, beam or search_options.default_count(search, n_best), length_penalty, filters
@@ -199,10 +199,12 @@ def _check_format(input_file: Path | None) -> None:
         name = name.removesuffix(ending)
     suffix = Path(name).suffix
     if suffix in SERVED_FORMATS + OTHER_FORMATS:
-        fix = "Give plain text, e.g. a .txt file: one text per line, or a document with --document."
+        hint = "Give plain text, e.g. a .txt file: one text per line, or a document with --document."
         if suffix in SERVED_FORMATS:
-            fix += f" `regard serve` translates {suffix} files: POST them to /translate_file."
-        raise RegardError(f"Translating a {suffix} file would destroy its structure.", where=str(input_file), fix=fix)
+            hint += f" `regard serve` translates {suffix} files: POST them to /translate_file."
+        raise RegardError(
+            f"Translating a {suffix} file would destroy its structure.", location=str(input_file), hint=hint
+        )
 
 
 def _load_translator(folder: Path, ensemble: list[Path], engine: Engine) -> "Translator":
@@ -210,7 +212,7 @@ def _load_translator(folder: Path, ensemble: list[Path], engine: Engine) -> "Tra
     from regard.pipeline.translator import Translator
 
     if ensemble and engine is not Engine.torch:
-        raise RegardError("An ensemble runs in PyTorch.", fix="Leave out --engine or --with.")
+        raise RegardError("An ensemble runs in PyTorch.", hint="Leave out --engine or --ensemble.")
     translators = [load_as(path, Translator, engine) for path in (folder, *ensemble)]
     return EnsembleTranslator(translators) if ensemble else translators[0]
 

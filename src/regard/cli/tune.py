@@ -27,7 +27,7 @@ TUNE_PARAMETERS = {
         metavar="FILE", help="The corpus: source and target, or one file of any format.", show_default=False
     ),
     "minutes": option(
-        "Time from command to exit: chooses the number of updates, and adapts it to the speed.",
+        "Time from command to exit: chooses the number of steps, and adapts it to the speed.",
         metavar="N",
         panel="Length of training",
     ),
@@ -48,7 +48,7 @@ def tune(options: TrainCommandOptions) -> None:
     """Fine-tune a trained model on a corpus: all of its parameters, its last layers, or LoRA adapters.
 
     Pairs continue a translator, or teach a language model to answer prompts; text continues a language model; labels
-    and tags give an encoder a new head; files with texts continue a model that captions images or transcribes sounds.
+    and tags give an encoder a new head; files with texts continue a model that captions images or transcribes audio.
     Ctrl-C saves a checkpoint; `regard train --resume` continues the run.
     """
     run_training(options)

@@ -34,9 +34,9 @@ def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModelConfi
         ConfigError: If a change is not valid.
     """
     if name not in list_presets():
-        raise RegardError(f"There is no preset '{name}'.", fix=suggest(name, list_presets()))
+        raise RegardError(f"There is no preset '{name}'.", hint=suggest(name, list_presets()))
     text = (files("regard.config") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
-    return MODEL_FILES.parse(tomllib.loads(text), changes, where=f"preset {name}")
+    return MODEL_FILES.parse(tomllib.loads(text), changes, location=f"preset {name}")
 
 
 def _fill_kinds(table: TomlTable) -> TomlTable:
@@ -72,4 +72,4 @@ def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
 MODEL_FILES: SettingsFile[AnyModelConfig] = SettingsFile(ModelConfig, _fill_kinds)
 """Model files (`model.toml`)."""
 RUN_FILES: SettingsFile[RunConfig] = SettingsFile(RunConfig, _prepare_run)
-"""Run files (`run.toml`). Their model may be a preset with changes: `model = {preset = "tiny", width = 256}`."""
+"""Run files (`run.toml`). Their model may be a preset with changes: `model = {preset = "tiny", d_model = 256}`."""

@@ -66,7 +66,7 @@ class Exportability:
 class ArchitectureRules:
     """Settings that a Hugging Face architecture requires of its stacks; None: any value."""
 
-    placement: Literal["pre", "post"]
+    norm_order: Literal["pre", "post"]
     norm: Literal["layer", "rms"]
     input_norm: bool
     positions: tuple[str, ...]
@@ -83,12 +83,12 @@ class ArchitectureRules:
 ALL_BIASES = "query key value output"
 POSITION_TABLES = ("sinusoidal/halves", "sinusoidal/interleaved")  # learned tables can store them
 MARIAN = ArchitectureRules("post", "layer", False, ("sinusoidal/halves",), ("plain",), (ALL_BIASES,), True, eps=1e-5)
-PEGASUS = replace(MARIAN, placement="pre")
+PEGASUS = replace(MARIAN, norm_order="pre")
 BART = replace(MARIAN, input_norm=True, positions=("learned+2", *POSITION_TABLES))
-MBART = replace(BART, placement="pre")
+MBART = replace(BART, norm_order="pre")
 BERT = replace(BART, positions=("learned+0", *POSITION_TABLES), eps=None)
-ESM = replace(BERT, placement="pre", input_norm=False, positions=("rotary/halves",), feedforwards=("plain gelu",))
-GPT2 = replace(BERT, placement="pre", input_norm=False)
+ESM = replace(BERT, norm_order="pre", input_norm=False, positions=("rotary/halves",), feedforwards=("plain gelu",))
+GPT2 = replace(BERT, norm_order="pre", input_norm=False)
 LLAMA = replace(
     GPT2,
     norm="rms",
@@ -211,9 +211,9 @@ def find_layer_obstacles(model: AnyModelConfig) -> Iterator[str]:
 
 def _find_encoder_decoder_obstacles(name: str, rules: ArchitectureRules, model: EncoderDecoderConfig) -> Iterator[str]:
     encoder, decoder = attention_stack(model.encoder), attention_cross_stack(model.decoder)
-    yield from _find_stack_obstacles(rules, "encoder", encoder, model.width)
-    yield from _find_stack_obstacles(rules, "decoder", decoder, model.width)
-    yield from _find_attention_obstacles(rules, "decoder.cross", decoder.cross, model.width)
+    yield from _find_stack_obstacles(rules, "encoder", encoder, model.d_model)
+    yield from _find_stack_obstacles(rules, "decoder", decoder, model.d_model)
+    yield from _find_attention_obstacles(rules, "decoder.cross", decoder.cross, model.d_model)
     if not isinstance(model.source, TokensConfig):
         yield f"source is {model.source.kind} (it requires tokens)"
     if not isinstance(model.target, SharedConfig) and name != "MarianMTModel":
@@ -248,7 +248,7 @@ def _find_t5_obstacles(model: EncoderDecoderConfig) -> Iterator[str]:
 
 
 def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnlyConfig) -> Iterator[str]:
-    yield from _find_stack_obstacles(rules, "decoder", attention_stack(model.decoder), model.width)
+    yield from _find_stack_obstacles(rules, "decoder", attention_stack(model.decoder), model.d_model)
     if model.prefix is not None:
         yield f"prefix of {model.prefix.kind} is not supported"
     if model.tokens.scale:
@@ -261,7 +261,7 @@ def _find_decoder_only_obstacles(rules: ArchitectureRules, model: DecoderOnlyCon
 
 def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: EncoderOnlyConfig) -> Iterator[str]:
     encoder = attention_stack(model.encoder)
-    yield from _find_stack_obstacles(rules, "encoder", encoder, model.width)
+    yield from _find_stack_obstacles(rules, "encoder", encoder, model.d_model)
     if not isinstance(model.source, TokensConfig):
         yield f"source is {model.source.kind} (it requires tokens)"
     elif model.source.scale:
@@ -279,8 +279,8 @@ def _find_encoder_only_obstacles(name: str, rules: ArchitectureRules, model: Enc
 
 def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: StackConfig, width: int) -> Iterator[str]:
     """Yield the settings of a stack that an architecture does not support."""
-    if stack.placement != rules.placement:
-        yield f"{path}.placement is {stack.placement} (it requires {rules.placement})"
+    if stack.norm_order != rules.norm_order:
+        yield f"{path}.norm_order is {stack.norm_order} (it requires {rules.norm_order})"
     if stack.norm.kind != rules.norm:
         yield f"{path}.norm is {stack.norm.kind} (it requires {rules.norm})"
     elif rules.eps is not None and stack.norm.eps != rules.eps:
@@ -289,7 +289,7 @@ def _find_stack_obstacles(rules: ArchitectureRules, path: str, stack: StackConfi
         yield f"{path}.norm has no bias"
     if stack.input_norm != rules.input_norm:
         yield f"{path}.input_norm is {str(stack.input_norm).lower()}"
-    if stack.final_norm != (rules.placement == "pre"):
+    if stack.final_norm != (rules.norm_order == "pre"):
         yield f"{path}.final_norm is {str(stack.final_norm).lower()}"
     if (position := describe_position(stack.position)) not in rules.positions:
         yield f"{path}.position is {position} (it requires {' or '.join(rules.positions)})"
@@ -362,15 +362,15 @@ def _find_ctranslate2_obstacles(model: AnyModelConfig) -> Iterator[str]:
             yield f"{path}.position is relative: its decoder-only models lose count after a prompt"
         if stack.window is not None:
             yield f"{path}.window is not supported"
-        yield from _find_ctranslate2_attention_obstacles(f"{path}.attention", stack.attention, model.width)
+        yield from _find_ctranslate2_attention_obstacles(f"{path}.attention", stack.attention, model.d_model)
     if isinstance(model, EncoderDecoderConfig):
         decoder = attention_cross_stack(model.decoder)
-        yield from _find_ctranslate2_attention_obstacles("decoder.cross", decoder.cross, model.width)
+        yield from _find_ctranslate2_attention_obstacles("decoder.cross", decoder.cross, model.d_model)
         self_attention, cross = decoder.attention, decoder.cross
-        if (cross.heads, cross.groups, cross.dims(model.width)) != (
+        if (cross.heads, cross.groups, cross.dims(model.d_model)) != (
             self_attention.heads,
             self_attention.groups,
-            self_attention.dims(model.width),
+            self_attention.dims(model.d_model),
         ):
             yield "decoder.cross and decoder.attention differ in heads"
         if cross.query_key_norm is not None:

@@ -1,6 +1,6 @@
 """Settings of fine-tuning: the model that a run starts from, and which of its parameters the run trains.
 
-[tuning]
+[finetune]
 parent = "my-model"
 lora = {rank = 8, alpha = 16.0}
 """
@@ -75,11 +75,11 @@ class FinetuneConfig(CheckedSettings):
         if self.lora is not None:
             for name in ("layers", "extra_layers", "freeze_embeddings"):
                 if getattr(self, name):
-                    what = "is set, but with LoRA the parent's weights are all frozen."
-                    yield Fault(name, what, "Remove it; lora.modules chooses the layers that get adapters.")
+                    message = "is set, but with LoRA the parent's weights are all frozen."
+                    yield Fault(name, message, "Remove it; lora.modules chooses the layers that get adapters.")
         if self.add_tokens and (self.lora is not None or self.layers is not None or self.freeze_embeddings):
-            what = "is set, but the embeddings are frozen: the new tokens would learn nothing."
-            yield Fault("add_tokens", what, "Train all parameters, then tune that model further.")
+            message = "is set, but the embeddings are frozen: the new tokens would learn nothing."
+            yield Fault("add_tokens", message, "Train all parameters, then tune that model further.")
 
 
 class AdapterConfig(SettingsModel):

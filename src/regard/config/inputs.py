@@ -1,4 +1,4 @@
-"""Settings of what a model reads: tokens, images, sounds. `regard.config.model` exports them too."""
+"""Settings of what a model reads: tokens, images, audio clips. `regard.config.model` exports them too."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -57,7 +57,7 @@ class PatchesConfig(SettingsModel):
     """Height and width of the images in pixels; training fills it in."""
     mean: ChannelValues = ()
     """Mean of each channel, of pixels from 0 to 1; training computes it from the training part."""
-    deviation: ChannelValues = ()
+    std: ChannelValues = ()
     """Standard deviation of each channel; pixels minus the mean are divided by it."""
 
     def count_vectors(self, height: int, width: int) -> int:
@@ -68,19 +68,19 @@ class PatchesConfig(SettingsModel):
         """Yield inconsistencies between fields."""
         if self.stem == "convolution" and (self.patch < 2 or self.patch & (self.patch - 1)):
             yield Fault(f"{path}.patch", f"is {self.patch}, but convolutions halve the image.", "Use 2, 4, 8 or 16.")
-        for name in ("mean", "deviation"):
+        for name in ("mean", "std"):
             if (count := len(getattr(self, name))) not in (0, self.channels):
                 yield Fault(f"{path}.{name}", f"has {count} values for {self.channels} channels.", "Give one for each.")
         if self.size is not None and self.size[0] * self.size[1] > limits.PIXELS:
             yield Fault(f"{path}.size", f"is more than {limits.PIXELS:,} pixels.", "Use smaller images.")
         if self.size is not None and any(side % self.patch for side in self.size):
             height, width = self.size
-            what = f"is {height} x {width}, which does not divide into patches of {self.patch} x {self.patch}."
-            yield Fault(f"{path}.size", what, "Change the size of the images, or of the patches.")
+            message = f"is {height} x {width}, which does not divide into patches of {self.patch} x {self.patch}."
+            yield Fault(f"{path}.size", message, "Change the size of the images, or of the patches.")
 
 
 class MelConfig(SettingsModel):
-    """A sound as its log-mel spectrogram, a frame of 25 ms every 10 ms; each group of frames becomes one vector."""
+    """A clip as its log-mel spectrogram, a frame of 25 ms every 10 ms; each group of frames becomes one vector."""
 
     kind: Literal["mel"] = "mel"
     bins: Annotated[int, Field(gt=0, le=limits.MEL_BINS)]
@@ -91,12 +91,12 @@ class MelConfig(SettingsModel):
     """How frames become a vector: `linear` projects those of a group. `convolution` has two convolutions of 3 frames
     with GELU, the second of stride `frames` (Whisper, Radford et al. 2022)."""
     pad_to: Annotated[int, Field(gt=0, le=limits.SAMPLES)] | None = None
-    """Frames that every shorter sound is padded to, with silence that the model reads (Whisper: 3,000)."""
+    """Frames that every shorter audio clip is padded to, with silence that the model reads (Whisper: 3,000)."""
     rate: Annotated[int, Field(gt=0, le=limits.SAMPLE_RATE)] | None = None
-    """Samples per second of the sounds; training fills it in."""
+    """Samples per second of the audio clips; training fills it in."""
     mean: BinValues = ()
     """Mean of each bin, in the logarithmic scale of Whisper; training computes it from the training part."""
-    deviation: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
+    std: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
     """Standard deviation of each bin; values minus the mean are divided by it."""
 
     @property
@@ -120,18 +120,18 @@ class MelConfig(SettingsModel):
 
     def find_faults(self, path: str) -> Iterator[Fault]:
         """Yield inconsistencies between fields."""
-        for name in ("mean", "deviation"):
+        for name in ("mean", "std"):
             if (count := len(getattr(self, name))) not in (0, self.bins):
                 yield Fault(f"{path}.{name}", f"has {count} values for {self.bins} bins.", "Give one for each.")
         if self.rate is not None and (self.window_samples < 2 or self.hop_samples < 1):
-            what = f"gives a window of {self.window_samples} and a hop of {self.hop_samples} samples."
-            yield Fault(f"{path}.rate", what, "Use more samples per second.")
+            message = f"gives a window of {self.window_samples} and a hop of {self.hop_samples} samples."
+            yield Fault(f"{path}.rate", message, "Use more samples per second.")
         if self.stem == "convolution" and self.frames > 3:
-            what = f"is {self.frames}, but a convolution reads 3 frames: it would skip others."
-            yield Fault(f"{path}.frames", what, "Use 1, 2 or 3.")
+            message = f"is {self.frames}, but a convolution reads 3 frames: it would skip others."
+            yield Fault(f"{path}.frames", message, "Use 1, 2 or 3.")
         if self.pad_to is not None and self.pad_to * self.hop_samples > limits.SAMPLES:
-            what = f"is {self.pad_to:,} frames of {self.hop_samples} samples, more than {limits.SAMPLES:,} samples."
-            yield Fault(f"{path}.pad_to", what, "Use shorter sounds.")
+            message = f"is {self.pad_to:,} frames of {self.hop_samples} samples, more than {limits.SAMPLES:,} samples."
+            yield Fault(f"{path}.pad_to", message, "Use shorter audio clips.")
 
 
 class RasterConfig(SettingsModel):

@@ -1,6 +1,6 @@
 """Settings of a model (`model.toml`): three families, their inputs and heads.
 
-    width = 128
+    d_model = 128
     family = "encoder_decoder"
     source = {kind = "tokens", vocabulary = 10000, scale = true}
     target = {kind = "shared"}
@@ -170,7 +170,7 @@ class BaseModelConfig(CheckedSettings):
 
     format: Literal[1] = 1
     """Version of the file format."""
-    width: Size
+    d_model: Size
     """Size of the hidden states (d_model)."""
     initial: InitialConfig = SmallEmbeddingConfig()
     """Initialization of new weights."""
@@ -186,9 +186,9 @@ class GenerationConfig(SettingsModel):
 
     prompt: TokenIds = ()
     """Tokens that the decoder reads after bos, before it generates."""
-    suppressed: TokenIds = ()
+    suppress_tokens: TokenIds = ()
     """Tokens that it never generates."""
-    suppressed_first: TokenIds = ()
+    begin_suppress_tokens: TokenIds = ()
     """Tokens that it does not generate first; a blank text, for example."""
     beam_size: Size = 1
     """Beam size, unless another one is chosen; 1 is greedy."""
@@ -198,8 +198,8 @@ class EncoderDecoderConfig(BaseModelConfig):
     """Encoder-decoder: encodes the source, then generates the target token by token."""
 
     family: Literal["encoder_decoder"] = "encoder_decoder"
-    task: Literal["translate", "restore", "transcribe", "caption"] = "translate"
-    """Task of the model; `transcribe` reads sounds and writes the text that is spoken, `caption` describes images."""
+    task: Literal["translate", "span_corruption", "transcribe", "caption"] = "translate"
+    """Task of the model; `transcribe` reads audio and writes the text that is spoken, `caption` describes images."""
     source: InputConfig
     target: Annotated[TokensConfig | SharedConfig, Field(discriminator="kind")]
     encoder: AnyStackConfig
@@ -219,10 +219,10 @@ class EncoderDecoderConfig(BaseModelConfig):
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
-        yield from find_stack_faults("encoder", self.encoder, self.width)
-        yield from find_stack_faults("decoder", self.decoder, self.width)
+        yield from find_stack_faults("encoder", self.encoder, self.d_model)
+        yield from find_stack_faults("decoder", self.decoder, self.d_model)
         if isinstance(self.decoder, CrossStackConfig):
-            yield from find_attention_faults("decoder.cross", self.decoder.cross, self.width)
+            yield from find_attention_faults("decoder.cross", self.decoder.cross, self.d_model)
         else:
             yield from find_memory_faults(self.encoder, self.decoder)
         yield from find_type_faults("source", self.source)
@@ -235,7 +235,7 @@ class EncoderDecoderConfig(BaseModelConfig):
         if isinstance(self.source, MelConfig):
             yield from self.source.find_faults("source")
         if self.task == "transcribe" and not isinstance(self.source, MelConfig):
-            yield Fault("task", "is 'transcribe', but the source has no sounds.", "Use source = {kind = 'mel'}.")
+            yield Fault("task", "is 'transcribe', but the source has no audio clips.", "Use source = {kind = 'mel'}.")
         if self.task == "caption" and not isinstance(self.source, PatchesConfig):
             yield Fault("task", "is 'caption', but the source has no images.", "Use source = {kind = 'patches'}.")
         if isinstance(self.target, SharedConfig) and not isinstance(self.source, TokensConfig):
@@ -245,25 +245,25 @@ class EncoderDecoderConfig(BaseModelConfig):
 
     def _find_generation_faults(self, generation: GenerationConfig) -> Iterator[Fault]:
         if self.task != "transcribe":
-            what = f"is set, but the task is '{self.task}': only transcription reads it."
-            yield Fault("generation", what, "Remove it.")
+            message = f"is set, but the task is '{self.task}': only transcription reads it."
+            yield Fault("generation", message, "Remove it.")
         size, limit = self.target_tokens.vocabulary, self.decoder.max_positions
-        for name in ("prompt", "suppressed", "suppressed_first"):
+        for name in ("prompt", "suppress_tokens", "begin_suppress_tokens"):
             ids = getattr(generation, name)
             if max(ids, default=0) >= size:
-                what = f"has the token {max(ids)}, but the vocabulary has {size:,} tokens."
-                yield Fault(f"generation.{name}", what, "Use tokens of the vocabulary.")
+                message = f"has the token {max(ids)}, but the vocabulary has {size:,} tokens."
+                yield Fault(f"generation.{name}", message, "Use tokens of the vocabulary.")
         if limit is not None and len(generation.prompt) + 1 >= limit:
-            what = f"fills all of the decoder's {limit} positions."
-            yield Fault("generation.prompt", what, "Shorten it.")
+            message = f"fills all of the decoder's {limit} positions."
+            yield Fault("generation.prompt", message, "Shorten it.")
 
 
 class DecoderOnlyConfig(BaseModelConfig):
-    """Decoder-only: continues a text; every token attends to earlier ones. An image or sound may be its prefix."""
+    """Decoder-only: continues a text; every token attends to earlier ones. An image or audio clip may be its prefix."""
 
     family: Literal["decoder_only"] = "decoder_only"
-    task: Literal["continue", "classify", "caption", "embed"] = "continue"
-    """Task of the model; only `continue` can be trained yet."""
+    task: Literal["causal_lm", "classify", "caption", "embed"] = "causal_lm"
+    """Task of the model; only `causal_lm` can be trained yet."""
     prefix: Annotated[PatchesConfig | MelConfig, Field(discriminator="kind")] | None = None
     """Optional input before the tokens."""
     tokens: TokensConfig
@@ -278,7 +278,7 @@ class DecoderOnlyConfig(BaseModelConfig):
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
-        yield from find_stack_faults("decoder", self.decoder, self.width)
+        yield from find_stack_faults("decoder", self.decoder, self.d_model)
         yield from find_type_faults("tokens", self.tokens)
         yield from find_grid_faults("decoder", self.decoder)
         if self.task == "caption" and self.prefix is None:
@@ -286,7 +286,7 @@ class DecoderOnlyConfig(BaseModelConfig):
         if isinstance(self.head, ClassificationHeadConfig) and self.head.pool == "first":
             yield Fault("head.pool", "is 'first', but the first token attends to no other.", "Use 'last' or 'mean'.")
         heads_by_task: TaskHeads = {
-            "continue": LMHeadConfig,
+            "causal_lm": LMHeadConfig,
             "caption": LMHeadConfig,
             "classify": ClassificationHeadConfig,
             "embed": NoHeadConfig,
@@ -296,25 +296,25 @@ class DecoderOnlyConfig(BaseModelConfig):
             yield from self._find_raster_faults(self.raster)
 
     def _find_raster_faults(self, raster: RasterConfig) -> Iterator[Fault]:
-        if self.task != "continue" or self.prefix is not None:
-            yield Fault("raster", "is set, but only a plain language model generates images.", "Use task 'continue'.")
+        if self.task != "causal_lm" or self.prefix is not None:
+            yield Fault("raster", "is set, but only a plain language model generates images.", "Use task 'causal_lm'.")
         if self.starts_with_bos:
             yield Fault("starts_with_bos", "is true, but an image begins with its label.", "Use false.")
         if raster.pixels > limits.PIXELS:
             yield Fault("raster.size", f"is more than {limits.PIXELS:,} pixels.", "Use smaller images.")
         limit = self.decoder.max_positions
         if limit is not None and limit < raster.row_length:
-            what = f"is {limit}, but an image is {raster.row_length} tokens long (bos, label and pixels)."
-            yield Fault("decoder.position.length", what, f"Set it to {raster.row_length}.")
+            message = f"is {limit}, but an image is {raster.row_length} tokens long (bos, label and pixels)."
+            yield Fault("decoder.position.length", message, f"Set it to {raster.row_length}.")
 
 
 class EncoderOnlyConfig(BaseModelConfig):
     """Encoder-only: every position attends to every other one."""
 
     family: Literal["encoder_only"] = "encoder_only"
-    task: Literal["fill", "classify", "tag", "embed", "cbow", "skip_gram"] = "fill"
+    task: Literal["masked_lm", "classify", "tag", "embed", "cbow", "skip_gram"] = "masked_lm"
     """Task of the model; `embed` learns from pairs of texts, `cbow` and `skip_gram` learn vectors of words. From
-    images, `fill` learns to predict masked patches."""
+    images, `masked_lm` learns to predict masked patches."""
     source: InputConfig
     encoder: AnyStackConfig
     head: Annotated[
@@ -330,13 +330,13 @@ class EncoderOnlyConfig(BaseModelConfig):
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
         yield from find_stack_faults(
-            "encoder", self.encoder, self.width, may_be_empty=isinstance(self.head, BagHeadConfig)
+            "encoder", self.encoder, self.d_model, may_be_empty=isinstance(self.head, BagHeadConfig)
         )
         if isinstance(self.source, PatchesConfig):
             yield from find_image_faults(self.source, self.encoder)
             if isinstance(self.head, PatchHeadConfig) and self.source.stem == "convolution":
-                what = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
-                yield Fault("source.stem", what, "Use 'linear'.")
+                message = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
+                yield Fault("source.stem", message, "Use 'linear'.")
         else:
             yield from find_grid_faults("encoder", self.encoder)
         if isinstance(self.source, MelConfig):
@@ -346,11 +346,11 @@ class EncoderOnlyConfig(BaseModelConfig):
         if isinstance(self.head, PatchHeadConfig) and not isinstance(self.source, PatchesConfig):
             yield Fault("head.kind", "is 'pixels', but the source has no images.", "Use 'mlm'.")
         if isinstance(self.head, BagHeadConfig) and self.encoder.layers:
-            what = f"is {self.encoder.layers}, but a layer would show the head the tokens that it must predict."
-            yield Fault("encoder.layers", what, "Use 0.")
+            message = f"is {self.encoder.layers}, but a layer would show the head the tokens that it must predict."
+            yield Fault("encoder.layers", message, "Use 0.")
         fill_head = PatchHeadConfig if isinstance(self.source, PatchesConfig) else MLMHeadConfig
         heads_by_task: TaskHeads = {
-            "fill": fill_head,
+            "masked_lm": fill_head,
             "classify": ClassificationHeadConfig,
             "tag": TaggingHeadConfig,
             "embed": NoHeadConfig,
@@ -384,8 +384,8 @@ def find_stack_faults(
             f"Use more than {position.buckets // 2}.",
         )
     if position.kind == "sinusoidal_2d" and width % 4:
-        what = f"needs pairs of dimensions for rows and columns, but width is {width}."
-        yield Fault(f"{path}.position", what, "Use a multiple of 4.")
+        message = f"needs pairs of dimensions for rows and columns, but width is {width}."
+        yield Fault(f"{path}.position", message, "Use a multiple of 4.")
     if position.kind == "sinusoidal" and width % 2:
         yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
     if position.kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
@@ -399,22 +399,22 @@ def find_image_faults(source: PatchesConfig, encoder: StackConfig | RecurrentCon
     if isinstance(position, Sinusoidal2dConfig):
         columns = None if source.size is None else source.size[1] // source.patch
         if columns not in (None, position.columns):
-            what = f"is {position.columns}, but a row of an image has {columns} patches."
-            yield Fault("encoder.position.columns", what, f"Set it to {columns}.")
+            message = f"is {position.columns}, but a row of an image has {columns} patches."
+            yield Fault("encoder.position.columns", message, f"Set it to {columns}.")
         if position.first != source.class_token:
-            what = f"is {position.first}, but {int(source.class_token)} vectors come before the patches."
-            yield Fault("encoder.position.first", what, f"Set it to {int(source.class_token)}.")
+            message = f"is {position.first}, but {int(source.class_token)} vectors come before the patches."
+            yield Fault("encoder.position.first", message, f"Set it to {int(source.class_token)}.")
     limit = encoder.max_positions
     if source.size is not None and limit is not None and limit < (count := source.count_vectors(*source.size)):
-        what = f"is {limit}, but an image becomes {count} vectors (patches and class token)."
-        yield Fault("encoder.position.length", what, f"Set it to {count}.")
+        message = f"is {limit}, but an image becomes {count} vectors (patches and class token)."
+        yield Fault("encoder.position.length", message, f"Set it to {count}.")
 
 
 def find_memory_faults(encoder: StackConfig | RecurrentConfig, decoder: CrossRecurrentConfig) -> Iterator[Fault]:
     """Yield a fault if the encoder's last state has not seen the whole source, and the decoder reads nothing else."""
     if decoder.cross.kind == "fixed_vector" and isinstance(encoder, RecurrentConfig) and encoder.bidirectional:
-        what = "is 'fixed_vector', the encoder's last state, but its backward half has seen the last token only."
-        yield Fault("decoder.cross.kind", what, "Use encoder.bidirectional = false, or attention.")
+        message = "is 'fixed_vector', the encoder's last state, but its backward half has seen the last token only."
+        yield Fault("decoder.cross.kind", message, "Use encoder.bidirectional = false, or attention.")
 
 
 def find_attention_faults(path: str, attention: AttentionConfig, width: int) -> Iterator[Fault]:

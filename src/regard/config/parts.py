@@ -204,7 +204,7 @@ class FeedForwardConfig(SettingsModel):
     """Two matrices with an activation between them: W2 f(W1 x)."""
 
     kind: Literal["plain"] = "plain"
-    hidden: Size
+    d_ff: Size
     """Size of the hidden layer; in the lectures 2 to 8 times d_model."""
     activation: Activation = "relu"
     bias: bool = True
@@ -214,7 +214,7 @@ class GLUConfig(SettingsModel):
     """Gated feed-forward: W2 (f(Wg x) * W1 x); SwiGLU with silu."""
 
     kind: Literal["gated"] = "gated"
-    hidden: Size
+    d_ff: Size
     """Size of the hidden layer."""
     activation: Activation = "silu"
     bias: bool = False
@@ -244,7 +244,7 @@ class StackConfig(SettingsModel):
     kind: Literal["attention"] = "attention"
     layers: Annotated[int, Field(ge=0, le=limits.LAYERS)]
     """0 for word2vec alone: its embeddings go straight to the head."""
-    placement: Literal["pre", "post"]
+    norm_order: Literal["pre", "post"]
     """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
     norm: NormConfig = LayerNormConfig()
     input_norm: bool = False

@@ -1,6 +1,6 @@
 """The settings reference: values, default and description of every setting, derived from the settings classes.
 
->>> [setting.default for table in iter_tables() for setting in table.settings if setting.path == "train.clip"]
+>>> [setting.default for table in iter_tables() for setting in table.settings if setting.path == "train.max_grad_norm"]
 ['1.0']
 """
 
@@ -43,7 +43,7 @@ class SettingsTable:
 
 
 @dataclass
-class _Described:
+class _DescribedTables:
     """Tables (with their paths) and settings that have been described already."""
 
     tables: dict[type[BaseModel], str] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class _Described:
 
 def iter_tables(model_class: type[BaseModel] = RunConfig, path: str = "") -> Iterator[SettingsTable]:
     """List the tables of a kind of file, outer ones first; each setting is described once."""
-    yield from _iter_tables(model_class, path, _Described())
+    yield from _iter_tables(model_class, path, _DescribedTables())
 
 
-def _iter_tables(model_class: type[BaseModel], path: str, described: _Described) -> Iterator[SettingsTable]:
+def _iter_tables(model_class: type[BaseModel], path: str, described: _DescribedTables) -> Iterator[SettingsTable]:
     described.tables[model_class] = path
     names = [name for name in model_class.model_fields if name not in OMITTED_KEYS]
     settings = {
@@ -73,7 +73,7 @@ def _iter_tables(model_class: type[BaseModel], path: str, described: _Described)
                 yield from _iter_tables(inner, _join_path(path, name), described)
 
 
-def _make_setting(path: str, field_info: FieldInfo, described: _Described) -> Setting:
+def _make_setting(path: str, field_info: FieldInfo, described: _DescribedTables) -> Setting:
     other_paths = {described.tables[table] for table in _list_tables(field_info) if table in described.tables} - {path}
     description = " ".join((field_info.description or "").split()) or (
         f"As `{min(other_paths)}`." if other_paths else ""

@@ -88,7 +88,7 @@ __all__ = [  # sources and tokenizers belong to the settings of a run
 
 
 class MaskingConfig(SettingsModel):
-    """How the task `fill` hides tokens, or patches of images; of images only the probability counts."""
+    """How the task `masked_lm` hides tokens, or patches of images; of images only the probability counts."""
 
     probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
     """Probability that a token, or a whole word, is masked; 0.15 as in BERT. A large model may learn faster from more
@@ -112,9 +112,9 @@ class AugmentationConfig(SettingsModel):
 
 
 class SpecAugmentConfig(SettingsModel):
-    """Random masks on the spectrograms of training sounds (Park et al. 2019); others every time a sound is drawn.
+    """Random masks on the spectrograms of training audio clips (Park et al. 2019); others every time a clip is drawn.
 
-    A masked value becomes the mean of its bin. Validation sounds stay unchanged.
+    A masked value becomes the mean of its bin. Validation audio clips stay unchanged.
     """
 
     time_masks: Annotated[int, Field(ge=0, le=100)] = 2
@@ -131,7 +131,7 @@ class DataConfig(SettingsModel):
     test: Sources = ()
     """Not used in training; `regard prepare` tokenizes it, too."""
     batch_tokens: Size = 4096
-    """Maximum tokens per batch, padding included: rows times the longer side. Of images, patches count; of sounds,
+    """Maximum tokens per batch, padding included: rows times the longer side. Of images, patches count; of audio clips,
     frames."""
     max_length: Size = 1024
     """Maximum number of tokens per sample. Longer pairs are left out and reported; running text is split into rows of
@@ -143,11 +143,11 @@ class DataConfig(SettingsModel):
     prepared: str | None = None
     """A folder (or URL) that `regard prepare` wrote: its shards and tokenizers are used unchanged."""
     masking: MaskingConfig | None = None
-    """Masking of the task `fill` (masked language modeling); other tasks mask nothing."""
+    """Masking of the task `masked_lm` (masked language modeling); other tasks mask nothing."""
     augmentation: AugmentationConfig | None = None
     """Random changes of training images; none by default."""
     spec_augment: SpecAugmentConfig | None = None
-    """Random masks on training sounds; none by default."""
+    """Random masks on training audio clips; none by default."""
     seed: int = 1
     """Random seed of the order of batches, of noise on text or images, and of the validation split."""
 
@@ -187,13 +187,22 @@ class DistillationConfig(SettingsModel):
 
 
 LABEL_TASKS = ("classify", "tag")
-IMAGE_TASKS = {"encoder_only": ("classify", "fill"), "encoder_decoder": ("caption",)}  # by family
-SOUND_TASKS = {"encoder_only": "classify", "encoder_decoder": "transcribe"}  # by family
+IMAGE_TASKS = {"encoder_only": ("classify", "masked_lm"), "encoder_decoder": ("caption",)}  # by family
+AUDIO_TASKS = {"encoder_only": "classify", "encoder_decoder": "transcribe"}  # by family
 METRIC_TASKS = {
     "bleu": ("translate",),
     "chrf": ("translate",),
-    "bits_per_byte": ("translate", "continue"),
-    "perplexity": ("translate", "continue", "fill", "restore", "transcribe", "caption", "cbow", "skip_gram"),
+    "bits_per_byte": ("translate", "causal_lm"),
+    "perplexity": (
+        "translate",
+        "causal_lm",
+        "masked_lm",
+        "span_corruption",
+        "transcribe",
+        "caption",
+        "cbow",
+        "skip_gram",
+    ),
     "f1": LABEL_TASKS,
     "retrieval_at_1": ("embed",),
 }
@@ -203,12 +212,12 @@ def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield a fault for every input and task in a table of model settings that no run can train."""
     prefix, task = model.get("prefix"), model.get("task")
     if isinstance(prefix, Mapping) and "kind" in prefix:
-        what = f"is '{prefix['kind']}', but no task trains a decoder-only model with a prefix."
-        fix = "Remove the prefix: encoder-decoders caption images (preset image-to-text) and transcribe sounds."
-        yield Fault("model.prefix.kind", what, fix)
+        message = f"is '{prefix['kind']}', but no task trains a decoder-only model with a prefix."
+        hint = "Remove the prefix: encoder-decoders caption images (preset image-to-text) and transcribe audio clips."
+        yield Fault("model.prefix.kind", message, hint)
     if task in ("classify", "embed") and model.get("family") == "decoder_only":
-        what = f"is '{task}', which a decoder-only model cannot be trained for yet."
-        yield Fault("model.task", what, "Use an encoder-only model: model.preset = 'encoder-small'.")
+        message = f"is '{task}', which a decoder-only model cannot be trained for yet."
+        yield Fault("model.task", message, "Use an encoder-only model: model.preset = 'encoder-small'.")
 
 
 class RunConfig(CheckedSettings):
@@ -222,7 +231,7 @@ class RunConfig(CheckedSettings):
     tokenizer: RunTokenizerConfig = ByteBpeConfig()
     model: ModelConfig
     train: TrainingConfig
-    tuning: FinetuneConfig | None = None
+    finetune: FinetuneConfig | None = None
     distillation: DistillationConfig | None = None
     validation: ValidationConfig = ValidationConfig()
     device: DeviceConfig = DeviceConfig()
@@ -241,13 +250,13 @@ class RunConfig(CheckedSettings):
         return table
 
     @property
-    def accumulate(self) -> int:
-        """Batches per update (gradient accumulation)."""
-        return max(1, round(self.train.update_tokens / self.data.batch_tokens))
+    def gradient_accumulation(self) -> int:
+        """Batches per step (gradient accumulation)."""
+        return max(1, round(self.train.step_tokens / self.data.batch_tokens))
 
     @property
     def masking(self) -> MaskingConfig:
-        """The masking of the task `fill`, with the defaults for what the run file leaves out."""
+        """The masking of the task `masked_lm`, with the defaults for what the run file leaves out."""
         return self.data.masking or MaskingConfig()
 
     @property
@@ -257,13 +266,15 @@ class RunConfig(CheckedSettings):
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
-        update_tokens, batch_tokens = self.train.update_tokens, self.data.batch_tokens
-        if update_tokens < batch_tokens:
-            what = f"is {update_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
-            yield Fault("train.update_tokens", what, "Decrease data.batch_tokens, or increase this.")
-        if self.data.masking is not None and self.model.task != "fill":
-            what = f"is set, but the task is '{self.model.task}': only masked language modeling masks tokens."
-            yield Fault("data.masking", what, "Remove it, or train an encoder on running text: the task 'fill'.")
+        step_tokens, batch_tokens = self.train.step_tokens, self.data.batch_tokens
+        if step_tokens < batch_tokens:
+            message = f"is {step_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
+            yield Fault("train.step_tokens", message, "Decrease data.batch_tokens, or increase this.")
+        if self.data.masking is not None and self.model.task != "masked_lm":
+            message = f"is set, but the task is '{self.model.task}': only masked language modeling masks tokens."
+            yield Fault(
+                "data.masking", message, "Remove it, or train an encoder on running text: the task 'masked_lm'."
+            )
         yield from self._find_contrastive_faults()
         yield from self._find_media_faults()
         if self.data.validation and self.data.held_out:
@@ -271,28 +282,30 @@ class RunConfig(CheckedSettings):
         if self.data.prepared and self.data.held_out:
             yield Fault("data.held_out", "is set, but data.prepared is split already.", "Remove it.")
         if self.model.family == "encoder_decoder" and self.model.target.kind == "shared" and not self.tokenizer.joint:
-            what = "is false, but the model has one embedding table for the tokens of both sides."
-            yield Fault("tokenizer.joint", what, 'Set model.target = {kind = "tokens", ...}, or remove this setting.')
+            message = "is false, but the model has one embedding table for the tokens of both sides."
+            yield Fault(
+                "tokenizer.joint", message, 'Set model.target = {kind = "tokens", ...}, or remove this setting.'
+            )
         for name in ("decoder",) if self.reads_images else ("encoder", "decoder"):  # images have one size
             position = getattr(getattr(self.model, name, None), "position", None)
             max_length = self.data.max_length
             if name == "encoder" and isinstance(source := getattr(self.model, "source", None), MelConfig):
                 max_length = source.count_vectors(max_length)
             if isinstance(position, LearnedConfig) and position.length < max_length:
-                what = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
-                fix = f"Set it to at most {position.length}: longer pairs are left out, longer texts are truncated."
-                yield Fault("data.max_length", what, fix)
+                message = f"is {self.data.max_length}, but the {name} learns {position.length} positions."
+                hint = f"Set it to at most {position.length}: longer pairs are left out, longer texts are truncated."
+                yield Fault("data.max_length", message, hint)
         if self.distillation is not None:
             yield from self._find_distillation_faults()
         yield from self._find_tuning_faults()
         yield from self._find_validation_faults()
         for target in self.export:
             if obstacles := find_target_obstacles(self.model, target):
-                what = f"has {target}, which cannot represent the model: {'; '.join(obstacles)}."
-                yield Fault("export", what, "Change these settings of the model, or remove the target.")
+                message = f"has {target}, which cannot represent the model: {'; '.join(obstacles)}."
+                yield Fault("export", message, "Change these settings of the model, or remove the target.")
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
-            what = f"is {self.data.max_length}, but a batch has at most {self.data.batch_tokens} tokens."
-            yield Fault("data.max_length", what, "Set it to at most data.batch_tokens.")
+            message = f"is {self.data.max_length}, but a batch has at most {self.data.batch_tokens} tokens."
+            yield Fault("data.max_length", message, "Set it to at most data.batch_tokens.")
 
     @property
     def reads_images(self) -> bool:
@@ -305,47 +318,47 @@ class RunConfig(CheckedSettings):
         return self.model.raster if self.model.family == "decoder_only" else None
 
     @property
-    def reads_sounds(self) -> bool:
-        """Whether the model reads sounds."""
+    def reads_audio(self) -> bool:
+        """Whether the model reads audio clips."""
         return isinstance(getattr(self.model, "source", None), MelConfig)
 
     @property
     def has_tokenizer(self) -> bool:
-        """Whether the model reads or writes text; a model that only labels images or sounds does not."""
-        return self.model.family != "encoder_only" or not (self.reads_images or self.reads_sounds)
+        """Whether the model reads or writes text; a model that only labels images or audio clips does not."""
+        return self.model.family != "encoder_only" or not (self.reads_images or self.reads_audio)
 
     def _find_media_faults(self) -> Iterator[Fault]:
         if self.raster is not None:
             yield from self._find_raster_faults(self.raster)
         elif isinstance(self.tokenizer, CodebookConfig):
-            what = "is 'codebook', which makes tokens of images, but the model has no model.raster."
-            yield Fault("tokenizer.kind", what, "Use 'byte_bpe', or set model.raster.size.")
-        media = "images" if self.reads_images else "sounds" if self.reads_sounds else "tokens"
-        for name, needed in (("augmentation", "images"), ("spec_augment", "sounds")):
+            message = "is 'codebook', which makes tokens of images, but the model has no model.raster."
+            yield Fault("tokenizer.kind", message, "Use 'byte_bpe', or set model.raster.size.")
+        media = "images" if self.reads_images else "audio" if self.reads_audio else "tokens"
+        for name, needed in (("augmentation", "images"), ("spec_augment", "audio")):
             if getattr(self.data, name) is not None and media != needed:
                 yield Fault(f"data.{name}", f"is set, but the model reads no {needed}.", "Remove it.")
         if self.has_tokenizer and isinstance(self.tokenizer, NoTokenizerConfig):
             verb = "reads" if media == "tokens" else "writes"
-            kind = "character" if self.reads_sounds else "byte_bpe"
+            kind = "character" if self.reads_audio else "byte_bpe"
             yield Fault("tokenizer.kind", f"is 'none', but the model {verb} tokens.", f"Use '{kind}'.")
         if not self.has_tokenizer and not isinstance(self.tokenizer, NoTokenizerConfig):
-            what = f"is '{self.tokenizer.kind}', but the model reads {media}."
-            yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'none'.")
+            message = f"is '{self.tokenizer.kind}', but the model reads {media}."
+            yield Fault("tokenizer.kind", message, "Set tokenizer.kind = 'none'.")
         if media == "tokens":
             return
-        tasks = IMAGE_TASKS[self.model.family] if self.reads_images else (SOUND_TASKS[self.model.family],)
+        tasks = IMAGE_TASKS[self.model.family] if self.reads_images else (AUDIO_TASKS[self.model.family],)
         if self.model.task not in tasks:
-            what = f"is '{self.model.task}', which this model cannot learn from {media}."
-            yield Fault("model.task", what, f"Use {' or '.join(tasks)}.")
+            message = f"is '{self.model.task}', which this model cannot learn from {media}."
+            yield Fault("model.task", message, f"Use {' or '.join(tasks)}.")
         yield from self._find_source_faults(media, None)
 
     def _find_raster_faults(self, raster: RasterConfig) -> Iterator[Fault]:
         if not isinstance(self.tokenizer, CodebookConfig | ParentTokenizerConfig):
-            what = f"is '{self.tokenizer.kind}', but the tokens are pixels (model.raster)."
-            yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'codebook'.")
+            message = f"is '{self.tokenizer.kind}', but the tokens are pixels (model.raster)."
+            yield Fault("tokenizer.kind", message, "Set tokenizer.kind = 'codebook'.")
         if self.data.max_length != raster.row_length:
-            what = f"is {self.data.max_length}, but a row must hold one image: bos, the label and the pixels."
-            yield Fault("data.max_length", what, f"Set it to {raster.row_length}.")
+            message = f"is {self.data.max_length}, but a row must hold one image: bos, the label and the pixels."
+            yield Fault("data.max_length", message, f"Set it to {raster.row_length}.")
         if self.validation.metric == "bits_per_byte":
             yield Fault("validation.metric", "is 'bits_per_byte', but the tokens are pixels.", "Use loss.")
         yield from self._find_source_faults("images", raster)
@@ -355,8 +368,8 @@ class RunConfig(CheckedSettings):
             for number, source in enumerate(getattr(self.data, name)):
                 path = f"data.{name}.{number}"
                 if source.kind != media:
-                    what = f"is '{source.kind}', but the model reads {media}."
-                    yield Fault(f"{path}.kind", what, f"Use '{media}'.")
+                    message = f"is '{source.kind}', but the model reads {media}."
+                    yield Fault(f"{path}.kind", message, f"Use '{media}'.")
                 elif (
                     isinstance(source, ImagesConfig)
                     and raster is not None
@@ -371,53 +384,55 @@ class RunConfig(CheckedSettings):
 
     def _find_tuning_faults(self) -> Iterator[Fault]:
         is_kept = isinstance(self.tokenizer, ParentTokenizerConfig)
-        if self.tuning is None:
+        if self.finetune is None:
             if is_kept:
-                yield Fault("tokenizer.kind", "is 'parent', but there is no parent.", "Set tuning.parent.")
+                yield Fault("tokenizer.kind", "is 'parent', but there is no parent.", "Set finetune.parent.")
             return
         if not is_kept and self.has_tokenizer:
-            what = f"is '{self.tokenizer.kind}', but the embeddings of the parent belong to the parent's tokens."
-            yield Fault("tokenizer.kind", what, "Set tokenizer.kind = 'parent'.")
+            message = f"is '{self.tokenizer.kind}', but the embeddings of the parent belong to the parent's tokens."
+            yield Fault("tokenizer.kind", message, "Set tokenizer.kind = 'parent'.")
         for name in ("source", "target", "tokens"):
             if getattr(getattr(self.model, name, None), "vectors", None):
-                what = "is set, but the embeddings start from those of the parent."
-                yield Fault(f"model.{name}.vectors", what, "Remove it, or train a new model.")
-        if self.tuning.chat_template and self.model.family != "decoder_only":
-            what = f"is set, but a model of the family {self.model.family} has no prompts."
-            yield Fault("tuning.chat_template", what, "Remove it.")
-        if self.tuning.lora is not None and self.train.optimizer.kind == "muon":
-            what = "is 'muon', which makes the singular values of a matrix equal; the factors of LoRA are no such maps."
-            yield Fault("train.optimizer.kind", what, "Use adamw.")
-        if self.tuning.lora is not None and self.parallel.tensor > 1:
-            what = f"is {self.parallel.tensor}, but the factors of LoRA are not split among ranks."
-            yield Fault("parallel.tensor", what, "Set it to 1: adapters need little memory.")
+                message = "is set, but the embeddings start from those of the parent."
+                yield Fault(f"model.{name}.vectors", message, "Remove it, or train a new model.")
+        if self.finetune.chat_template and self.model.family != "decoder_only":
+            message = f"is set, but a model of the family {self.model.family} has no prompts."
+            yield Fault("finetune.chat_template", message, "Remove it.")
+        if self.finetune.lora is not None and self.train.optimizer.kind == "muon":
+            message = (
+                "is 'muon', which makes the singular values of a matrix equal; the factors of LoRA are no such maps."
+            )
+            yield Fault("train.optimizer.kind", message, "Use adamw.")
+        if self.finetune.lora is not None and self.parallel.tensor > 1:
+            message = f"is {self.parallel.tensor}, but the factors of LoRA are not split among ranks."
+            yield Fault("parallel.tensor", message, "Set it to 1: adapters need little memory.")
 
     def _find_contrastive_faults(self) -> Iterator[Fault]:
         if self.model.task != "embed":
             if self.train.contrastive is not None:
-                what = f"is set, but the task is '{self.model.task}': only embeddings are trained contrastively."
-                yield Fault("train.contrastive", what, "Remove it, or train an encoder on pairs: the task 'embed'.")
+                message = f"is set, but the task is '{self.model.task}': only embeddings are trained contrastively."
+                yield Fault("train.contrastive", message, "Remove it, or train an encoder on pairs: the task 'embed'.")
             return
         if self.train.label_smoothing:
-            what = "is set, but the contrastive loss of embeddings has none."
-            yield Fault("train.label_smoothing", what, "Set it to 0.")
+            message = "is set, but the contrastive loss of embeddings has none."
+            yield Fault("train.label_smoothing", message, "Set it to 0.")
 
     def _find_distillation_faults(self) -> Iterator[Fault]:
         if self.model.family != "encoder_decoder" or self.model.task != "translate":
-            what = f"is set, but the task is '{self.model.task}': teachers translate the sources of pairs."
-            yield Fault("distillation", what, "Give pairs (--source and --target), or remove the teachers.")
+            message = f"is set, but the task is '{self.model.task}': teachers translate the sources of pairs."
+            yield Fault("distillation", message, "Give pairs (--source and --target), or remove the teachers.")
         if self.data.prepared:
-            what = "is set, but data.prepared holds tokens, and teachers translate text."
-            yield Fault("distillation", what, "Remove data.prepared: the run then tokenizes the corpus itself.")
+            message = "is set, but data.prepared holds tokens, and teachers translate text."
+            yield Fault("distillation", message, "Remove data.prepared: the run then tokenizes the corpus itself.")
 
     def _find_validation_faults(self) -> Iterator[Fault]:
         task, metric = self.model.task, self.validation.metric
         if task not in METRIC_TASKS.get(metric, (task,)):
-            what = f"is '{metric}', which is not a metric of the task '{task}'."
+            message = f"is '{metric}', which is not a metric of the task '{task}'."
             alternative = "f1" if task in LABEL_TASKS else "retrieval_at_1" if task == "embed" else "perplexity"
-            yield Fault("validation.metric", what, f"Use loss, accuracy or {alternative}.")
+            yield Fault("validation.metric", message, f"Use loss, accuracy or {alternative}.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:
             yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Set it above 0.")
         if self.validation.patience and not (self.data.validation or self.data.held_out or self.data.prepared):
-            what = "is set, but there is no validation data."
-            yield Fault("validation.patience", what, "Set data.validation or data.held_out.")
+            message = "is set, but there is no validation data."
+            yield Fault("validation.patience", message, "Set data.validation or data.held_out.")

@@ -136,18 +136,18 @@ class ImagesConfig(SourceConfig):
 
 
 class AudioConfig(SourceConfig):
-    """Sounds with their labels, or with the texts that are spoken: one folder of files per label, or a table.
+    """Audio clips with their labels, or with the texts that are spoken: one folder of files per label, or a table.
 
     Files are .wav or .flac, with one channel of 16 bits, and all have one sample rate. Files without folders have no
     labels.
     """
 
-    kind: Literal["sounds"] = "sounds"
+    kind: Literal["audio"] = "audio"
     path: str
-    """A folder of sound files; or a table with the path of a file, relative to the table, and a tab and its label, or
+    """A folder of audio files; or a table with the path of a file, relative to the table, and a tab and its label, or
     its text, on each line."""
     second: Literal["label", "text"] = "label"
-    """What the second column of a table holds: the label of the sound, or the text that is spoken."""
+    """What the second column of a table holds: the label of the audio clip, or the text that is spoken."""
     header: bool = False
     """Whether the first line of a table names its columns."""
 

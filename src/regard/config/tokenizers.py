@@ -37,7 +37,7 @@ class TokenizerConfig(SettingsModel):
     """Settings common to all tokenizers."""
 
     specials: SpecialsConfig = SpecialsConfig()
-    normalise: NormalizeConfig = NormalizeConfig()
+    normalize: NormalizeConfig = NormalizeConfig()
     joint: bool = True
     """One tokenizer for source and target (true), or one for each side (false)."""
 
@@ -91,13 +91,13 @@ class ByteLevelConfig(TokenizerConfig):
 
 
 class ParentTokenizerConfig(TokenizerConfig):
-    """The tokenizer of the parent (`tuning.parent`)."""
+    """The tokenizer of the parent (`finetune.parent`)."""
 
     kind: Literal["parent"] = "parent"
 
 
 class NoTokenizerConfig(TokenizerConfig):
-    """No tokenizer: the model labels images or sounds."""
+    """No tokenizer: the model labels images or audio clips."""
 
     kind: Literal["none"] = "none"
 

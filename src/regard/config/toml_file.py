@@ -1,7 +1,7 @@
 """Settings files: TOML tables to checked settings and back, with `a.b=c` changes; all faults are reported at once.
 
 RUN_FILES = SettingsFile(Run)
-run = RUN_FILES.load(Path("run.toml"), parse_settings(["train.updates=100"]))
+run = RUN_FILES.load(Path("run.toml"), parse_settings(["train.steps=100"]))
 """
 
 import difflib
@@ -45,14 +45,16 @@ class SettingsFile(Generic[Settings]):
 
     def load(self, path: Path, changes: Mapping[str, Any] | None = None) -> Settings:
         """Read a TOML file, with `{"a.b": value}` changes."""
-        return self.parse(read_toml(path), changes, where=str(path))
+        return self.parse(read_toml(path), changes, location=str(path))
 
     def save(self, settings: Settings, path: Path) -> None:
         """Write a TOML file atomically; one that `load` would refuse is an error."""
         content = self.dumps(settings).encode()
         if len(content) > limits.SETTINGS:
-            what = f"These settings take {len(content):,} bytes, and a file of settings may have {limits.SETTINGS:,}."
-            raise RegardError(what, where=str(path), fix="Use fewer labels, or add fewer tokens.")
+            message = (
+                f"These settings take {len(content):,} bytes, and a file of settings may have {limits.SETTINGS:,}."
+            )
+            raise RegardError(message, location=str(path), hint="Use fewer labels, or add fewer tokens.")
         write_atomic(path, content)
 
     def dumps(self, settings: Settings) -> str:
@@ -60,7 +62,7 @@ class SettingsFile(Generic[Settings]):
         return tomli_w.dumps(dict(sorted(to_dict(settings).items(), key=lambda item: isinstance(item[1], dict))))
 
     def parse(
-        self, table: TomlTable, changes: Mapping[str, Any] | None = None, *, where: str | None = None
+        self, table: TomlTable, changes: Mapping[str, Any] | None = None, *, location: str | None = None
     ) -> Settings:
         """Check tables and return the settings.
 
@@ -73,28 +75,28 @@ class SettingsFile(Generic[Settings]):
             ConfigError: If anything is wrong; it lists every fault.
         """
         if not changes:
-            return self._validate(table, where)
+            return self._validate(table, location)
         complete_table = table
         with suppress(ConfigError):  # the changes may correct the faults
-            complete_table = to_dict(self._validate(table, where))
-        return self._validate(with_changes(complete_table, changes), where)
+            complete_table = to_dict(self._validate(table, location))
+        return self._validate(with_changes(complete_table, changes), location)
 
-    def change(self, settings: Settings, changes: Mapping[str, Any], *, where: str | None = None) -> Settings:
+    def change(self, settings: Settings, changes: Mapping[str, Any], *, location: str | None = None) -> Settings:
         """Return a checked copy of the settings with `{"a.b": value}` changes; None removes a key."""
-        return self._validate(with_changes(to_dict(settings), changes), where)
+        return self._validate(with_changes(to_dict(settings), changes), location)
 
     def schema(self) -> str:
         """Return the JSON schema, for completion and checks in editors."""
         return json.dumps(self._adapter.json_schema(), indent=2, sort_keys=True) + "\n"
 
-    def _validate(self, table: TomlTable, where: str | None) -> Settings:
+    def _validate(self, table: TomlTable, location: str | None) -> Settings:
         table = self._prepare(table)
         try:
             return self._adapter.validate_python(table)
         except ValidationError as error:
             faults = list(islice(self._find_faults(error, table), limits.MAX_REPORTED))
             omitted = max(0, error.error_count() - len(faults)) if len(faults) == limits.MAX_REPORTED else 0
-            raise ConfigError(faults, where=where, omitted=omitted) from None
+            raise ConfigError(faults, location=location, omitted=omitted) from None
 
     def find_wrong_changes(self, changes: Mapping[str, Any]) -> Iterator[Fault]:
         """Yield a fault for each dotted name or value that no kind of table has, whatever the other settings are."""
@@ -150,7 +152,8 @@ class SettingsFile(Generic[Settings]):
     def _find_replacements(self, parent: str, name: str) -> list[str]:
         """Return the settings that replace a setting of other tools, in the same table if possible."""
         spellings = (text for path in REPLACEMENTS.get(name, ()) for text in {path, path.removeprefix("model.")})
-        paths = [f"'{path}'" for path in sorted(spellings) if not list(self.find_wrong_changes({path: None}))]
+        exists = (path for path in sorted(spellings) if path in _find_paths(self.annotation, path.rpartition(".")[2]))
+        paths = [f"'{path}'" for path in exists]
         return [path for path in paths if parent and path.startswith(f"'{parent}.")] or paths
 
     def _find_faults(self, error: ValidationError, table: TomlTable) -> Iterator[Fault]:
@@ -178,8 +181,8 @@ class SettingsFile(Generic[Settings]):
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     """Parse `--set a.b=c` options: TOML values; anything else is a string.
 
-    >>> parse_settings(["width=256", "decoder.position.kind=rotary"])
-    {'width': 256, 'decoder.position.kind': 'rotary'}
+    >>> parse_settings(["d_model=256", "decoder.position.kind=rotary"])
+    {'d_model': 256, 'decoder.position.kind': 'rotary'}
     """
     changes = {}
     for setting in settings:
@@ -200,10 +203,10 @@ def read_toml(path: Path) -> TomlTable:
         return parse_toml(read_regular_file(path, limits.SETTINGS))
     except OSError as error:
         raise RegardError(
-            f"The file cannot be read: {error.strerror}.", where=str(path), fix="Check the path."
+            f"The file cannot be read: {error.strerror}.", location=str(path), hint="Check the path."
         ) from error
     except ValueError as error:
-        raise ConfigError([Fault("file", f"is not TOML: {error}.")], where=str(path)) from error
+        raise ConfigError([Fault("file", f"is not TOML: {error}.")], location=str(path)) from error
 
 
 def to_dict(settings: BaseModel) -> TomlTable:

@@ -1,12 +1,12 @@
 """Settings of training: length, optimizer, schedule, validation, device and processes.
 
     [train]
-    updates = 8000
-    update_tokens = 8192
-    schedule = {kind = "inverse_sqrt", peak = 0.005, warmup = 2000}
+    steps = 8000
+    step_tokens = 8192
+    schedule = {kind = "inverse_sqrt", lr = 0.005, warmup = 2000}
     optimizer = {kind = "adam", betas = [0.9, 0.98]}
 
-`updates` counts from the start of a run, not from a resume.
+`steps` counts from the start of a run, not from a resume.
 """
 
 from typing import Annotated, Literal
@@ -53,45 +53,45 @@ OptimizerConfig = Annotated[AdamWConfig | AdamConfig | MuonConfig, Field(discrim
 
 
 class InverseSqrtConfig(SettingsModel):
-    """Linear warmup to the peak, then decay as 1 / sqrt(update)."""
+    """Linear warmup to the peak, then decay as 1 / sqrt(step)."""
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
-    peak: Positive
+    lr: Positive
     """The highest learning rate."""
     warmup: Size
-    """Updates until the peak."""
+    """Steps until the peak."""
 
 
 class NoamConfig(SettingsModel):
-    """factor x width^-0.5 x min(update^-0.5, update x warmup^-1.5): the 2017 paper's formula."""
+    """factor x width^-0.5 x min(step^-0.5, step x warmup^-1.5): the 2017 paper's formula."""
 
     kind: Literal["noam"] = "noam"
     factor: Positive = 1.0
     """Factor on the learning rate of the paper."""
     warmup: Size = 4000
-    """Updates until the highest learning rate."""
+    """Steps until the highest learning rate."""
 
 
 class CosineConfig(SettingsModel):
-    """Linear warmup to the peak, then cosine decay to `end` x peak at the last update."""
+    """Linear warmup to the peak, then cosine decay to `end` x peak at the last step."""
 
     kind: Literal["cosine"] = "cosine"
-    peak: Positive
+    lr: Positive
     """The highest learning rate."""
     warmup: Count = 0
-    """Updates until the peak."""
+    """Steps until the peak."""
     end: Share = 0.1
     """Final learning rate, as a fraction of the peak."""
 
 
 class LinearConfig(SettingsModel):
-    """Linear warmup to the peak, then linear decay to `end` x peak at the last update."""
+    """Linear warmup to the peak, then linear decay to `end` x peak at the last step."""
 
     kind: Literal["linear"] = "linear"
-    peak: Positive
+    lr: Positive
     """The highest learning rate."""
     warmup: Count = 0
-    """Updates until the peak."""
+    """Steps until the peak."""
     end: Share = 0.0
     """Final learning rate, as a fraction of the peak."""
 
@@ -100,10 +100,10 @@ class ConstantConfig(SettingsModel):
     """Linear warmup to the peak, then constant."""
 
     kind: Literal["constant"] = "constant"
-    peak: Positive
+    lr: Positive
     """The highest learning rate."""
     warmup: Count = 0
-    """Updates until the peak."""
+    """Steps until the peak."""
 
 
 ScheduleConfig = Annotated[
@@ -112,14 +112,14 @@ ScheduleConfig = Annotated[
 
 
 class SpikePolicyConfig(SettingsModel):
-    """A loss or gradient norm is a spike if it is not finite, or far above the mean of the last `window` updates.
+    """A loss or gradient norm is a spike if it is not finite, or far above the mean of the last `window` steps.
 
     Far means 6 standard deviations. The standard deviation counts as at least a twelfth of the mean, so that a hard
     batch is not a spike.
     """
 
     window: Annotated[int, Field(ge=8)] = 128
-    """Number of updates over which the mean is taken."""
+    """Number of steps over which the mean is taken."""
     max_spikes: Count = 10
     """Number of spikes after which the run stops."""
 
@@ -131,17 +131,17 @@ class StopConfig(SpikePolicyConfig):
 
 
 class SkipConfig(SpikePolicyConfig):
-    """Skip the update: weights and optimizer are unchanged, training continues with the next batches."""
+    """Skip the step: weights and optimizer are unchanged, training continues with the next batches."""
 
     kind: Literal["skip"] = "skip"
 
 
 class RewindConfig(SpikePolicyConfig):
-    """Restore the last checkpoint at least `back` updates ago, and skip the batches since then."""
+    """Restore the last checkpoint at least `back` steps ago, and skip the batches since then."""
 
     kind: Literal["rewind"] = "rewind"
-    back: Size = 50
-    """Minimum number of updates to go back."""
+    rewind_steps: Size = 50
+    """Minimum number of steps to go back."""
 
 
 SpikesConfig = Annotated[StopConfig | SkipConfig | RewindConfig, Field(discriminator="kind")]
@@ -160,14 +160,14 @@ class ContrastiveConfig(SettingsModel):
 class TrainingConfig(SettingsModel):
     """Settings of the optimization."""
 
-    updates: Size
+    steps: Size
     """Number of optimizer steps of the whole run, counted from its start; with `minutes`: the first plan."""
     minutes: Positive | None = None
     """Time of the whole run. Its speed decides how many updates it makes; schedule and intervals stretch with them."""
-    max_updates: Size | None = None
-    """With `minutes`: the most updates to make, even if there is time for more."""
-    update_tokens: Size = 8192
-    """Tokens per update, padding included. An update accumulates the gradients of update_tokens / data.batch_tokens
+    max_steps: Size | None = None
+    """With `minutes`: the most steps to make, even if there is time for more."""
+    step_tokens: Size = 8192
+    """Tokens per step, padding included. A step accumulates the gradients of update_tokens / data.batch_tokens
     batches."""
     schedule: ScheduleConfig
     optimizer: OptimizerConfig = AdamWConfig()
@@ -175,7 +175,7 @@ class TrainingConfig(SettingsModel):
     """Probability mass spread uniformly over the vocabulary (Szegedy et al. 2016)."""
     contrastive: ContrastiveConfig | None = None
     """Loss of the task `embed`; other tasks have none of it."""
-    clip: NotNegative = 1.0
+    max_grad_norm: NotNegative = 1.0
     """Maximum norm of the gradient over all parameters; 0 disables clipping."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """Data type of matrix products; weights, norms, softmax and loss stay float32."""
@@ -188,8 +188,8 @@ class TrainingConfig(SettingsModel):
     average: Size = 1
     """Average the weights of this many last checkpoints at the end; 1 disables averaging."""
     save_every: Size = 500
-    """Updates between checkpoints."""
-    keep: Size = 2
+    """Steps between checkpoints."""
+    keep_checkpoints: Size = 2
     """Checkpoints kept on disk; at least as many as `average` needs."""
     spikes: SpikesConfig = SkipConfig()
 
@@ -200,8 +200,8 @@ Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "f1", "retri
 class ValidationConfig(SettingsModel):
     """Settings of validation during training."""
 
-    every: Size = 500
-    """Updates between validations; the last update is always validated."""
+    every_steps: Size = 500
+    """Steps between validations; the last step is always validated."""
     metric: Metric = "loss"
     """Metric that selects `best/` and that early stopping compares. "f1" is entity F1 if the tags mark entities (B-,
     I-, O), and macro F1, the mean over all labels, for other tags and for classes. "retrieval_at_1" is the share of

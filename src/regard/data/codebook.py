@@ -59,7 +59,7 @@ class ColorCounter:
             means = np.rint(self._sums[:, used] / self._counts[used]).astype(np.int64)
             return cluster_vectors(means.T, self._counts[used], k)
         if not self._grays.any():
-            raise RegardError("There is no image to learn colors from.", fix="Give images to train on.")
+            raise RegardError("There is no image to learn colors from.", hint="Give images to train on.")
         return np.repeat(cluster_levels(self._grays, k)[:, None], 3, axis=1)
 
 
@@ -85,15 +85,15 @@ class Codebook:
         RegardError: If the tokenizer has no colors or no first tokens of images.
     """
 
-    def __init__(self, tokenizer: Tokenizer, where: str | None = None) -> None:
+    def __init__(self, tokenizer: Tokenizer, location: str | None = None) -> None:
         names = [(token, name) for token, name in enumerate(tokenizer.vocabulary) if _COLOR.fullmatch(name)]
         self.labels = {
             match[1]: token for name, token in tokenizer.specials.extra.items() if (match := _LABEL.fullmatch(name))
         }
         self._no_label = tokenizer.specials.extra.get(NO_LABEL)
         if not names or (not self.labels and self._no_label is None):
-            what = "The tokenizer has no colors and labels of images."
-            raise RegardError(what, where=where, fix="Use the tokenizer that the model was trained with.")
+            message = "The tokenizer has no colors and labels of images."
+            raise RegardError(message, location=location, hint="Use the tokenizer that the model was trained with.")
         self.tokens = np.array([token for token, _ in names], np.int64)  # (k)
         self.colors = np.array([list(bytes.fromhex(name[1:])) for _, name in names], np.int64)  # (k, 3)
         self._number_of_token = np.full(tokenizer.size, -1, np.int64)
@@ -110,10 +110,10 @@ class Codebook:
         if label is None and self._no_label is not None:
             return self._no_label
         if label is None:
-            raise RegardError("An image has no label.", fix=f"Give it one of the labels {names}.")
+            raise RegardError("An image has no label.", hint=f"Give it one of the labels {names}.")
         if label not in self.labels:
-            fix = f"The labels are {names}." if names else "Leave it out: the training images had no labels."
-            raise RegardError(f"No training image had the label '{label}'.", fix=fix)
+            hint = f"The labels are {names}." if names else "Leave it out: the training images had no labels."
+            raise RegardError(f"No training image had the label '{label}'.", hint=hint)
         return self.labels[label]
 
     def encode(self, pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -128,5 +128,5 @@ class Codebook:
         """Return the colors (..., height, width, 3) of the tokens (..., height * width) of images."""
         numbers = self._number_of_token[tokens]
         if numbers.size and numbers.min() < 0:
-            raise RegardError("A token is no color.", fix="Decode the tokens of pixels only.")
+            raise RegardError("A token is no color.", hint="Decode the tokens of pixels only.")
         return self.colors[numbers].astype(np.uint8).reshape(*tokens.shape[:-1], height, width, 3)

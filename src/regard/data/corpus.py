@@ -16,7 +16,7 @@ from regard.base.errors import RegardError
 from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig, LinesConfig
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers import read
-from regard.data.readers.audio import list_sound_files
+from regard.data.readers.audio import list_audio_files
 from regard.data.readers.detect import detect_source
 from regard.data.readers.images import list_image_files
 from regard.data.readers.text_files import is_url, list_files, open_binary, read_chunk
@@ -82,13 +82,13 @@ class Corpus:
                 changes[path] = f"has other content ({sizes})"
         if changes:
             description = "; ".join(f"{path} {change}" for path, change in sorted(changes.items()))
-            fix = "Restore the old files, or prepare the corpus again."
-            raise CorpusError(f"The corpus changed: {description}.", where=min(changes), fix=fix)
+            hint = "Restore the old files, or prepare the corpus again."
+            raise CorpusError(f"The corpus changed: {description}.", location=min(changes), hint=hint)
 
 
 def _list_source_files(source: AnySourceConfig) -> list[str]:
     if isinstance(source, AudioConfig):
-        return list_sound_files(source, Defects())
+        return list_audio_files(source, Defects())
     if isinstance(source, ImagesConfig):
         return list_image_files(source, Defects())
     return [file for path in source.paths for file in _list_files(path)]
@@ -100,8 +100,8 @@ def _list_files(path: str) -> list[str]:
 
 def _check_regular(path: str) -> None:
     if not is_url(path) and Path(path).exists() and not Path(path).is_file():
-        what = "This is not a regular file, and a corpus is read more than once."
-        raise CorpusError(what, where=path, fix="Write the text into a file first.")
+        message = "This is not a regular file, and a corpus is read more than once."
+        raise CorpusError(message, location=path, hint="Write the text into a file first.")
 
 
 def _hash_file(path: str) -> FileInfo:
@@ -118,7 +118,7 @@ def _unique_names(sources: Sequence[AnySourceConfig]) -> tuple[str, ...]:
     for source in sources:
         name = source.name or source.paths[0]
         if name in names and source.name:
-            raise RegardError(f"Two sources have the name '{name}'.", fix="Give each source its own name.")
+            raise RegardError(f"Two sources have the name '{name}'.", hint="Give each source its own name.")
         n_same = sum(existing == name or existing.startswith(f"{name} (") for existing in names)
         names.append(f"{name} ({n_same + 1})" if n_same else name)
     return tuple(names)

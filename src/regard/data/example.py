@@ -39,8 +39,8 @@ BYTES_PER_SAMPLE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
-    """A sound of one channel, 16 bits per sample."""
+class AudioClip:
+    """An audio clip of one channel, 16 bits per sample."""
 
     rate: int  # samples per second
     samples: bytes  # little-endian
@@ -51,32 +51,32 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence, a sentence pair, a labeled sentence, a tagged sentence, a document, an image or a sound."""
+    """A sentence, a sentence pair, a labeled sentence, a tagged sentence, a document, an image or an audio clip."""
 
-    where: Location
+    location: Location
     source: str
     target: str | None = None  # the second side of a pair
     label: str | None = None  # the class of the whole text
     tags: tuple[str, ...] | None = None  # one per word of the source; spaces separate words
     languages: tuple[str, ...] = ()  # of source and target, if known
     image: Image | None = None  # in the place of the source, which is empty
-    sound: Sound | None = None  # in the place of the source, which is empty
+    audio: AudioClip | None = None  # in the place of the source, which is empty
 
     @property
     def content(self) -> str | bytes:
-        """What the model reads: the source, the pixels of the image, or the samples of the sound."""
-        if self.sound is not None:
-            return self.sound.samples
+        """What the model reads: the source, the pixels of the image, or the samples of the audio clip."""
+        if self.audio is not None:
+            return self.audio.samples
         return self.source if self.image is None else self.image.pixels
 
     @property
     def size(self) -> int:
-        """Characters of the text, values of the image, or bytes of the sound."""
+        """Characters of the text, values of the image, or bytes of the audio clip."""
         return len(self.content) + len(self.target or "")
 
 
 class CorpusError(RegardError):
-    """A corpus does not have the format that its settings declare. `where` names file and line."""
+    """A corpus does not have the format that its settings declare. `location` names file and line."""
 
 
 class FileInfo(NamedTuple):
@@ -106,10 +106,10 @@ class Defects:
         self.file_infos: dict[str, FileInfo] = {}
         self._hash_files = hash_files
 
-    def add(self, kind: str, where: Location, count: int = 1) -> None:
+    def add(self, kind: str, location: Location, count: int = 1) -> None:
         """Count a defect."""
         self.counts[kind] += count
-        self.first_location.setdefault(kind, where)
+        self.first_location.setdefault(kind, location)
 
     def hash_chunks(self, chunks: Iterable[bytes], path: str) -> Iterator[bytes]:
         """Pass the stored bytes of a file through; after the last chunk, record its `FileInfo` if requested."""

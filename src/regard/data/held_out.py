@@ -48,15 +48,15 @@ def split_examples(corpus: Corpus, share: float, seed: int, defects: Defects) ->
                 if cut:
                     yield False, index, replace(example, source=example.source[:cut])
                 if cut < len(example.source):
-                    line = example.where.line + example.source.count("\n", 0, cut)
-                    where = Location(example.where.file, line)
-                    yield True, index, replace(example, where=where, source=example.source[cut:])
+                    line = example.location.line + example.source.count("\n", 0, cut)
+                    location = Location(example.location.file, line)
+                    yield True, index, replace(example, location=location, source=example.source[cut:])
             else:
                 yield is_held_out(example.content, share, seed), index, example
 
 
 def is_held_out(content: str | bytes, share: float, seed: int) -> bool:
-    """Return whether a text, an image or a sound belongs to the held-out share. Only its content and the seed decide.
+    """Return whether a text, an image or a clip belongs to the held-out share. Only its content and the seed decide.
 
     >>> sum(is_held_out(f"sentence {n}", 0.1, seed=1) for n in range(1000))
     114

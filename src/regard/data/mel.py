@@ -1,9 +1,9 @@
 """Log-mel spectrograms, as Whisper computes them (Radford et al. 2022): equal to its feature extractor within 1e-4.
 
-A sound is mirrored at both ends by half a window. Each frame is the power spectrum of one window, weighted by a Hann
+A clip is mirrored at both ends by half a window. Each frame is the power spectrum of one window, weighted by a Hann
 window; triangular filters sum it into bins that are evenly spaced on the mel scale of Slaney. Of the logarithm to base
-10, values more than 8 below the maximum of the sound are raised to that, and (x + 4) / 4 is near 0. Whisper pads every
-sound with silence to 30 seconds first; here `pad_to` does.
+10, values more than 8 below the maximum of the clip are raised to that, and (x + 4) / 4 is near 0. Whisper pads every
+audio clip with silence to 30 seconds first; here `pad_to` does.
 """
 
 from functools import lru_cache
@@ -22,12 +22,12 @@ FloatArray = NDArray[np.float64]
 
 
 def count_frames(samples: NDArray[np.integer], settings: MelConfig) -> NDArray[np.integer]:
-    """Return the number of frames of sounds, padding with silence included, from their numbers of samples."""
+    """Return the number of frames of audio clips, padding with silence included, from their numbers of samples."""
     return np.maximum(samples // settings.hop_samples, settings.pad_to or 1)
 
 
 def log_mel(samples: NDArray[np.int16], settings: MelConfig) -> NDArray[np.float32]:
-    """Return the log-mel spectrogram (frames, bins) of a sound of at least one sample."""
+    """Return the log-mel spectrogram (frames, bins) of an audio clip of at least one sample."""
     size, hop = settings.window_samples, settings.hop_samples
     n_frames = int(count_frames(np.array(samples.size), settings))
     if settings.pad_to is not None:
@@ -40,13 +40,13 @@ def log_mel(samples: NDArray[np.int16], settings: MelConfig) -> NDArray[np.float
     return ((np.maximum(values, values.max() - RANGE) + 4) / 4).astype(np.float32)
 
 
-def normalise(spectrogram: NDArray[np.float32], settings: MelConfig) -> NDArray[np.float32]:
+def normalize(spectrogram: NDArray[np.float32], settings: MelConfig) -> NDArray[np.float32]:
     """Return a spectrogram minus the mean of each bin and divided by its deviation."""
     result = spectrogram.copy()
     if settings.mean:
         result -= np.array(settings.mean, np.float32)
-    if settings.deviation:
-        result /= np.array(settings.deviation, np.float32)
+    if settings.std:
+        result /= np.array(settings.std, np.float32)
     return result
 
 

@@ -32,10 +32,10 @@ def alternatives(
     text: Sequence[int],
     *,
     eos: int,
-    max_length: int,
+    max_new_tokens: int,
     count: int = 5,
     positions: Sequence[int] | None = None,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
 ) -> dict[int, list[Alternative]]:
     """Return the `count` likeliest tokens at each position of a sequence, best first.
 
@@ -48,7 +48,7 @@ def alternatives(
         prompt: Tokens (1, k) before the sequence.
         text: Token ids of the sequence, with or without eos.
         eos: The end-of-sequence token.
-        max_length: Maximum number of tokens of an alternative sequence, the tokens before the position included.
+        max_new_tokens: Maximum number of tokens of an alternative sequence, the tokens before the position included.
         count: Number of alternatives per position.
         positions: Positions in `text`; None: all.
         suppressed: Token ids (n) that are never generated.
@@ -57,7 +57,7 @@ def alternatives(
         The alternatives by position.
 
     Raises:
-        RegardError: There is not exactly one row, or `count`, `positions` or `max_length` is out of range.
+        RegardError: There is not exactly one row, or `count`, `positions` or `max_new_tokens` is out of range.
     """
     sorted_positions = sorted(set(range(len(text)) if positions is None else positions))
     if (
@@ -70,14 +70,14 @@ def alternatives(
         raise RegardError(
             f"Cannot find {count} alternatives at positions {sorted_positions}: "
             f"the prompt's batch size is {prompt.size(0)}, and the sequence has {len(text)} tokens.",
-            fix="Use a batch of one, a count of at least 1, and positions from 0 to the last token.",
+            hint="Use a batch of one, a count of at least 1, and positions from 0 to the last token.",
         )
-    check_max_lengths([max_length - sorted_positions[-1]], 1)
+    check_max_lengths([max_new_tokens - sorted_positions[-1]], 1)
     prefix = torch.tensor([list(text[: sorted_positions[-1]])], dtype=torch.long, device=prompt.device)  # (1, T)
     logits = step(torch.cat((prompt, prefix), dim=1), state)[0, prompt.size(1) - 1 :].float()  # (T + 1, V)
     logprobs = logits[sorted_positions].log_softmax(dim=1)  # (P, V)
-    if suppressed is not None:
-        logprobs = logprobs.index_fill(1, suppressed, NEG_INF)
+    if suppress_tokens is not None:
+        logprobs = logprobs.index_fill(1, suppress_tokens, NEG_INF)
     top_logprobs, top_tokens = topk(logprobs, min(count, logprobs.size(1)))  # (P, n)
     candidates = [
         (position, int(token), logprob)
@@ -87,11 +87,13 @@ def alternatives(
         for token, logprob in zip(position_tokens, position_logprobs, strict=True)
         if logprob > NEG_INF
     ]
-    open_candidates = [candidate for candidate in candidates if candidate[1] != eos and candidate[0] + 1 < max_length]
+    open_candidates = [
+        candidate for candidate in candidates if candidate[1] != eos and candidate[0] + 1 < max_new_tokens
+    ]
     continuations = dict(
         zip(
             open_candidates,
-            _continue_greedily(step, state, prompt, open_candidates, eos, max_length, suppressed),
+            _continue_greedily(step, state, prompt, open_candidates, eos, max_new_tokens, suppress_tokens),
             strict=True,
         )
     )
@@ -109,8 +111,8 @@ def _continue_greedily(
     prompt: Tensor,
     candidates: Sequence[tuple[int, int, float]],
     eos: int,
-    max_length: int,
-    suppressed: Tensor | None,
+    max_new_tokens: int,
+    suppress_tokens: Tensor | None,
 ) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
     """Return tokens and log-probabilities of the greedy continuation of each candidate (position, token, logprob)."""
     if not candidates:
@@ -118,8 +120,8 @@ def _continue_greedily(
     state.reorder(torch.zeros(len(candidates), dtype=torch.long))
     state.crop([prompt.size(1) + position for position, _, _ in candidates])
     tokens = torch.tensor([[token] for _, token, _ in candidates], device=prompt.device)  # (R, 1)
-    max_lengths = [max_length - position - 1 for position, _, _ in candidates]
+    max_lengths = [max_new_tokens - position - 1 for position, _, _ in candidates]
     hypotheses = greedy(
-        step, state, tokens, eos=eos, max_lengths=max_lengths, suppressed=suppressed, must_remove_full=True
+        step, state, tokens, eos=eos, max_lengths=max_lengths, suppress_tokens=suppress_tokens, must_remove_full=True
     )
     return [(hypothesis.tokens, hypothesis.logprobs) for hypothesis in hypotheses]

@@ -53,7 +53,7 @@ def beam(
     length_penalty: LengthPenalty = 1.0,
     n_best: int = 1,
     stop_after: int | None = None,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
     trace: Trace | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` hypotheses of each sentence, best first; fewer where fewer were found.
@@ -81,14 +81,14 @@ def beam(
         raise RegardError(
             "beam_size, n_best and stop_after must be at least 1, "
             f"got beam_size={beam_size}, n_best={n_best}, stop_after={stop_after}.",
-            fix="Use 1 or more for each.",
+            hint="Use 1 or more for each.",
         )
-    search = _Search(beam_size, eos, length_penalty, n_best, stop_after, max_lengths, trace)
+    search = _BeamState(beam_size, eos, length_penalty, n_best, stop_after, max_lengths, trace)
     tokens = prompt
     for _ in range(max(max_lengths)):
         logits = step(tokens, state)[:, -1].float()  # (R, V)
         # A few numbers per row decide everything else; on arrays this small numpy is faster than any device.
-        index = search.extend(*to_numpy(*topk_logprobs(logits, min(2 * beam_size, logits.size(1)), suppressed)))
+        index = search.extend(*to_numpy(*topk_logprobs(logits, min(2 * beam_size, logits.size(1)), suppress_tokens)))
         if not search.sentences.size:
             break
         if index is not None:
@@ -120,7 +120,7 @@ class _FinishedStep(NamedTuple):
     trace_numbers: IntArray  # (n) in the trace
 
 
-class _Search:
+class _BeamState:
     """The unfinished sentences: B of them with W open hypotheses each, R = B W rows."""
 
     def __init__(
@@ -265,7 +265,7 @@ class _Search:
         for row in done_mask.nonzero()[0].tolist():
             reason: EndReason = "stop_after"
             if last_step_mask[row]:
-                reason = "max_length"
+                reason = "max_new_tokens"
             elif bounded_mask[row]:
                 reason = "bound"
             trace.ends[int(self.sentences[row])] = reason

@@ -2,8 +2,8 @@
 
 `constrain` wraps a `step` and its `state`. Tokens that would complete a forbidden phrase, tokens that may not be the
 first, and tokens that differ from the next token of a forced prefix, get probability 0. Their probability goes to
-`sink`, a token that the search suppresses anyway (for instance padding). So all other tokens keep the model's own
-probability, and scores stay comparable with those of an unconstrained search.
+`absorbing_token`, a token that the search suppresses anyway (for instance padding). So all other tokens keep the
+model's own probability, and scores stay comparable with those of an unconstrained search.
 
 Limits: phrases are token sequences, not meanings. Forbidding the tokens of "cat" also forbids "catalog" if it starts
 with the same tokens. It forbids neither "Cat" nor another tokenization of "cat": give every variant. For phrases that
@@ -51,7 +51,7 @@ def constrain(
     state: S,
     rows: int,
     *,
-    sink: int | None,
+    absorbing_token: int | None,
     forbidden: Sequence[Sequence[int]] = (),
     forbidden_first: Sequence[int] = (),
     forced_prefixes: Sequence[Sequence[int]] | None = None,
@@ -82,7 +82,7 @@ def constrain(
     if len(prefixes) != rows:
         raise RegardError(
             f"forced_prefixes has {len(prefixes)} prefixes, the batch has {rows} rows.",
-            fix="Give one prefix per row; () forces nothing.",
+            hint="Give one prefix per row; () forces nothing.",
         )
     for prefix in prefixes:
         if any(trie.phrases_ending[trie.walk(ROOT, prefix[:length])] for length in range(len(prefix) + 1)):
@@ -132,12 +132,12 @@ def constrain(
         for (row, position), token in forced_tokens.items():
             is_masked[row, position] = True
             is_masked[row, position, token] = False
-        if sink is None:
+        if absorbing_token is None:
             return logprobs.masked_fill(is_masked, NEG_INF).log_softmax(dim=-1)
-        is_masked[:, :, sink] = True  # the sink also keeps its own probability
+        is_masked[:, :, absorbing_token] = True  # the sink also keeps its own probability
         masked_logprob = logprobs.masked_fill(~is_masked, NEG_INF).logsumexp(dim=-1)  # (R, k)
         logprobs = logprobs.masked_fill(is_masked, NEG_INF)
-        logprobs[:, :, sink] = masked_logprob
+        logprobs[:, :, absorbing_token] = masked_logprob
         return logprobs
 
     return constrained_step, ConstrainedState(state, rows)
@@ -145,5 +145,5 @@ def constrain(
 
 def _conflict_error(prefix: tuple[int, ...]) -> RegardError:
     return RegardError(
-        f"The tokens {prefix} are forced and forbidden.", fix="Remove the phrase from one of the two constraints."
+        f"The tokens {prefix} are forced and forbidden.", hint="Remove the phrase from one of the two constraints."
     )

@@ -36,7 +36,7 @@ def diverse_beam(
     diversity_penalty: float = 0.5,
     length_penalty: LengthPenalty = 1.0,
     n_best: int = 1,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
 ) -> list[list[list[Hypothesis]]]:
     """Return the `n_best` hypotheses of each group of each sentence, best first; fewer where fewer were found.
 
@@ -55,15 +55,15 @@ def diverse_beam(
         raise RegardError(
             "groups, beam_size and n_best must be at least 1, diversity_penalty at least 0, got "
             f"groups={groups}, beam_size={beam_size}, n_best={n_best}, diversity_penalty={diversity_penalty}.",
-            fix="Use for instance groups=4, beam_size=1, diversity_penalty=0.5.",
+            hint="Use for instance groups=4, beam_size=1, diversity_penalty=0.5.",
         )
     sentences = [
-        [_Group(beam_size, eos, max_length, length_penalty, n_best, row) for _ in range(groups)]
-        for row, max_length in enumerate(max_lengths)
+        [_BeamGroup(beam_size, eos, max_new_tokens, length_penalty, n_best, row) for _ in range(groups)]
+        for row, max_new_tokens in enumerate(max_lengths)
     ]
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
-        logprobs = next_logprobs(step, state, tokens, suppressed)  # (R, V)
+        logprobs = next_logprobs(step, state, tokens, suppress_tokens)  # (R, V)
         # Earlier groups chose at most (groups - 1) x (beam_size + 1) different tokens: at most that many move down.
         top_logprobs, top_tokens = topk(
             logprobs, min(2 * beam_size + (groups - 1) * (beam_size + 1), logprobs.size(1))
@@ -88,14 +88,14 @@ def diverse_beam(
     return [[group.finished.hypotheses for group in sentence] for sentence in sentences]
 
 
-class _Group:
+class _BeamGroup:
     """One group of a sentence's beam."""
 
     def __init__(
-        self, beam_size: int, eos: int, max_length: int, length_penalty: LengthPenalty, n_best: int, row: int
+        self, beam_size: int, eos: int, max_new_tokens: int, length_penalty: LengthPenalty, n_best: int, row: int
     ) -> None:
-        self.beam_size, self.eos, self.max_length = beam_size, eos, max_length
-        self.finished = FinishedHypotheses(eos, max_length, length_penalty, n_best)
+        self.beam_size, self.eos, self.max_new_tokens = beam_size, eos, max_new_tokens
+        self.finished = FinishedHypotheses(eos, max_new_tokens, length_penalty, n_best)
         self.open_hypotheses = [PartialHypothesis(row)]
 
     def extend(
@@ -118,7 +118,7 @@ class _Group:
             key=lambda hypothesis: diversity_penalty * chosen_counts[hypothesis.tokens[-1]] - hypothesis.total
         )
         finished, open_hypotheses = split_finished(
-            candidates, self.beam_size, self.eos, is_last=length >= self.max_length
+            candidates, self.beam_size, self.eos, is_last=length >= self.max_new_tokens
         )
         self.finished.add(finished)
         self.open_hypotheses = [] if self.finished.is_settled(open_hypotheses) else open_hypotheses

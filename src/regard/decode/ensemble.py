@@ -62,10 +62,10 @@ def ensemble(
     ):
         raise RegardError(
             f"An ensemble of {len(members)} models cannot use the weights {member_weights.tolist()}.",
-            fix="Give at least one model and one weight per model: none below 0, not all 0.",
+            hint="Give at least one model and one weight per model: none below 0, not all 0.",
         )
     if mean not in get_args(Mean):
-        raise RegardError(f"Unknown ensemble mean '{mean}'.", fix=f"Use one of {', '.join(get_args(Mean))}.")
+        raise RegardError(f"Unknown ensemble mean '{mean}'.", hint=f"Use one of {', '.join(get_args(Mean))}.")
     member_weights = member_weights / member_weights.sum()
 
     def step(tokens: Tensor, state: EnsembleState) -> Tensor:
@@ -77,7 +77,7 @@ def ensemble(
             sizes = ", ".join(str(member_logits.size(-1)) for member_logits in logits)
             raise RegardError(
                 f"The vocabularies of the ensemble differ in size: {sizes} tokens.",
-                fix="Train all models with the same vocabulary.",
+                hint="Train all models with the same vocabulary.",
             )
         logprobs = torch.stack([member_logits.float().log_softmax(dim=-1) for member_logits in logits])  # (M, R, k, V)
         weight = member_weights.to(logprobs.device).view(-1, 1, 1, 1)

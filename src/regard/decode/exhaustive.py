@@ -20,15 +20,15 @@ from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengt
 MAX_SEQUENCES = 100_000
 
 
-def count_sequences(vocabulary_size: int, max_length: int, *, has_eos: bool = True) -> int:
-    """Count the sequences of up to `max_length` tokens; eos is one of the `vocabulary_size` tokens if `has_eos`.
+def count_sequences(vocabulary_size: int, max_new_tokens: int, *, has_eos: bool = True) -> int:
+    """Count the sequences of up to `max_new_tokens` tokens; eos is one of the `vocabulary_size` tokens if `has_eos`.
 
     >>> count_sequences(10, 4, has_eos=False), count_sequences(10, 4)
     (10000, 7381)
     """
     continuing_tokens = vocabulary_size - has_eos
-    ended_count = sum(continuing_tokens**length for length in range(max_length)) if has_eos else 0
-    return ended_count + continuing_tokens**max_length
+    ended_count = sum(continuing_tokens**length for length in range(max_new_tokens)) if has_eos else 0
+    return ended_count + continuing_tokens**max_new_tokens
 
 
 def exhaustive(
@@ -40,7 +40,7 @@ def exhaustive(
     max_lengths: Sequence[int],
     length_penalty: LengthPenalty = 1.0,
     n_best: int = 1,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
     max_sequences: int = MAX_SEQUENCES,
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` of all sequences of each sentence, best first; fewer where fewer are possible.
@@ -62,9 +62,9 @@ def exhaustive(
     sequence_logprobs = np.empty((prompt.size(0), 0))  # (R, length)
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
-        logprobs = next_logprobs(step, state, tokens, suppressed).cpu()  # (R, V)
+        logprobs = next_logprobs(step, state, tokens, suppress_tokens).cpu()  # (R, V)
         if length == 1:
-            _check_count(logprobs, eos, max_lengths, suppressed, max_sequences)
+            _check_count(logprobs, eos, max_lengths, suppress_tokens, max_sequences)
         if bool(logprobs.isnan().any()):
             raise nan_error()
         rows, next_tokens = (logprobs > NEG_INF).nonzero(as_tuple=True)  # (n), (n): all possible continuations
@@ -94,9 +94,9 @@ def exhaustive(
 
 
 def _check_count(
-    logprobs: Tensor, eos: int, max_lengths: Sequence[int], suppressed: Tensor | None, max_sequences: int
+    logprobs: Tensor, eos: int, max_lengths: Sequence[int], suppress_tokens: Tensor | None, max_sequences: int
 ) -> None:
-    suppressed_ids = set() if suppressed is None else set(suppressed.tolist())
+    suppressed_ids = set() if suppress_tokens is None else set(suppress_tokens.tolist())
     has_eos = 0 <= eos < logprobs.size(1) and eos not in suppressed_ids
     vocabulary_size = logprobs.size(1) - len(suppressed_ids)
     count = sum(count_sequences(vocabulary_size, length, has_eos=has_eos) for length in max_lengths)
@@ -104,5 +104,5 @@ def _check_count(
         raise RegardError(
             f"There are {count:,} sequences of up to {max(max_lengths)} tokens over a vocabulary of "
             f"{vocabulary_size:,}; max_sequences is {max_sequences:,}.",
-            fix="Use beam search, or a smaller max_lengths or vocabulary, or a larger max_sequences.",
+            hint="Use beam search, or a smaller max_lengths or vocabulary, or a larger max_sequences.",
         )

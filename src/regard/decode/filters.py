@@ -55,25 +55,25 @@ class Filters:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
             raise RegardError(
-                f"temperature must be finite and at least 0, got {self.temperature}.", fix="Use 0 (greedy) or more."
+                f"temperature must be finite and at least 0, got {self.temperature}.", hint="Use 0 (greedy) or more."
             )
         if self.top_k is not None and self.top_k < 1:
-            raise RegardError(f"top_k must be at least 1, got {self.top_k}.", fix="Use 1 or more, or leave it out.")
+            raise RegardError(f"top_k must be at least 1, got {self.top_k}.", hint="Use 1 or more, or leave it out.")
         for name in ("top_p", "min_p", "typical_p"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise RegardError(
-                    f"{name} must be above 0 and at most 1, got {value}.", fix=f"Use a {name} such as 0.9."
+                    f"{name} must be above 0 and at most 1, got {value}.", hint=f"Use a {name} such as 0.9."
                 )
         if not 0 < self.repetition_penalty < float("inf"):
             raise RegardError(
                 f"repetition_penalty must be finite and above 0, got {self.repetition_penalty}.",
-                fix="Use 1 (no penalty) or more.",
+                hint="Use 1 (no penalty) or more.",
             )
         if self.no_repeat_ngram is not None and self.no_repeat_ngram < 1:
             raise RegardError(
                 f"no_repeat_ngram must be at least 1, got {self.no_repeat_ngram}.",
-                fix="Use 1 or more, or leave it out.",
+                hint="Use 1 or more, or leave it out.",
             )
 
     @property

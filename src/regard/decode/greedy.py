@@ -31,7 +31,7 @@ def greedy(
     eos: int,
     max_lengths: Sequence[int],
     length_penalty: LengthPenalty = 1.0,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
     trace: Trace | None = None,
     must_remove_full: bool = False,
 ) -> list[Hypothesis]:
@@ -65,9 +65,11 @@ def greedy(
         top_candidates = (
             None
             if trace is None
-            else to_numpy(*topk_logprobs(logits.clone(), min(trace.candidates_per_step, logits.size(1)), suppressed))
+            else to_numpy(
+                *topk_logprobs(logits.clone(), min(trace.candidates_per_step, logits.size(1)), suppress_tokens)
+            )
         )
-        chosen_logprobs, tokens = topk_logprobs(logits, 1, suppressed)  # (R, 1)
+        chosen_logprobs, tokens = topk_logprobs(logits, 1, suppress_tokens)  # (R, 1)
         new_logprobs, new_tokens = to_numpy(chosen_logprobs, tokens)  # (R, 1), the only synchronization with the device
         output_tokens[sentences, length - 1], output_logprobs[sentences, length - 1] = (
             new_tokens[:, 0],
@@ -88,18 +90,18 @@ def greedy(
             state.reorder(row_index)
             sentences, done_mask, tokens = sentences[index], done_mask[index], tokens[row_index.to(prompt.device)]
     return [
-        _truncate(row_tokens, row_logprobs, eos, max_length, length_penalty)
-        for row_tokens, row_logprobs, max_length in zip(
+        _truncate(row_tokens, row_logprobs, eos, max_new_tokens, length_penalty)
+        for row_tokens, row_logprobs, max_new_tokens in zip(
             output_tokens.tolist(), output_logprobs.tolist(), max_lengths, strict=True
         )
     ]
 
 
 def _truncate(
-    tokens: list[int], logprobs: list[float], eos: int, max_length: int, length_penalty: LengthPenalty
+    tokens: list[int], logprobs: list[float], eos: int, max_new_tokens: int, length_penalty: LengthPenalty
 ) -> Hypothesis:
     """Make a hypothesis of the tokens up to eos or the maximum length; a finished row continues until it is removed."""
-    length = tokens.index(eos) + 1 if eos in tokens[:max_length] else max_length
+    length = tokens.index(eos) + 1 if eos in tokens[:max_new_tokens] else max_new_tokens
     return make_hypothesis(tokens[:length], logprobs[:length], eos, length_penalty)
 
 
@@ -138,4 +140,4 @@ class _GreedyTrace:
                     self.trace.add(parent, token, logprob, self.length_penalty, DROPPED)
             if finished_mask[row]:
                 self.trace.winners[sentence] = [int(self.trace_numbers[sentence])]
-                self.trace.ends[sentence] = "eos" if chosen_token == self.eos else "max_length"
+                self.trace.ends[sentence] = "eos" if chosen_token == self.eos else "max_new_tokens"

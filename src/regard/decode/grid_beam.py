@@ -50,7 +50,7 @@ def grid_beam(
     max_lengths: Sequence[int],
     length_penalty: LengthPenalty = 1.0,
     n_best: int = 1,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` hypotheses of each sentence that contain all its `required` phrases, best first.
 
@@ -69,16 +69,16 @@ def grid_beam(
         raise RegardError(
             f"{len(required)} lists of required phrases for {len(max_lengths)} sentences, "
             f"with beam_size={beam_size} and n_best={n_best}.",
-            fix="Give one list per sentence (it may be empty), and a beam_size and n_best of at least 1.",
+            hint="Give one list per sentence (it may be empty), and a beam_size and n_best of at least 1.",
         )
     grids = [
-        _Grid(phrases, beam_size, eos, max_length, length_penalty, n_best, row)
-        for row, (phrases, max_length) in enumerate(zip(required, max_lengths, strict=True))
+        _Grid(phrases, beam_size, eos, max_new_tokens, length_penalty, n_best, row)
+        for row, (phrases, max_new_tokens) in enumerate(zip(required, max_lengths, strict=True))
     ]
     mandatory_tokens = sorted({eos}.union(*(phrase for grid in grids for phrase in grid.trie.phrases)))
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
-        logprobs = next_logprobs(step, state, tokens, suppressed)  # (R, V)
+        logprobs = next_logprobs(step, state, tokens, suppress_tokens)  # (R, V)
         candidate_tokens = _candidate_tokens(logprobs, mandatory_tokens, beam_size)
         for grid in grids:
             grid.extend(candidate_tokens, length)
@@ -114,7 +114,7 @@ class _Grid:
         phrases: Sequence[Sequence[int]],
         beam_size: int,
         eos: int,
-        max_length: int,
+        max_new_tokens: int,
         length_penalty: LengthPenalty,
         n_best: int,
         row: int,
@@ -122,9 +122,9 @@ class _Grid:
         self.trie = PhraseTrie(list(dict.fromkeys(tuple(phrase) for phrase in phrases)))
         self.all_phrases = frozenset(range(len(self.trie.phrases)))
         if any(eos in phrase for phrase in self.trie.phrases):
-            raise RegardError("A required phrase contains eos.", fix="Remove it: the search ends hypotheses itself.")
-        self.beam_size, self.eos, self.max_length = beam_size, eos, max_length
-        self.finished = FinishedHypotheses(eos, max_length, length_penalty, n_best)
+            raise RegardError("A required phrase contains eos.", hint="Remove it: the search ends hypotheses itself.")
+        self.beam_size, self.eos, self.max_new_tokens = beam_size, eos, max_new_tokens
+        self.finished = FinishedHypotheses(eos, max_new_tokens, length_penalty, n_best)
         # sorted by the number of required tokens generated, then best first
         self.open_hypotheses = {PartialHypothesis(row): _PhraseProgress()}
 
@@ -144,7 +144,7 @@ class _Grid:
             ranked = dict(sorted(candidates, key=lambda pair: -pair[0].total))
             is_complete = next(iter(ranked.values())).completed == self.all_phrases
             finished, open_hypotheses = split_finished(
-                list(ranked), self.beam_size, self.eos, is_last=length >= self.max_length
+                list(ranked), self.beam_size, self.eos, is_last=length >= self.max_new_tokens
             )
             if is_complete:
                 self.finished.add(finished)
@@ -156,8 +156,8 @@ class _Grid:
         """Return the best finished hypotheses."""
         if not self.finished.hypotheses:
             raise RegardError(
-                f"No hypothesis of up to {self.max_length} tokens contains all required phrases {self.trie.phrases}.",
-                fix="Use larger max_lengths, or require fewer phrases.",
+                f"No hypothesis of up to {self.max_new_tokens} tokens contains all phrases {self.trie.phrases}.",
+                hint="Use larger max_lengths, or require fewer phrases.",
             )
         return self.finished.hypotheses
 

@@ -64,4 +64,4 @@ def _name(function: PenaltyFunction, formula: str) -> PenaltyFunction:
 
 def _check_alpha(alpha: float) -> None:
     if not alpha >= 0:
-        raise RegardError(f"The length penalty must be at least 0, got {alpha}.", fix="Use 0 (no penalty) or more.")
+        raise RegardError(f"The length penalty must be at least 0, got {alpha}.", hint="Use 0 (no penalty) or more.")

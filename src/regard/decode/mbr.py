@@ -58,7 +58,7 @@ def minimum_bayes_risk(
         raise RegardError(
             f"MBR cannot rank {len(candidates)} candidates with {len(pseudo_references)} references "
             f"and {len(reference_weights)} weights.",
-            fix="Give at least one candidate and one weight per reference: none below 0, not all 0.",
+            hint="Give at least one candidate and one weight per reference: none below 0, not all 0.",
         )
     votes: dict[T, float] = {}
     for text, weight in zip(pseudo_references, reference_weights, strict=True):

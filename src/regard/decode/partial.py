@@ -29,10 +29,10 @@ class PartialHypothesis:
         return PartialHypothesis(self.row, (*self.tokens, token), (*self.logprobs, logprob), self.total + logprob)
 
 
-def next_logprobs(step: Step[S], state: S, tokens: Tensor, suppressed: Tensor | None) -> Tensor:
+def next_logprobs(step: Step[S], state: S, tokens: Tensor, suppress_tokens: Tensor | None) -> Tensor:
     """Read tokens (R, k) and return the log-probabilities of the next token, (R, V); -inf for suppressed tokens."""
     logprobs = step(tokens, state)[:, -1].float().log_softmax(dim=-1)  # (R, V)
-    return logprobs if suppressed is None else logprobs.index_fill(1, suppressed, NEG_INF)
+    return logprobs if suppress_tokens is None else logprobs.index_fill(1, suppress_tokens, NEG_INF)
 
 
 def advance(
@@ -66,9 +66,9 @@ def split_finished(
 class FinishedHypotheses:
     """The best finished hypotheses of one sentence."""
 
-    def __init__(self, eos: int, max_length: int, length_penalty: LengthPenalty, n_best: int) -> None:
+    def __init__(self, eos: int, max_new_tokens: int, length_penalty: LengthPenalty, n_best: int) -> None:
         self.eos, self.length_penalty, self.n_best = eos, length_penalty, n_best
-        self.max_divisor = as_function(length_penalty)(max_length)  # the divisor at the maximum length
+        self.max_divisor = as_function(length_penalty)(max_new_tokens)  # the divisor at the maximum length
         self.hypotheses: list[Hypothesis] = []
 
     def add(self, partials: Sequence[PartialHypothesis]) -> None:

@@ -22,7 +22,7 @@ class PhraseTrie:
 
     def __init__(self, phrases: Sequence[Sequence[int]]) -> None:
         if not all(phrases):
-            raise RegardError("A phrase has no tokens.", fix="Remove empty phrases.")
+            raise RegardError("A phrase has no tokens.", hint="Remove empty phrases.")
         self.phrases = [tuple(phrase) for phrase in phrases]
         self.children: list[dict[int, int]] = [{}]
         self.depth = [0]

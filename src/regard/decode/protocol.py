@@ -80,7 +80,7 @@ def nan_error() -> RegardError:
     """Return the error to raise when logits are NaN."""
     return RegardError(
         "The model's logits are not numbers (NaN): its weights are damaged, or its training diverged.",
-        fix="Use an earlier checkpoint, or train with a smaller learning rate.",
+        hint="Use an earlier checkpoint, or train with a smaller learning rate.",
     )
 
 
@@ -95,7 +95,7 @@ def check_max_lengths(max_lengths: Sequence[int], rows: int) -> None:
     if len(max_lengths) != rows:
         raise RegardError(
             f"max_lengths has {len(max_lengths)} values, the prompt has {rows} rows.",
-            fix="Give one maximum length per row.",
+            hint="Give one maximum length per row.",
         )
     if min(max_lengths) < 1:
-        raise RegardError(f"max_lengths must be at least 1, got {min(max_lengths)}.", fix="Allow at least one token.")
+        raise RegardError(f"max_lengths must be at least 1, got {min(max_lengths)}.", hint="Allow at least one token.")

@@ -12,7 +12,7 @@ from regard.base.errors import RegardError
 from regard.decode.filters import Filters, Generators
 from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan, make_hypothesis
-from regard.decode.trace import SamplingStep, SamplingTrace
+from regard.decode.trace import SamplingTrace, SamplingTraceStep
 
 SampledStep = list[tuple[int, float] | None]  # for each row its token and log-probability; None once it is finished
 
@@ -26,7 +26,7 @@ def iter_sample(
     max_lengths: Sequence[int],
     generator: Generators,
     filters: Filters | None = None,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
     trace: SamplingTrace | None = None,
 ) -> Iterator[SampledStep]:
     """Sample token by token; each iteration yields one token of every unfinished row.
@@ -60,14 +60,14 @@ def iter_sample(
         trace.rows = [[] for _ in rows]
     for position in range(max(max_lengths)):
         logprobs = step(tokens, state)[:, -1].float().log_softmax(dim=-1)  # (R, V)
-        allowed = logprobs if suppressed is None else logprobs.index_fill(1, suppressed, NEG_INF)
+        allowed = logprobs if suppress_tokens is None else logprobs.index_fill(1, suppress_tokens, NEG_INF)
         if filters.needs_history:
             allowed = filters.apply_penalties(allowed, history)
         if trace is None:
             open_generators = generator if isinstance(generator, torch.Generator) else [generator[row] for row in rows]
             tokens = filters.draw(allowed, open_generators)  # (R, 1)
         elif not isinstance(generator, torch.Generator):
-            raise RegardError("Sampling with one generator per row cannot be traced.", fix="Pass one generator.")
+            raise RegardError("Sampling with one generator per row cannot be traced.", hint="Pass one generator.")
         else:
             tokens = _draw_traced(trace, rows, filters, logprobs, allowed, history, generator)  # (R, 1)
         columns = (tokens.double(), logprobs.gather(1, tokens).double(), allowed.gather(1, tokens).double())
@@ -76,7 +76,7 @@ def iter_sample(
         if any(allowed_logprob == NEG_INF for _, _, allowed_logprob in values):
             raise RegardError(
                 "The filters leave no token to sample.",
-                fix="Use a larger no_repeat_ngram, or suppress fewer tokens.",
+                hint="Use a larger no_repeat_ngram, or suppress fewer tokens.",
             )
         sampled_step: SampledStep = [None] * prompt.size(0)
         for row, (token, logprob, _) in zip(rows, values, strict=True):
@@ -113,7 +113,7 @@ def _draw_traced(
     for index, row in enumerate(rows):
         row_logprobs, row_allowed, row_tokens, row_probabilities, row_times = (column[index] for column in columns)
         trace.rows[row].append(
-            SamplingStep(
+            SamplingTraceStep(
                 row_logprobs,
                 row_allowed,
                 tuple(history[index].tolist()),
@@ -136,7 +136,7 @@ def sample(
     generator: Generators,
     filters: Filters | None = None,
     length_penalty: LengthPenalty = 1.0,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
     trace: SamplingTrace | None = None,
 ) -> list[Hypothesis]:
     """Sample one sequence per row; the arguments are those of `iter_sample`.
@@ -151,7 +151,7 @@ def sample(
         max_lengths=max_lengths,
         generator=generator,
         filters=filters,
-        suppressed=suppressed,
+        suppress_tokens=suppress_tokens,
         trace=trace,
     )
     sequences: list[list[tuple[int, float]]] = [[] for _ in max_lengths]

@@ -66,7 +66,7 @@ def speculative(
     draft_length: int = 4,
     filters: Filters | None = None,
     length_penalty: LengthPenalty = 1.0,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
 ) -> SpeculativeResult:
     """Sample one sequence per row of `prompt` (R, k), with the distribution of `regard.decode.sample`.
 
@@ -94,22 +94,22 @@ def speculative(
     filters = filters or Filters()
     check_max_lengths(max_lengths, prompt.size(0))
     if draft_length < 1:
-        raise RegardError(f"draft_length must be at least 1, got {draft_length}.", fix="Propose at least one token.")
+        raise RegardError(f"draft_length must be at least 1, got {draft_length}.", hint="Propose at least one token.")
     if filters.needs_history:
         raise RegardError(
             "Speculative sampling does not support no_repeat_ngram and repetition_penalty.",
-            fix="Sample without a draft, or leave these filters out.",
+            hint="Sample without a draft, or leave these filters out.",
         )
     rows = _SpeculativeRows(eos, max_lengths, prompt)
     tokens, proposed, steps = prompt, 0, 0
     while True:
         count = min(draft_length, rows.count_remaining() - 1)
         draft_tokens, draft_probabilities = _propose(
-            draft_step, draft_state, tokens, count, filters, suppressed, generator
+            draft_step, draft_state, tokens, count, filters, suppress_tokens, generator
         )
         logits = step(torch.cat((tokens, draft_tokens), dim=1), state)[:, -count - 1 :].float()  # (R, count + 1, V)
         logprobs = logits.log_softmax(dim=2)
-        p = _sampling_distribution(logprobs, filters, suppressed)  # (R, count + 1, V)
+        p = _sampling_distribution(logprobs, filters, suppress_tokens)  # (R, count + 1, V)
         accepted_counts = _count_accepted(p, draft_probabilities, draft_tokens, generator)  # (R)
         next_tokens = _sample_correction(p, draft_probabilities, accepted_counts, generator)  # (R, 1)
         chosen_tokens = torch.cat((draft_tokens, next_tokens), dim=1).scatter(
@@ -129,10 +129,10 @@ def speculative(
     return SpeculativeResult(hypotheses, proposed, rows.accepted_count, steps)
 
 
-def _sampling_distribution(logprobs: Tensor, filters: Filters, suppressed: Tensor | None) -> Tensor:
+def _sampling_distribution(logprobs: Tensor, filters: Filters, suppress_tokens: Tensor | None) -> Tensor:
     """Return the distributions to sample from, (R, k, V) -> (R, k, V)."""
-    if suppressed is not None:
-        logprobs = logprobs.index_fill(2, suppressed, NEG_INF)
+    if suppress_tokens is not None:
+        logprobs = logprobs.index_fill(2, suppress_tokens, NEG_INF)
     return filters.probabilities(logprobs.flatten(0, 1)).unflatten(0, logprobs.shape[:2])
 
 
@@ -142,13 +142,13 @@ def _propose(
     tokens: Tensor,
     count: int,
     filters: Filters,
-    suppressed: Tensor | None,
+    suppress_tokens: Tensor | None,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
     """Return the draft's tokens (R, count) and distributions (R, count + 1, V); the draft reads all its tokens."""
     draft_tokens, draft_probabilities = tokens[:, :0], []
     for _ in range(count):
-        q = _sampling_distribution(step(tokens, state)[:, -1:].float(), filters, suppressed)  # (R, 1, V)
+        q = _sampling_distribution(step(tokens, state)[:, -1:].float(), filters, suppress_tokens)  # (R, 1, V)
         draft_probabilities.append(q)
         tokens = draw(q[:, 0], generator)  # (R, 1)
         draft_tokens = torch.cat((draft_tokens, tokens), dim=1)

@@ -50,7 +50,7 @@ def stochastic_beam(
     max_lengths: Sequence[int],
     generator: torch.Generator,
     length_penalty: LengthPenalty = 1.0,
-    suppressed: Tensor | None = None,
+    suppress_tokens: Tensor | None = None,
 ) -> list[list[PerturbedHypothesis]]:
     """Sample `beam_size` different sequences per sentence (fewer where fewer exist), in the order of sampling.
 
@@ -73,22 +73,23 @@ def stochastic_beam(
     """
     check_max_lengths(max_lengths, prompt.size(0))
     if beam_size < 1:
-        raise RegardError(f"beam_size must be at least 1, got {beam_size}.", fix="Sample at least one sequence.")
+        raise RegardError(f"beam_size must be at least 1, got {beam_size}.", hint="Sample at least one sequence.")
     noise = _add_gumbel(torch.zeros(len(max_lengths), 1, dtype=torch.double, device=prompt.device), generator)
     beams = [[_BeamEntry(PartialHypothesis(row), 0.0, largest)] for row, (largest,) in enumerate(noise.tolist())]
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
         logits = step(tokens, state)[:, -1].double()  # (R, V)
         logprobs, allowed_logits = logits.log_softmax(dim=1), logits
-        if suppressed is not None:
-            allowed_logits = logits.index_fill(1, suppressed, NEG_INF)
+        if suppress_tokens is not None:
+            allowed_logits = logits.index_fill(1, suppress_tokens, NEG_INF)
         open_entries = [entry for beam in beams for entry in beam if not entry.is_finished]
         children = _expand(logprobs, allowed_logits.log_softmax(dim=1), open_entries, beam_size, generator)
-        for sentence, (beam, max_length) in enumerate(zip(beams, max_lengths, strict=True)):
+        for sentence, (beam, max_new_tokens) in enumerate(zip(beams, max_lengths, strict=True)):
             entries = [entry for entry in beam if entry.is_finished]
             for parent in (entry for entry in beam if not entry.is_finished):
                 entries += [
-                    _mark_finished(child, eos, is_last=length >= max_length) for child in children[parent.partial.row]
+                    _mark_finished(child, eos, is_last=length >= max_new_tokens)
+                    for child in children[parent.partial.row]
                 ]
             beams[sentence] = sorted(entries, key=lambda entry: -entry.perturbed_logprob)[:beam_size]
         open_partials = [entry.partial for beam in beams for entry in beam if not entry.is_finished]

@@ -21,7 +21,7 @@ MIN_ELEMENTS = 2**15  # below this size the overhead of several kernel calls exc
 MAX_SAFE_LOGIT = 60.0  # exp(60) times any vocabulary size fits into float32
 
 
-def topk_logprobs(logits: Tensor, k: int, suppressed: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def topk_logprobs(logits: Tensor, k: int, suppress_tokens: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Return the k best tokens of each row and their log-probabilities, best first.
 
     Args:
@@ -38,14 +38,14 @@ def topk_logprobs(logits: Tensor, k: int, suppressed: Tensor | None = None) -> t
     """
     if logits.device.type != "cpu" or logits.numel() < MIN_ELEMENTS or not cpu_fast_path.is_enabled():
         logprobs = logits.log_softmax(dim=-1)
-        if suppressed is not None:
-            logprobs.index_fill_(1, suppressed, NEG_INF)
+        if suppress_tokens is not None:
+            logprobs.index_fill_(1, suppress_tokens, NEG_INF)
         return _topk_or_argmax(logprobs, k)
     # log p(w) = logit(w) - log sum exp(logits): the sum is needed, but not the log-probability of every token.
     suppressed_logits = None
-    if suppressed is not None:
-        suppressed_logits = logits[:, suppressed]  # (R, n)
-        logits.index_fill_(1, suppressed, NEG_INF)
+    if suppress_tokens is not None:
+        suppressed_logits = logits[:, suppress_tokens]  # (R, n)
+        logits.index_fill_(1, suppress_tokens, NEG_INF)
     scores, tokens = _topk_or_argmax(logits, k)
     highest = (
         scores[:, :1]

@@ -22,12 +22,12 @@ from regard.decode.length_penalty import LengthPenalty, as_function
 from regard.decode.protocol import IntArray
 
 OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
-EndReason = Literal["eos", "max_length", "bound", "stop_after"]
+EndReason = Literal["eos", "max_new_tokens", "bound", "stop_after"]
 AttentionReader = Callable[[], NDArray[np.floating[Any]]]
 
 
 @dataclass
-class Candidate:
+class TraceCandidate:
     """A hypothesis that a search considered: its last token and its parent."""
 
     number: int
@@ -57,7 +57,7 @@ class Trace:
     """Number of candidates per step that greedy search records, its choice first; beam search records all."""
     read_attention: AttentionReader | None = None
     """Returns the attention of each row in the last step of the model, (R, ...); None: attention is not recorded."""
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[TraceCandidate] = field(default_factory=list)
     winners: list[list[int]] = field(default_factory=list)
     """For each sentence the numbers of the hypotheses that the search returned, best first."""
     attention_rows: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
@@ -65,14 +65,15 @@ class Trace:
     settings: dict[str, Any] = field(default_factory=dict)
     """The settings of the search: its name, beam_size, length_penalty, max_lengths, n_best, stop_after."""
     ends: list[EndReason | None] = field(default_factory=list)
-    """Why the search of each sentence ended. eos: greedy search generated it. max_length: the maximum length. bound: no
-    open hypothesis could win any more. stop_after: this many hypotheses were finished."""
+    """Why the search of each sentence ended. eos: greedy search generated it. max_new_tokens: the maximum length.
+    bound: no open hypothesis could win any more. stop_after: this many hypotheses were finished."""
 
     def start(self, sentence_count: int, **settings: Any) -> IntArray:
         """Create the roots of the sentences and return their numbers; `settings` describe the search."""
         self.settings, self.ends = settings, [None] * sentence_count
         self.candidates = [
-            Candidate(sentence, sentence, 0, sentence, -1, 0.0, 0.0, 0.0, OPEN) for sentence in range(sentence_count)
+            TraceCandidate(sentence, sentence, 0, sentence, -1, 0.0, 0.0, 0.0, OPEN)
+            for sentence in range(sentence_count)
         ]
         self.winners, self.attention_rows = [[] for _ in range(sentence_count)], {}
         return np.arange(sentence_count)
@@ -94,7 +95,7 @@ class Trace:
         number = len(self.candidates)
         score = total / as_function(length_penalty)(length)
         self.candidates.append(
-            Candidate(
+            TraceCandidate(
                 number, parent_candidate.sentence, length, parent, int(token), float(logprob), total, score, status
             )
         )
@@ -106,7 +107,7 @@ class Trace:
             if self.candidates[number].status == OPEN:
                 self.candidates[number].status = BEATEN
 
-    def lineage(self, number: int) -> list[Candidate]:
+    def lineage(self, number: int) -> list[TraceCandidate]:
         """Return a candidate and all its ancestors, the root first.
 
         >>> trace = Trace()
@@ -136,7 +137,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class SamplingStep:
+class SamplingTraceStep:
     """How one token of one row was drawn: the winner of a race between the tokens that the filters left.
 
     Every token i waits for a time E_i, exponential with mean 1, and the largest p_i / E_i wins: this draws token i with
@@ -156,4 +157,4 @@ class SamplingStep:
 class SamplingTrace:
     """The record of sampling: for each row of the prompt its steps."""
 
-    rows: list[list[SamplingStep]] = field(default_factory=list)
+    rows: list[list[SamplingTraceStep]] = field(default_factory=list)

@@ -100,7 +100,7 @@ class CTranslate2Runner:
 
     def beam(self, samples: Sequence[Sample], beam_size: int) -> Tokens:
         """Return what beam search generates."""
-        sources, max_lengths = [sample.source for sample in samples], [sample.max_length for sample in samples]
+        sources, max_lengths = [sample.source for sample in samples], [sample.max_new_tokens for sample in samples]
         outputs = self._engine.find(sources, max_lengths, Beam(beam_size), with_scores=False)
         return [list(hypotheses[0].tokens) for hypotheses in outputs]
 
@@ -120,7 +120,7 @@ def write_ctranslate2(
         RegardError: CTranslate2 cannot represent the model exactly, or has no such type.
     """
     if type_name not in TYPES:
-        raise RegardError(f"CTranslate2 has no type '{type_name}'.", fix=f"Use one of: {', '.join(TYPES)}.")
+        raise RegardError(f"CTranslate2 has no type '{type_name}'.", hint=f"Use one of: {', '.join(TYPES)}.")
     spec = make_spec(stored, positions)
     spec.optimize(type_name)
     spec.save(str(folder))
@@ -138,7 +138,7 @@ def make_spec(stored: StoredModel, positions: int = POSITIONS, vocabulary: list[
     """
     check_exportable(stored.settings)
     specs = import_optional("ctranslate2.specs", "ctranslate2", "Export to CTranslate2")
-    writer = _Writer(specs, positions)
+    writer = _SpecWriter(specs, positions)
     match stored.model, stored.settings:
         case EncoderDecoder() as model, EncoderDecoderConfig() as settings:
             spec = writer.encoder_decoder(model, settings)
@@ -176,7 +176,7 @@ def check_exportable(settings: AnyModelConfig) -> None:
     if not verdict.is_exact:
         raise RegardError(
             f"CTranslate2 cannot represent this model: {'; '.join(verdict.obstacles)}.",
-            fix="Run it with PyTorch, or train a model without these settings (`regard model exports`).",
+            hint="Run it with PyTorch, or train a model without these settings (`regard model exports`).",
         )
 
 
@@ -205,15 +205,15 @@ def _list_tokens(size: int) -> list[str]:
     return [str(token) for token in range(size)]
 
 
-class _Writer:
+class _SpecWriter:
     """Fills specifications with copies of our weights: CTranslate2 scales arrays in place when it quantizes them."""
 
     def __init__(self, specs: Any, positions: int) -> None:
         self.specs, self.positions = specs, positions
 
     def encoder_decoder(self, model: EncoderDecoder, settings: EncoderDecoderConfig) -> Any:
-        encoder = self._make_encoder(attention_stack(settings.encoder), settings.width)
-        decoder = self._make_decoder(attention_stack(settings.decoder), settings.width, is_cross=True)
+        encoder = self._make_encoder(attention_stack(settings.encoder), settings.d_model)
+        decoder = self._make_decoder(attention_stack(settings.decoder), settings.d_model, is_cross=True)
         assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
         self._fill_input(encoder, encoder.embeddings[0], model.source)
         self._fill_input(decoder, decoder.embeddings, model.target)
@@ -223,7 +223,7 @@ class _Writer:
         return self.specs.TransformerSpec(encoder, decoder)
 
     def decoder_only(self, model: DecoderOnly, settings: DecoderOnlyConfig) -> Any:
-        decoder = self._make_decoder(attention_stack(settings.decoder), settings.width, is_cross=False)
+        decoder = self._make_decoder(attention_stack(settings.decoder), settings.d_model, is_cross=False)
         self._fill_input(decoder, decoder.embeddings, model.tokens)
         self._fill_stack(decoder, model.decoder)
         assert isinstance(model.head, LMHead)  # noqa: S101 - `exportable_to` requires it
@@ -233,7 +233,7 @@ class _Writer:
     def encoder_only(self, model: EncoderOnly, settings: EncoderOnlyConfig) -> Any:
         assert isinstance(model.source, TokenInput)  # noqa: S101 - `exportable_to` requires tokens
         has_types = model.source.types is not None
-        encoder = self._make_encoder(attention_stack(settings.encoder), settings.width, has_types=has_types)
+        encoder = self._make_encoder(attention_stack(settings.encoder), settings.d_model, has_types=has_types)
         self._fill_input(encoder, encoder.embeddings[0], model.source)
         if model.source.types is not None:
             encoder.embeddings[1].weight = _copy(model.source.types.weight)
@@ -276,7 +276,7 @@ class _Writer:
         attention, position = stack.attention, stack.position
         key_dim, _ = attention.dims(width)
         options: dict[str, Any] = {
-            "pre_norm": stack.placement == "pre",
+            "pre_norm": stack.norm_order == "pre",
             "no_final_norm": not stack.final_norm,
             "activation": getattr(self.specs.common_spec.Activation, ACTIVATIONS[stack.feedforward.activation]),
             "layernorm_embedding": stack.input_norm,

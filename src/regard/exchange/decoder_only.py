@@ -11,8 +11,8 @@ from regard.exchange.mapping import (
     WEIGHT,
     WEIGHT_AND_BIAS,
     Constant,
+    MappingRule,
     NameMap,
-    Rule,
     Rules,
     Sinusoid,
     Transpose,
@@ -113,5 +113,5 @@ def _llama(architecture: str, layer: NameMap, biased_modules: NameMap, tied: boo
 def _make_embedding_rules(theirs: str, tied: bool) -> Rules:
     """Map embedding and output projection: one tensor if tied, otherwise two."""
     if tied:
-        return (Rule(TOKEN_EMBEDDING, theirs, our_copies=(HEAD_WEIGHT,), their_copies=("lm_head.weight",)),)
-    return Rule(TOKEN_EMBEDDING, theirs), Rule(HEAD_WEIGHT, "lm_head.weight")
+        return (MappingRule(TOKEN_EMBEDDING, theirs, regard_copies=(HEAD_WEIGHT,), hf_copies=("lm_head.weight",)),)
+    return MappingRule(TOKEN_EMBEDDING, theirs), MappingRule(HEAD_WEIGHT, "lm_head.weight")

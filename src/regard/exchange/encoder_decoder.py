@@ -13,7 +13,7 @@ from regard.exchange.mapping import (
     WEIGHT_AND_BIAS,
     Constant,
     Constants,
-    Rule,
+    MappingRule,
     Rules,
     Sinusoid,
     Tensors,
@@ -53,15 +53,15 @@ BART_POSITIONS = {
     "decoder.position.table": "model.decoder.embed_positions",
 }
 ENCODER_EMBEDDING, DECODER_EMBEDDING = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
-BART_EMBEDDING = Rule(
+BART_EMBEDDING = MappingRule(
     SOURCE_EMBEDDING,
     "model.shared.weight",
-    our_copies=(TARGET_EMBEDDING, HEAD_WEIGHT),
-    their_copies=(ENCODER_EMBEDDING, DECODER_EMBEDDING, "lm_head.weight"),
+    regard_copies=(TARGET_EMBEDDING, HEAD_WEIGHT),
+    hf_copies=(ENCODER_EMBEDDING, DECODER_EMBEDDING, "lm_head.weight"),
 )
 MARIAN_SEPARATE_EMBEDDINGS = (
-    Rule(SOURCE_EMBEDDING, ENCODER_EMBEDDING),
-    Rule(TARGET_EMBEDDING, DECODER_EMBEDDING, our_copies=(HEAD_WEIGHT,), their_copies=("lm_head.weight",)),
+    MappingRule(SOURCE_EMBEDDING, ENCODER_EMBEDDING),
+    MappingRule(TARGET_EMBEDDING, DECODER_EMBEDDING, regard_copies=(HEAD_WEIGHT,), hf_copies=("lm_head.weight",)),
 )
 
 
@@ -124,7 +124,7 @@ def _bart(architecture: str, names: dict[str, str], bias: bool, sinusoid: Sinuso
 def _make_logits_bias_rules(bias: bool, embedding: str) -> tuple[Rules, Constants]:
     """Map their output bias, a matrix of one row that always exists: our bias, or zeros."""
     if bias:
-        return (Rule("head.bias", "final_logits_bias", Unsqueeze("theirs")),), ()
+        return (MappingRule("head.bias", "final_logits_bias", Unsqueeze("theirs")),), ()
 
     def make_zeros(ours: Tensors) -> Tensor:
         return ours[embedding].new_zeros(1, ours[embedding].size(0))
@@ -149,8 +149,8 @@ def _make_marian_sinusoids(max_positions: int) -> Constants:
 
 # Whisper: the names of BART; convolutions read a spectrogram, keys have no bias, both tables of positions are stored.
 
-WHISPER_EMBEDDING = Rule(
-    TARGET_EMBEDDING, DECODER_EMBEDDING, our_copies=(HEAD_WEIGHT,), their_copies=("proj_out.weight",)
+WHISPER_EMBEDDING = MappingRule(
+    TARGET_EMBEDDING, DECODER_EMBEDDING, regard_copies=(HEAD_WEIGHT,), hf_copies=("proj_out.weight",)
 )
 WHISPER_STEM = {f"source.{name}": f"model.encoder.{name}" for name in ("conv1", "conv2")}
 
@@ -190,19 +190,19 @@ def t5(*, tied: bool, gated: bool) -> WeightMap:
         tied: Whether embedding and output projection are one tensor.
         gated: Gated feed-forward (version 1.1) or ungated (1.0).
     """
-    embedding = Rule(
+    embedding = MappingRule(
         SOURCE_EMBEDDING,
         "shared.weight",
-        our_copies=(TARGET_EMBEDDING, *((HEAD_WEIGHT,) if tied else ())),
-        their_copies=(
+        regard_copies=(TARGET_EMBEDDING, *((HEAD_WEIGHT,) if tied else ())),
+        hf_copies=(
             "encoder.embed_tokens.weight",
             "decoder.embed_tokens.weight",
             *(("lm_head.weight",) if tied else ()),
         ),
     )
-    head = () if tied else (Rule(HEAD_WEIGHT, "lm_head.weight"),)
+    head = () if tied else (MappingRule(HEAD_WEIGHT, "lm_head.weight"),)
     relative_bias = (
-        Rule(f"{stack}.position.tables", f"{stack}.{T5_RELATIVE_BIAS}", Unsqueeze("ours"))
+        MappingRule(f"{stack}.position.tables", f"{stack}.{T5_RELATIVE_BIAS}", Unsqueeze("ours"))
         for stack in ("encoder", "decoder")
     )
     names = {

@@ -14,7 +14,7 @@ from regard.exchange.mapping import (
     WEIGHT_AND_BIAS,
     Constant,
     Constants,
-    Rule,
+    MappingRule,
     Rules,
     Sinusoid,
     Tensors,
@@ -89,15 +89,15 @@ def bert(head: Head, *, has_token_types: bool = True, sinusoid: Sinusoid | None 
 def _make_embedding_rules(head: Head, theirs: str) -> Rules:
     """Map the embedding, which is also the output projection of the MLM head."""
     if head != "mlm":
-        return (Rule(SOURCE_EMBEDDING, theirs),)
+        return (MappingRule(SOURCE_EMBEDDING, theirs),)
     return (
-        Rule(
+        MappingRule(
             SOURCE_EMBEDDING,
             theirs,
-            our_copies=("head.lm_head.projection.weight",),
-            their_copies=("cls.predictions.decoder.weight",),
+            regard_copies=("head.lm_head.projection.weight",),
+            hf_copies=("cls.predictions.decoder.weight",),
         ),
-        Rule("head.lm_head.bias", "cls.predictions.bias", their_copies=("cls.predictions.decoder.bias",)),
+        MappingRule("head.lm_head.bias", "cls.predictions.bias", hf_copies=("cls.predictions.decoder.bias",)),
     )
 
 
@@ -149,12 +149,12 @@ def esm(head: Head, *, attentions: int, key_dim: int, theta: float) -> WeightMap
         theta: Base of the rotary frequencies.
     """
     prefix = "" if head == "none" else "esm."
-    embedding = Rule(SOURCE_EMBEDDING, f"{prefix}embeddings.word_embeddings.weight")
+    embedding = MappingRule(SOURCE_EMBEDDING, f"{prefix}embeddings.word_embeddings.weight")
     if head == "mlm":
         embedding = replace(
-            embedding, our_copies=("head.lm_head.projection.weight",), their_copies=("lm_head.decoder.weight",)
+            embedding, regard_copies=("head.lm_head.projection.weight",), hf_copies=("lm_head.decoder.weight",)
         )
-    bias = (Rule("head.lm_head.bias", "lm_head.bias"),) if head == "mlm" else ()
+    bias = (MappingRule("head.lm_head.bias", "lm_head.bias"),) if head == "mlm" else ()
     stack = {our: f"{prefix}{their}" for our, their in ESM_STACK.items()}
 
     def make_frequencies(ours: Tensors) -> Tensor:

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.base.files import AnyPath, create_folder, hide_backup
+from regard.base.files import AnyPath, backup_path, create_folder
 from regard.base.progress import begin
 from regard.store.export_folder import default_folder
 from regard.store.model_path import MODEL, find_model
@@ -116,17 +116,21 @@ def export_model(
     folder = default_folder(model, target) if out is None else Path(out)
     if folder.resolve() == path.resolve() or path.resolve() in folder.resolve().parents:
         raise RegardError(
-            "The export would change the model folder.", where=str(folder), fix="Choose a folder elsewhere with --out."
+            "The export would change the model folder.",
+            location=str(folder),
+            hint="Choose a folder elsewhere with --out.",
         )
     if folder.exists() and not replace:
         raise RegardError(
-            "The folder exists already.", where=str(folder), fix="Choose another name (--out), or add --replace."
+            "The folder exists already.", location=str(folder), hint="Choose another name (--out), or add --replace."
         )
     settings = codec.MODEL_FILES.load(path / MODEL)
     if recurrent := tuple(find_layer_obstacles(settings)):
-        fix = "Run it with PyTorch: `regard translate`, `generate` and `serve` do."
-        raise RegardError(f"{target} cannot represent the model: {'; '.join(recurrent)}.", where=str(path), fix=fix)
-    with create_folder(folder, replace=replace, backup=hide_backup(folder)) as temporary_folder:
+        hint = "Run it with PyTorch: `regard translate`, `generate` and `serve` do."
+        raise RegardError(
+            f"{target} cannot represent the model: {'; '.join(recurrent)}.", location=str(path), hint=hint
+        )
+    with create_folder(folder, replace=replace, backup=backup_path(folder)) as temporary_folder:
         begin(f"exporting to {target}")
         report = exporter(path, temporary_folder, options)
     return folder, report
@@ -135,11 +139,11 @@ def export_model(
 def find_exporter(target: str, options: ExportOptions) -> Exporter:
     """Return the function of a target after a check of the options."""
     if target not in TARGETS:
-        raise RegardError(f"There is no export target '{target}'.", fix=f"Use one of: {', '.join(TARGETS)}.")
+        raise RegardError(f"There is no export target '{target}'.", hint=f"Use one of: {', '.join(TARGETS)}.")
     dtypes = TARGETS[target].dtypes
     if options.dtype is not None and options.dtype not in dtypes:
         raise RegardError(
-            f"The target {target} has no number type '{options.dtype}'.", fix=f"Use one of: {', '.join(dtypes)}."
+            f"The target {target} has no number type '{options.dtype}'.", hint=f"Use one of: {', '.join(dtypes)}."
         )
     exporter: Exporter = import_module(f"regard.exchange.{TARGETS[target].module}").export
     return exporter

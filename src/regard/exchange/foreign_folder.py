@@ -38,16 +38,16 @@ class ForeignFolder:
         try:
             target = path.resolve()
             if not any(target.is_relative_to(root) for root in self._roots):
-                fix = "Replace the link with a copy of the file, if you trust it."
-                raise DamagedError("This is a link to a file outside the folder.", where=str(path), fix=fix)
+                hint = "Replace the link with a copy of the file, if you trust it."
+                raise DamagedError("This is a link to a file outside the folder.", location=str(path), hint=hint)
             if not stat.S_ISREG(target.stat().st_mode):
-                fix = "Replace it with the file itself."
-                raise DamagedError("This is not a regular file.", where=str(path), fix=fix)
+                hint = "Replace it with the file itself."
+                raise DamagedError("This is not a regular file.", location=str(path), hint=hint)
         except FileNotFoundError:
             return None
         except (OSError, RuntimeError, ValueError) as error:  # a circle of links is a RuntimeError
-            what = f"The file cannot be read: {getattr(error, 'strerror', None) or error}."
-            raise DamagedError(what, where=str(path), fix="Restore an intact copy of the folder.") from error
+            message = f"The file cannot be read: {getattr(error, 'strerror', None) or error}."
+            raise DamagedError(message, location=str(path), hint="Restore an intact copy of the folder.") from error
         return path
 
     def read_bytes(self, name: str) -> bytes | None:
@@ -68,9 +68,9 @@ class ForeignFolder:
         """
         path = self.find(name)
         if path is None:
-            fix = "Restore an intact copy of the folder."
-            raise DamagedError("The file is missing.", where=str(self.path / name), fix=fix)
+            hint = "Restore an intact copy of the folder."
+            raise DamagedError("The file is missing.", location=str(self.path / name), hint=hint)
         if (size := path.stat().st_size) > 2 * limits.total_memory():
-            what = f"The file has {size:,} bytes; this machine has {limits.total_memory():,} bytes of memory."
-            raise DamagedError(what, where=str(path), fix="Use a smaller model, or a machine with more memory.")
+            message = f"The file has {size:,} bytes; this machine has {limits.total_memory():,} bytes of memory."
+            raise DamagedError(message, location=str(path), hint="Use a smaller model, or a machine with more memory.")
         return load_tensors(path)

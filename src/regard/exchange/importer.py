@@ -9,10 +9,10 @@ from typing import Any
 from torch import Tensor
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import AnyPath, hide_backup
+from regard.base.files import AnyPath, backup_path
 from regard.base.progress import begin
 from regard.config.model import AnyModelConfig
-from regard.exchange.provenance import ORIGIN_FILE, Origin
+from regard.exchange.provenance import ORIGIN_FILE, Provenance
 from regard.pipeline.embedder import EMBEDDING_FILE
 from regard.store.model_folder import write_model
 from regard.text.chat_template import CHAT_TEMPLATE_FILE, check_chat_template
@@ -28,7 +28,7 @@ class ImportedModel:
     settings: AnyModelConfig
     tokenizers: TokenizerPair
     weights: Mapping[str, Tensor]
-    origin: Origin
+    origin: Provenance
     card: str
     embedding: Mapping[str, Any] | None = None
     """How to pool hidden states (`regard.pipeline.embedder`), if the files say so."""
@@ -51,8 +51,8 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     """
     path, folder = Path(source), Path(out)
     if folder.exists() and not replace:
-        fix = "Choose another name (--out), or add --replace."
-        raise RegardError("The folder exists already.", where=str(folder), fix=fix)
+        hint = "Choose another name (--out), or add --replace."
+        raise RegardError("The folder exists already.", location=str(folder), hint=hint)
     begin("reading the weights")
     model = _read(path)
     advance = begin("writing the model", len(model.weights))
@@ -65,7 +65,7 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     if model.embedding is not None:
         files[EMBEDDING_FILE] = (json.dumps({"format": 1, **model.embedding}) + "\n").encode()
     if model.chat_template is not None:
-        check_chat_template(model.chat_template, where=str(path))
+        check_chat_template(model.chat_template, location=str(path))
         files[CHAT_TEMPLATE_FILE] = model.chat_template.encode()
     card = model.card or f"# {path.name}\n\nImported from {model.origin.kind} ({model.origin.architecture}).\n"
     write_model(
@@ -75,7 +75,7 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
         model.weights,
         card,
         replace=replace,
-        backup=hide_backup(folder),
+        backup=backup_path(folder),
         files=files,
         fetch=fetch,
     )
@@ -92,9 +92,11 @@ def _read(path: Path) -> ImportedModel:
             from regard.exchange.gguf.read import read_gguf
 
             return read_gguf(path)
-        what = "There is no such file or folder." if not path.exists() else "This is neither a folder nor a .gguf file."
+        message = (
+            "There is no such file or folder." if not path.exists() else "This is neither a folder nor a .gguf file."
+        )
     except (OSError, ValueError, RuntimeError, MemoryError) as error:  # whatever an untrusted file causes
-        where = str(getattr(error, "filename", None) or path)
-        what = f"The model cannot be read: {str(error)[:200] or type(error).__name__}."
-        raise DamagedError(what, where=where, fix="Check that its files are readable and intact.") from error
-    raise RegardError(what, where=str(path), fix="Give a Hugging Face folder or a GGUF file.")
+        location = str(getattr(error, "filename", None) or path)
+        message = f"The model cannot be read: {str(error)[:200] or type(error).__name__}."
+        raise DamagedError(message, location=location, hint="Check that its files are readable and intact.") from error
+    raise RegardError(message, location=str(path), hint="Give a Hugging Face folder or a GGUF file.")

@@ -4,15 +4,15 @@ This rule of GPT-2 states that our query weight is the first third of their pack
 
     Rule("decoder.layers.{i}.attention.query.weight", "transformer.h.{i}.attn.c_attn.weight", Chunk(0, 3, True))
 
-`to_ours` and `to_theirs` apply the rules in either direction. No tensor is lost silently: a missing, unexpected or
+`to_regard` and `to_hf` apply the rules in either direction. No tensor is lost silently: a missing, unexpected or
 mismatched tensor is an error, and the error lists all of them (up to 20).
 
 The maps themselves are in `torch_nn` (one stack), `encoder_only`, `decoder_only` and `encoder_decoder` (whole Hugging
 Face models). A map renames tensors only; the settings of both sides must agree as well: T5 has `score.scale = 1`,
 BART's positions have `offset = 2`, Marian's sinusoid has `layout = "halves"`, and so on.
 
->>> weight_map = WeightMap("Toy", (Rule("up.weight", "fc.weight", Transpose()),))
->>> to_ours(weight_map, {"fc.weight": torch.ones(2, 3)})["up.weight"].shape
+>>> weight_map = WeightMap("Toy", (MappingRule("up.weight", "fc.weight", Transpose()),))
+>>> to_regard(weight_map, {"fc.weight": torch.ones(2, 3)})["up.weight"].shape
 torch.Size([3, 2])
 """
 
@@ -43,7 +43,7 @@ class Transpose:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class TensorChunk:
     """Ours is part `index` of the `chunks` equal parts of their tensor, split along the output axis."""
 
     index: int
@@ -58,12 +58,12 @@ class Unsqueeze:
     side: Side
 
 
-Transform = Identity | Transpose | Chunk | Unsqueeze
+Transform = Identity | Transpose | TensorChunk | Unsqueeze
 IDENTITY = Identity()
 
 
 @dataclass(frozen=True)
-class Rule:
+class MappingRule:
     """The name of one tensor on both sides. `{i}` stands for the index of a layer.
 
     Copies are further names of the same tensor (tied weights). The input needs at least one of the names, and all
@@ -73,20 +73,20 @@ class Rule:
     ours: str
     theirs: str
     transform: Transform = IDENTITY
-    our_copies: tuple[str, ...] = ()
-    their_copies: tuple[str, ...] = ()
+    regard_copies: tuple[str, ...] = ()
+    hf_copies: tuple[str, ...] = ()
 
     def names(self, side: Side) -> tuple[str, ...]:
         """Return all names of the tensor on one side."""
-        return (self.ours, *self.our_copies) if side == "ours" else (self.theirs, *self.their_copies)
+        return (self.ours, *self.regard_copies) if side == "ours" else (self.theirs, *self.hf_copies)
 
 
 @dataclass(frozen=True)
 class Constant:
     """One of their tensors that corresponds to no weight of ours, and the reason.
 
-    With `make`, `to_theirs` computes the tensor from ours and `to_ours` checks it. Without `make`, some files contain
-    the tensor but no model needs it: `to_ours` ignores it and `to_theirs` omits it.
+    With `make`, `to_hf` computes the tensor from ours and `to_regard` checks it. Without `make`, some files contain
+    the tensor but no model needs it: `to_regard` ignores it and `to_hf` omits it.
     """
 
     theirs: str
@@ -97,7 +97,7 @@ class Constant:
 
 
 NameMap = Mapping[str, str]  # our module -> their module with the same parameters
-Rules = tuple[Rule, ...]
+Rules = tuple[MappingRule, ...]
 Constants = tuple[Constant, ...]
 
 WEIGHT_AND_BIAS = ("weight", "bias")
@@ -117,16 +117,16 @@ class WeightMap:
     """All rules and constants of one architecture."""
 
     architecture: str
-    rules: tuple[Rule, ...]
+    rules: tuple[MappingRule, ...]
     constants: tuple[Constant, ...] = ()
 
     @property
-    def their_copies(self) -> frozenset[str]:
+    def hf_copies(self) -> frozenset[str]:
         """Their names that repeat another tensor (tied weights); a checkpoint may omit them."""
-        return frozenset(name for rule in self.rules for name in rule.their_copies)
+        return frozenset(name for rule in self.rules for name in rule.hf_copies)
 
 
-def to_ours(weight_map: WeightMap, theirs: Tensors, *, where: str | None = None) -> dict[str, Tensor]:
+def to_regard(weight_map: WeightMap, theirs: Tensors, *, location: str | None = None) -> dict[str, Tensor]:
     """Convert their tensors to ours. Tensors that need no change are returned without a copy.
 
     Raises:
@@ -135,10 +135,10 @@ def to_ours(weight_map: WeightMap, theirs: Tensors, *, where: str | None = None)
     rules = list(_expand_layers(weight_map, "theirs", theirs))
     constants = _match_constants(weight_map, theirs)
     tensors, faults = _match_tensors(rules, "theirs", theirs, ignored_names=constants)
-    _raise_faults(where or weight_map.architecture, [*faults, *_find_shape_faults(rules, "theirs", tensors)])
+    _raise_faults(location or weight_map.architecture, [*faults, *_find_shape_faults(rules, "theirs", tensors)])
     ours = {name: tensor for rule in rules for name, tensor in _extract(rule, tensors[rule.theirs])}
     _raise_faults(
-        where or weight_map.architecture,
+        location or weight_map.architecture,
         [
             fault
             for name, constant in constants.items()
@@ -148,7 +148,7 @@ def to_ours(weight_map: WeightMap, theirs: Tensors, *, where: str | None = None)
     return ours
 
 
-def to_theirs(weight_map: WeightMap, ours: Tensors) -> dict[str, Tensor]:
+def to_hf(weight_map: WeightMap, ours: Tensors) -> dict[str, Tensor]:
     """Convert our tensors to theirs, constants included. Tensors that need no change are returned without a copy.
 
     Raises:
@@ -167,11 +167,11 @@ def to_theirs(weight_map: WeightMap, ours: Tensors) -> dict[str, Tensor]:
 
 
 def find_ignored(weight_map: WeightMap, theirs: Tensors) -> dict[str, str]:
-    """Return the names of the tensors that `to_ours` ignores, each with the reason."""
+    """Return the names of the tensors that `to_regard` ignores, each with the reason."""
     return {name: constant.reason for name, constant in _match_constants(weight_map, theirs).items()}
 
 
-def find_rule(weight_map: WeightMap, ours: str) -> Rule:
+def find_rule(weight_map: WeightMap, ours: str) -> MappingRule:
     """Return the rule of one of our tensors, with the index of its layer.
 
     Raises:
@@ -180,7 +180,9 @@ def find_rule(weight_map: WeightMap, ours: str) -> Rule:
     for rule in weight_map.rules:
         if match := re.fullmatch(re.escape(rule.ours).replace(r"\{i\}", r"(\d+)"), ours):
             return replace(rule, ours=ours, theirs=rule.theirs.replace("{i}", "".join(match.groups())))
-    raise RegardError(f"{weight_map.architecture} has no tensor of its own for {ours}.", where=weight_map.architecture)
+    raise RegardError(
+        f"{weight_map.architecture} has no tensor of its own for {ours}.", location=weight_map.architecture
+    )
 
 
 def add_prefix(ours: str, theirs: str, names: NameMap) -> dict[str, str]:
@@ -195,7 +197,7 @@ def add_prefix(ours: str, theirs: str, names: NameMap) -> dict[str, str]:
 def make_rules(names: NameMap, fields: tuple[str, ...], transform: Transform = IDENTITY) -> Rules:
     """Make one rule for each field (`weight`, `bias`) of each module."""
     return tuple(
-        Rule(f"{our}.{field}", f"{their}.{field}", transform) for our, their in names.items() for field in fields
+        MappingRule(f"{our}.{field}", f"{their}.{field}", transform) for our, their in names.items() for field in fields
     )
 
 
@@ -208,7 +210,9 @@ def make_qkv_rules(ours: str, theirs: str, transposed: bool = False) -> Rules:
         transposed: Whether their weight is stored as (in, out).
     """
     return tuple(
-        Rule(f"{ours}.{name}.{field}", f"{theirs}{field}", Chunk(part, 3, transposed and field == "weight"))
+        MappingRule(
+            f"{ours}.{name}.{field}", f"{theirs}{field}", TensorChunk(part, 3, transposed and field == "weight")
+        )
         for part, name in enumerate(("query", "key", "value"))
         for field in WEIGHT_AND_BIAS
     )
@@ -250,7 +254,7 @@ def make_position_rules(
     return (), tuple(Constant(f"{their}.weight", reason, make_table, ROUNDING_TOLERANCE) for their in names.values())
 
 
-def _expand_layers(weight_map: WeightMap, side: Side, tensors: Tensors) -> Iterator[Rule]:
+def _expand_layers(weight_map: WeightMap, side: Side, tensors: Tensors) -> Iterator[MappingRule]:
     """Repeat the rules of a layer for each layer of the tensors, at least once."""
     for rule in weight_map.rules:
         pattern = rule.names(side)[0]
@@ -278,7 +282,7 @@ def _match_constants(weight_map: WeightMap, theirs: Tensors) -> dict[str, Consta
 
 
 def _match_tensors(
-    rules: list[Rule], side: Side, tensors: Tensors, ignored_names: Iterable[str]
+    rules: list[MappingRule], side: Side, tensors: Tensors, ignored_names: Iterable[str]
 ) -> tuple[dict[str, Tensor], list[str]]:
     """Return the tensor of each rule by its first name, and the missing, unexpected and unequal tied tensors."""
     matched: dict[str, Tensor] = {}
@@ -299,15 +303,15 @@ def _match_tensors(
     return matched, list(faults)
 
 
-def _group_by_theirs(rules: list[Rule]) -> list[list[Rule]]:
+def _group_by_theirs(rules: list[MappingRule]) -> list[list[MappingRule]]:
     """Group the rules by their tensor: one rule each, or all chunks of a packed tensor."""
-    groups: dict[str, list[Rule]] = {}
+    groups: dict[str, list[MappingRule]] = {}
     for rule in rules:
         groups.setdefault(rule.theirs, []).append(rule)
     return list(groups.values())
 
 
-def _find_shape_faults(rules: list[Rule], side: Side, tensors: Tensors) -> Iterator[str]:
+def _find_shape_faults(rules: list[MappingRule], side: Side, tensors: Tensors) -> Iterator[str]:
     """Report tensors whose shape does not allow their split, concatenation or squeeze."""
     for group in _group_by_theirs(rules):
         shapes = {
@@ -319,7 +323,7 @@ def _find_shape_faults(rules: list[Rule], side: Side, tensors: Tensors) -> Itera
             yield f"{', '.join(shapes)} have different shapes, but {group[0].theirs} packs equal shapes."
         for name, shape in shapes.items():
             match group[0].transform:
-                case Chunk(chunks=chunks, transposed=transposed) if side == "theirs" and (
+                case TensorChunk(chunks=chunks, transposed=transposed) if side == "theirs" and (
                     not shape or shape[-1 if transposed else 0] % chunks
                 ):
                     yield f"{name} of shape {shape} cannot be split into {chunks} equal parts."
@@ -337,19 +341,19 @@ def _find_value_faults(name: str, constant: Constant, theirs: Tensor, ours: Tens
         yield f"{name} has unexpected values. It should be: {constant.reason}"
 
 
-def _raise_faults(where: str, faults: list[str]) -> None:
+def _raise_faults(location: str, faults: list[str]) -> None:
     if faults:
         lines = ["The weights do not match the weight map:", *(f"  - {fault[:200]}" for fault in faults)]
         if (omitted := len(faults) - limits.MAX_REPORTED) > 0:
             lines[limits.MAX_REPORTED + 1 :] = [f"  - and {omitted:,} more."]
         raise RegardError(
             "\n".join(lines),
-            where=where,
-            fix="Check that the weights have this architecture, and that `tied` and `bias` agree with them.",
+            location=location,
+            hint="Check that the weights have this architecture, and that `tied` and `bias` agree with them.",
         )
 
 
-def _extract(rule: Rule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
+def _extract(rule: MappingRule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
     """Return our part of their tensor under each of our names."""
     transform = rule.transform
     match transform:
@@ -357,7 +361,7 @@ def _extract(rule: Rule, theirs: Tensor) -> Iterator[tuple[str, Tensor]]:
             ours = theirs
         case Transpose():
             ours = theirs.T.contiguous()
-        case Chunk(index=index, chunks=chunks):
+        case TensorChunk(index=index, chunks=chunks):
             whole = theirs.T if transform.transposed else theirs
             # A view would keep the packed tensor alive.
             ours = whole.chunk(chunks)[index].clone(memory_format=torch.contiguous_format)
@@ -376,8 +380,8 @@ def _join(parts: list[tuple[Transform, Tensor]]) -> Tensor:
             return ours
         case Transpose():
             return ours.T.contiguous()
-        case Chunk(transposed=transposed):
-            ordered = sorted(parts, key=lambda pair: pair[0].index if isinstance(pair[0], Chunk) else 0)
+        case TensorChunk(transposed=transposed):
+            ordered = sorted(parts, key=lambda pair: pair[0].index if isinstance(pair[0], TensorChunk) else 0)
             whole = torch.cat([tensor for _, tensor in ordered])
             return whole.T.contiguous() if transposed else whole
         case Unsqueeze(side=side):

@@ -151,8 +151,8 @@ def measure_parity(
         raise RegardError(
             f"The export is not equal to the model: log-probabilities differ by up to {parity.max_difference:.1e} "
             f"(at most {TOLERANCE:.0e} is rounding)" + "".join(f"; {fault}" for fault in faults) + ".",
-            where=f"{parity.engine} {parity.version}",
-            fix="Nothing was written. Use PyTorch, and report this with the model.toml.",
+            location=f"{parity.engine} {parity.version}",
+            hint="Nothing was written. Use PyTorch, and report this with the model.toml.",
         )
     return parity
 

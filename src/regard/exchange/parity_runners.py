@@ -95,11 +95,13 @@ class TorchRunner:
         with pipeline.prepared():
             if isinstance(pipeline, Translator):
                 inputs = pipeline.make_search_input(
-                    [list(sample.source) for sample in samples], [sample.max_length for sample in samples], generator
+                    [list(sample.source) for sample in samples],
+                    [sample.max_new_tokens for sample in samples],
+                    generator,
                 )
                 return [list(hypotheses[0].tokens) for hypotheses in search.find(inputs)]
             outputs = []
             for sample in samples:
-                prompt = pipeline.make_search_input([list(sample.source)], sample.max_length, generator)
+                prompt = pipeline.make_search_input([list(sample.source)], sample.max_new_tokens, generator)
                 outputs.append(list(search.find(prompt)[0][0].tokens))
             return outputs

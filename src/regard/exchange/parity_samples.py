@@ -25,7 +25,7 @@ class Sample:
     """What the encoder reads, or the prompt of a decoder-only model: with bos, eos and language tag."""
     target: tuple[int, ...]
     """Tokens to score, eos included where the text ends; empty for an encoder-only model."""
-    max_length: int
+    max_new_tokens: int
     """Maximum number of generated tokens."""
     reference: str | None = None
 
@@ -69,8 +69,8 @@ def _encode(stored: StoredModel, example: ValidationExample, limit: int) -> Samp
             return None
         (source,) = encode_sources([example.source], tokenizers, settings, example.languages[-1] if has_tags else None)
         target = [*tokenizers.target.encode_ids([example.target])[0], tokenizers.target.specials.eos]
-        max_length = min(limit, math.ceil(settings.max_length_ratio * len(source)) + EXTRA_TOKENS)
-        return None if len(target) > limit else Sample(tuple(source), tuple(target), max_length, example.target)
+        max_new_tokens = min(limit, math.ceil(settings.max_length_ratio * len(source)) + EXTRA_TOKENS)
+        return None if len(target) > limit else Sample(tuple(source), tuple(target), max_new_tokens, example.target)
     ids = tokenizers.source.encode_ids([example.source[: 8 * MAX_TOKENS]])[0]
     if isinstance(settings, DecoderOnlyConfig):
         ids = [tokenizers.source.specials.bos, *ids]
@@ -89,8 +89,8 @@ def _make_random(stored: StoredModel, limit: int, generator: random.Random) -> S
     target = _draw(tokenizers.target, generator.randint(1, min(24, max(1, limit - 1))), generator)
     if isinstance(settings, EncoderDecoderConfig):
         end = tokenizers.target.specials.eos
-        max_length = min(limit, math.ceil(settings.max_length_ratio * (length + 1)) + EXTRA_TOKENS)
-        return Sample((*source, tokenizers.source.specials.eos), (*target, end), max_length)
+        max_new_tokens = min(limit, math.ceil(settings.max_length_ratio * (length + 1)) + EXTRA_TOKENS)
+        return Sample((*source, tokenizers.source.specials.eos), (*target, end), max_new_tokens)
     if isinstance(settings, DecoderOnlyConfig):
         source = [tokenizers.source.specials.bos, *source][: max(1, limit // 2)]
         room = max(1, min(CONTINUATION_TOKENS, limit - len(source)))

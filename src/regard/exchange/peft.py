@@ -26,9 +26,9 @@ from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
 from regard.exchange.huggingface.verify import HuggingFaceRunner, hide_notes, write_not_checked
 from regard.exchange.huggingface.write import WEIGHTS, convert_weights, resolve_max_positions, write_settings
-from regard.exchange.mapping import Chunk, Transform, Transpose, WeightMap, find_rule
+from regard.exchange.mapping import TensorChunk, Transform, Transpose, WeightMap, find_rule
 from regard.exchange.parity import measure_parity
-from regard.exchange.provenance import read_origin
+from regard.exchange.provenance import read_provenance
 from regard.lora import A, B, is_adapter
 from regard.store.adapter_folder import StoredAdapter, read_adapter
 from regard.store.export_folder import default_folder, hash_of_weights
@@ -85,10 +85,10 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     """
     adapter, tuned = read_adapter(model.parent), read_model(model)
     parent = _read_parent(adapter)
-    origin = None if parent is None else read_origin(parent.path)
+    origin = None if parent is None else read_provenance(parent.path)
     is_same_task = parent is not None and parent.settings.task == tuned.settings.task
     name = options.architecture or (origin.architecture if origin is not None and is_same_task else None)
-    architecture = choose_architecture(tuned.settings, name, where=str(model))
+    architecture = choose_architecture(tuned.settings, name, location=str(model))
     max_positions = resolve_max_positions(tuned.settings, options.max_positions, origin)
     weight_map = architecture.make_weight_map(tuned.settings, max_positions)
     lora, converted = adapter.settings.lora, convert_adapter(adapter.tensors, weight_map)
@@ -169,7 +169,7 @@ def _join_factors(parts: list[tuple[Transform, Tensor, Tensor]]) -> tuple[Tensor
     a = torch.cat([a for _, a, _ in parts])
     blocks = []
     for number, (transform, _, b) in enumerate(parts):
-        index, chunks = (transform.index, transform.chunks) if isinstance(transform, Chunk) else (0, 1)
+        index, chunks = (transform.index, transform.chunks) if isinstance(transform, TensorChunk) else (0, 1)
         block = b.new_zeros(chunks, b.size(0), len(parts), b.size(1))  # (chunks, out, parts, rank)
         block[index, :, number] = b
         blocks.append(block.reshape(chunks * b.size(0), -1))
@@ -177,7 +177,7 @@ def _join_factors(parts: list[tuple[Transform, Tensor, Tensor]]) -> tuple[Tensor
 
 
 def _is_transposed(transform: Transform) -> bool:
-    return isinstance(transform, Transpose) or (isinstance(transform, Chunk) and transform.transposed)
+    return isinstance(transform, Transpose) or (isinstance(transform, TensorChunk) and transform.transposed)
 
 
 def _read_parent(adapter: StoredAdapter) -> StoredModel | None:
@@ -218,7 +218,7 @@ def _prove(
         base = Path(temporary)
         is_same_task = parent.settings.task == tuned.settings.task
         name = architecture.name if is_same_task else None
-        base_architecture = choose_architecture(parent.settings, name, where=str(parent.path))
+        base_architecture = choose_architecture(parent.settings, name, location=str(parent.path))
         save_tensors(convert_weights(parent, base_architecture, max_positions), base / WEIGHTS)
         write_settings(base, parent, base_architecture, "float32", max_positions)
         runner = HuggingFaceRunner(base, tuned, architecture, "float32", _list_arguments(tuned, architecture))

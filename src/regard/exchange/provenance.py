@@ -12,7 +12,7 @@ ORIGIN_FILE = "origin.json"
 
 
 @dataclass(frozen=True)
-class Origin:
+class Provenance:
     """The facts of the imported files that the settings of Regard do not hold."""
 
     kind: str
@@ -29,17 +29,17 @@ class Origin:
         return (json.dumps({"format": 1, **asdict(self)}) + "\n").encode()
 
 
-def read_origin(model: Path) -> Origin | None:
+def read_provenance(model: Path) -> Provenance | None:
     """Read the origin of a verified model folder; None if it was not imported."""
     path = model / ORIGIN_FILE
     if not path.exists():
         return None
     document = read_json(path)
     try:
-        origin = Origin(**{name: document[name] for name in Origin.__dataclass_fields__})
+        origin = Provenance(**{name: document[name] for name in Provenance.__dataclass_fields__})
     except (KeyError, TypeError) as error:
-        raise DamagedError("The file is damaged.", where=str(path), fix="Import the model again.") from error
+        raise DamagedError("The file is damaged.", location=str(path), hint="Import the model again.") from error
     is_text = all(isinstance(value, str) for value in (origin.kind, origin.architecture, origin.dtype))
     if not is_text or type(origin.max_positions) is not int or not 0 < origin.max_positions < limits.SIZE:
-        raise DamagedError("The file is damaged.", where=str(path), fix="Import the model again.")
+        raise DamagedError("The file is damaged.", location=str(path), hint="Import the model again.")
     return origin

@@ -3,9 +3,9 @@
 They map the tensors of one of our stacks (`model.encoder.state_dict()`).
 
 >>> import torch
->>> from regard.exchange.mapping import to_ours
+>>> from regard.exchange.mapping import to_regard
 >>> theirs = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, batch_first=True), 1)
->>> ours = to_ours(torch_encoder(final_norm=False), theirs.state_dict())
+>>> ours = to_regard(torch_encoder(final_norm=False), theirs.state_dict())
 >>> ours["layers.0.attention.query.weight"].shape
 torch.Size([8, 8])
 """

@@ -13,7 +13,7 @@ from regard.base.progress import track
 from regard.look.attention import GROUPS, attention_name
 from regard.look.document import GroupName, Table, finite
 from regard.look.record import HeadsOff, LookRecord
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 
 BATCH_TOKENS = 4096
 Head = tuple[GroupName, int, int]  # group, layer, head
@@ -50,7 +50,7 @@ def count_heads(record: LookRecord) -> dict[str, int]:
     return {name: attention.query.size(1) for name, attention in record.attention.items()}
 
 
-def ablate(passage: Passage, record: LookRecord) -> tuple[float, dict[GroupName, Table]]:
+def ablate(passage: ReplayInput, record: LookRecord) -> tuple[float, dict[GroupName, Table]]:
     """Return the output's log-probability, and its change for every head, [layer][head]."""
     baseline = float(passage.replay().sum())
     heads, counts = list(iter_heads(record)), count_heads(record)

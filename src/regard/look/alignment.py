@@ -9,15 +9,15 @@ from regard.look.attention import attention_name
 from regard.look.document import Blob, encode_sqrt
 from regard.look.generation import Generated, Generation
 from regard.look.record import LookRecord
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.look.tokens import describe_tokens
 from regard.pipeline.word_alignment import sum_subwords
 
 
-def make_passage(generation: Generation, hypothesis: Hypothesis) -> Passage:
+def make_passage(generation: Generation, hypothesis: Hypothesis) -> ReplayInput:
     """Return a hypothesis as the decoder reads it: everything but its last token."""
     inputs, prompt = generation.input, generation.input.prompt
-    return Passage(
+    return ReplayInput(
         model=inputs.pipeline.model,
         source=inputs.source,
         media=inputs.media,
@@ -30,7 +30,7 @@ def make_passage(generation: Generation, hypothesis: Hypothesis) -> Passage:
 
 def make_hypotheses(
     generation: Generation, generated: Generated, record: LookRecord, blobs: dict[str, Blob]
-) -> list[document.Hypothesis]:
+) -> list[document.HypothesisJson]:
     """Return the hypotheses of a translation with their cross-attention, which goes to `blobs`.
 
     `record` is that of the first one, which was replayed already.
@@ -49,7 +49,7 @@ def make_hypothesis(
     name: str,
     blobs: dict[str, Blob],
     record: LookRecord | None = None,
-) -> document.Hypothesis:
+) -> document.HypothesisJson:
     """Return one hypothesis, replayed unless there is a record of it; its attention goes to `blobs` under this name."""
     if record is None:
         record = LookRecord()
@@ -64,7 +64,7 @@ def make_hypothesis(
     links = (
         [[source, target] for target, source in enumerate(by_pair.argmax(dim=1).tolist())] if by_pair.numel() else []
     )
-    return document.Hypothesis(
+    return document.HypothesisJson(
         candidate=number,
         text=generation.decode(hypothesis),
         score=hypothesis.score,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.look.document import Blob, Group, GroupName, Table, Token, encode_sqrt, finite
 from regard.look.record import MAX_COMPLETE_ROWS, LookRecord, spread
-from regard.look.statistics import STATISTICS, Layout, StatisticName, describe_heads
+from regard.look.statistics import STATISTICS, GroupRows, StatisticName, describe_heads
 
 SAMPLED_ROWS = 128
 GROUPS: tuple[GroupName, ...] = ("encoder.self", "decoder.self", "decoder.cross")
@@ -53,13 +53,13 @@ def make_groups(
     ]
     ranked = sorted(
         (
-            (-telling, number, layer, head)
+            (-interest, number, layer, head)
             for number, (_, scores) in enumerate(groups)
             for layer, row in enumerate(scores)
-            for head, telling in enumerate(row)
+            for head, interest in enumerate(row)
         ),
-        key=lambda entry: (list(groups[entry[1]][0]["opening"]) != [entry[2], entry[3]], entry),
-    )  # the opening head of every group comes first
+        key=lambda entry: (list(groups[entry[1]][0]["default_head"]) != [entry[2], entry[3]], entry),
+    )  # the default head of every group comes first
     for _, number, layer, head in ranked:
         group = groups[number][0]
         max_cells -= group["row_count"] * group["column_count"]
@@ -77,7 +77,7 @@ def _make_group(
     sequences: dict[Literal["source", "target"], list[Token]],
     blobs: dict[str, Blob],
 ) -> tuple[Group, list[list[float]]]:
-    """Return a group without maps, and how telling each of its heads is, [layer][head]."""
+    """Return a group without maps, and how interest each of its heads is, [layer][head]."""
     rows_of: Literal["source", "target"] = "source" if name == "encoder.self" else "target"
     columns_of: Literal["source", "target"] = "target" if name == "decoder.self" else "source"
     row_start = int(name == "decoder.cross")
@@ -89,11 +89,11 @@ def _make_group(
     rows = list(range(row_count)) if row_count <= MAX_COMPLETE_ROWS else spread(row_count, SAMPLED_ROWS)
     is_text = torch.tensor([token["role"] == "text" for token in sequences[columns_of][:column_count]])
     skips_first_row = name == "decoder.self" and len(rows) > 1
-    layout = Layout(rows, is_text, is_self=name != "decoder.cross", skips_first_row=skips_first_row)
+    layout = GroupRows(rows, is_text, is_self=name != "decoder.cross", skips_first_row=skips_first_row)
     layers = [describe_heads(record.attention[attention_name(name, layer)], layout) for layer in range(layer_count)]
     blobs[f"{name}.thumbnails"] = encode_sqrt(np.array([[head.thumbnail for head in heads] for heads in layers]))
-    telling = [[head.telling for head in heads] for heads in layers]
-    best = max((score, -layer, -head) for layer, row in enumerate(telling) for head, score in enumerate(row))
+    interest = [[head.interest for head in heads] for heads in layers]
+    best = max((score, -layer, -head) for layer, row in enumerate(interest) for head, score in enumerate(row))
     statistics: dict[StatisticName, Table] = {
         key: [[head.statistics[key] for head in heads] for heads in layers] for key in STATISTICS
     }
@@ -108,11 +108,11 @@ def _make_group(
         column_count=column_count,
         statistics=statistics,
         sampled_rows=None if len(rows) == row_count else len(rows),
-        opening=[-best[1], -best[2]],
+        default_head=[-best[1], -best[2]],
         thumbnails=f"{name}.thumbnails",
         maps={},
         errors=[
             [finite(error) for error in record.head_errors(attention_name(name, layer))] for layer in range(layer_count)
         ],
     )
-    return group, telling
+    return group, interest

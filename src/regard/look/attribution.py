@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.look.document import Attribution, Blob, Token, encode_f32
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.models.cpu_decoder import eval_mode
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -42,7 +42,7 @@ class _Side:
 
 
 def attribute(
-    passage: Passage,
+    passage: ReplayInput,
     sequences: Sequence[Sequence[Token]],
     outputs: Sequence[int | None],
     blobs: dict[str, Blob],
@@ -83,7 +83,7 @@ def attribute(
     )
 
 
-def _embed(passage: Passage, sequences: Sequence[Sequence[Token]]) -> list[_Side]:
+def _embed(passage: ReplayInput, sequences: Sequence[Sequence[Token]]) -> list[_Side]:
     """Return what each side reads, as vectors."""
     model = passage.model
     names = ["tokens"] if isinstance(model, DecoderOnly) else ["source"]
@@ -95,7 +95,7 @@ def _embed(passage: Passage, sequences: Sequence[Sequence[Token]]) -> list[_Side
         module = model.get_submodule(name)
         embedding = next((part for part in module.modules() if isinstance(part, nn.Embedding)), None)
         if passage.media is not None or embedding is None:
-            raise RegardError("Only text can be attributed.", fix="Look into a model that reads tokens.")
+            raise RegardError("Only text can be attributed.", hint="Look into a model that reads tokens.")
         with torch.no_grad():
             embedded, _ = module(torch.tensor([list(ids)], device=passage.device))  # (1, T, D)
             every_token = torch.arange(embedding.num_embeddings, device=passage.device)[None]
@@ -106,7 +106,7 @@ def _embed(passage: Passage, sequences: Sequence[Sequence[Token]]) -> list[_Side
     return sides
 
 
-def _gradients(passage: Passage, sides: Sequence[_Side], fractions: Tensor) -> tuple[Tensor, Tensor]:
+def _gradients(passage: ReplayInput, sides: Sequence[_Side], fractions: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits (B, n), and gradients times (embedding - baseline) per token, (B, n, columns).
 
     Row b stands at `fractions[b]` of the way from the baseline to the text.
@@ -126,7 +126,7 @@ def _gradients(passage: Passage, sides: Sequence[_Side], fractions: Tensor) -> t
     return logits.detach(), torch.stack(rows, dim=1)
 
 
-def _integrate_exactly(passage: Passage, sides: Sequence[_Side], difference: Tensor) -> tuple[Tensor, Tensor, int]:
+def _integrate_exactly(passage: ReplayInput, sides: Sequence[_Side], difference: Tensor) -> tuple[Tensor, Tensor, int]:
     """Return integrated gradients (n, columns), how far their sums are from the differences (n), and the steps."""
     steps, open_rows = FIRST_STEPS, torch.arange(len(difference))
     integrated = torch.empty(0)
@@ -147,7 +147,7 @@ def _integrate_exactly(passage: Passage, sides: Sequence[_Side], difference: Ten
         steps *= 2
 
 
-def _integrate(passage: Passage, sides: Sequence[_Side], steps: int) -> Tensor:
+def _integrate(passage: ReplayInput, sides: Sequence[_Side], steps: int) -> Tensor:
     """Return integrated gradients (n, columns) by Gauss-Legendre quadrature."""
     points, point_weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
     fractions, weights = torch.tensor((points + 1) / 2).float(), torch.tensor(point_weights / 2).float()
@@ -161,7 +161,7 @@ def _integrate(passage: Passage, sides: Sequence[_Side], steps: int) -> Tensor:
     return total
 
 
-def _occlude(passage: Passage, sides: Sequence[_Side], logits: Tensor) -> Tensor:
+def _occlude(passage: ReplayInput, sides: Sequence[_Side], logits: Tensor) -> Tensor:
     """Return logit with a token minus logit with its baseline instead, (n, columns)."""
     lengths = [side.embedded.size(1) for side in sides]
     changes = []

@@ -29,21 +29,21 @@ from regard.look.document import (
     Group,
     LeakTest,
     Model,
-    Search,
+    SearchJson,
     TokenInfo,
     encode_u8,
 )
 from regard.look.look import Look
 from regard.look.masks import check_leak, make_masks
 from regard.look.media import MediaPipeline, drop_order, read_media
-from regard.look.model_run import Reading, ReadOptions, read_text
+from regard.look.model_run import ModelRun, RunOptions, run_text
 from regard.look.positions import Stack, describe_positions, kind_of
 from regard.look.record import LookRecord
 from regard.look.search import best_dropped, continue_candidate, make_sampling, make_search, mentioned_tokens
 from regard.look.tokens import describe_vocabulary
 from regard.nn.positions import Sinusoidal2d
 from regard.nn.stack import Stack as StackModule
-from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_classifier import AudioClassifier
 from regard.pipeline.embedder import Embedder
 from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.image_classifier import ImageClassifier
@@ -65,7 +65,7 @@ def look_into(
     *,
     search: Beam | Sampling | None = None,
     n_best: int = 1,
-    max_length: int | None = None,
+    max_new_tokens: int | None = None,
     target_language: str | None = None,
     seed: int | None = 0,
     ablation: bool | None = None,
@@ -76,11 +76,11 @@ def look_into(
     Args:
         model: A pipeline, or the folder of a model or a run.
         text: A source to translate, a prompt to continue, a text with gaps (`___`) or a text to label; for a model that
-            reads images or sounds the path of a file.
+            reads images or audio clips the path of a file.
         search: How a model that generates does so: `Beam` or `Sampling` (of one text). Default: `Beam()` for a
             translator, transcriber or captioner, sampling at temperature 0.8 and top-p 0.95 for a language model.
         n_best: Number of hypotheses of a beam search whose cross-attention is kept.
-        max_length: Maximum number of generated tokens; by default as for `translate`, 40 for a language model.
+        max_new_tokens: Maximum number of generated tokens; by default as for `translate`, 40 for a language model.
         target_language: Language to translate into (multilingual models).
         seed: Random seed of sampling.
         ablation: Switch every head off once; by default if this takes at most a few seconds.
@@ -99,15 +99,15 @@ def look_into(
         pipeline = model.in_torch
     if isinstance(pipeline, ImageGenerator):
         raise RegardError(
-            "The page shows tokens of text, and this model's tokens are pixels.", fix="See docs/images.md."
+            "The page shows tokens of text, and this model's tokens are pixels.", hint="See docs/images.md."
         )
     if isinstance(pipeline, Embedder):
-        raise RegardError("A model without a head predicts nothing to look into.", fix="Use an encoder with a head.")
-    options = ReadOptions(search, n_best, max_length, target_language, seed)
+        raise RegardError("A model without a head predicts nothing to look into.", hint="Use an encoder with a head.")
+    options = RunOptions(search, n_best, max_new_tokens, target_language, seed)
     if isinstance(pipeline, MediaPipeline):
         reading = read_media(pipeline, text, options)
     else:
-        reading = read_text(pipeline, text, options)
+        reading = run_text(pipeline, text, options)
     begin("recording the model")
     record = LookRecord(half=_record_bytes(pipeline, reading) > MAX_RECORD_BYTES)
     reading.passage.replay(record)
@@ -115,7 +115,7 @@ def look_into(
 
 
 def _make_document(
-    pipeline: AnyPipeline, name: str, text: str, reading: Reading, record: LookRecord, ablation: bool | None
+    pipeline: AnyPipeline, name: str, text: str, reading: ModelRun, record: LookRecord, ablation: bool | None
 ) -> Document:
     blobs: dict[str, Blob] = {}
     notes: list[str] = []
@@ -137,7 +137,7 @@ def _make_document(
     hypotheses = []
     if generation is not None and generated is not None:
         vocabulary = describe_vocabulary(generation.tokenizer, mentioned_tokens(search, generated.sampling))
-        # A recurrent decoder may have no cross-attention; that over frames of a sound is no alignment of words.
+        # A recurrent decoder may have no cross-attention; that over frames of an audio clip is no alignment of words.
         has_cross = attention_name("decoder.cross", 0) in record.attention and reading.picture is None
         hypotheses = make_hypotheses(generation, generated, record, blobs) if has_cross else []
     stacks = _stacks(pipeline)
@@ -170,7 +170,7 @@ def _make_document(
     return document
 
 
-def _make_search(reading: Reading) -> Search | None:
+def _make_search(reading: ModelRun) -> SearchJson | None:
     generation, generated = reading.generation, reading.generated
     if generation is None or generated is None or generated.trace is None:
         return None
@@ -180,13 +180,15 @@ def _make_search(reading: Reading) -> Search | None:
     return search
 
 
-def _attribute(pipeline: AnyPipeline, reading: Reading, blobs: dict[str, Blob], notes: list[str]) -> Attribution | None:
+def _attribute(
+    pipeline: AnyPipeline, reading: ModelRun, blobs: dict[str, Blob], notes: list[str]
+) -> Attribution | None:
     """Attribute the outputs to the tokens, unless there are none or it would take too long."""
     passage = reading.passage
     if not passage.labels or passage.media is not None:  # the baseline of a token is a mean of the vocabulary
         return None
     outputs = min(len(passage.labels), MAX_OUTPUTS)
-    flops = 6.0 * pipeline.parameters * passage.length * outputs * 4 * FIRST_STEPS  # most texts need fewer steps
+    flops = 6.0 * pipeline.num_parameters * passage.length * outputs * 4 * FIRST_STEPS  # most texts need fewer steps
     if flops > MAX_FLOPS:
         notes.append("The attribution of this text takes long: it is left out.")
         return None
@@ -199,7 +201,7 @@ def _attribute(pipeline: AnyPipeline, reading: Reading, blobs: dict[str, Blob], 
 
 def _experiment(
     pipeline: AnyPipeline,
-    reading: Reading,
+    reading: ModelRun,
     record: LookRecord,
     groups: list[Group],
     wanted_ablation: bool | None,
@@ -208,7 +210,7 @@ def _experiment(
     """Run the leak test and the ablation, unless they would take too long."""
     passage = reading.passage
     heads = sum(group["layers"] * group["heads"] for group in groups)
-    flops = 2.0 * pipeline.parameters * passage.length
+    flops = 2.0 * pipeline.num_parameters * passage.length
     leak = None
     if passage.target and flops <= MAX_FLOPS:
         leak = check_leak(passage)
@@ -230,7 +232,7 @@ def _experiment(
     return leak, Ablation(output=reading.output_name, baseline=baseline, delta=delta, texts=texts)
 
 
-def _search_count(reading: Reading) -> int:
+def _search_count(reading: ModelRun) -> int:
     """Return how many further searches the document may contain: fewer for long texts."""
     generated = reading.generated
     steps = len(generated.hypotheses[0].tokens) if generated is not None else 0
@@ -241,7 +243,7 @@ def _search_count(reading: Reading) -> int:
 
 def _describe_model(pipeline: AnyPipeline, name: str, groups: list[Group], stacks: dict[Stack, Any]) -> Model:
     vocabulary = {}
-    if not isinstance(pipeline, ImageClassifier | SoundClassifier):  # they have no tokenizer
+    if not isinstance(pipeline, ImageClassifier | AudioClassifier):  # they have no tokenizer
         vocabulary = {"source": pipeline.tokenizers.source.size, "target": pipeline.tokenizers.target.size}
     if isinstance(pipeline, Transcriber | ImageCaptioner):
         del vocabulary["source"]
@@ -249,11 +251,11 @@ def _describe_model(pipeline: AnyPipeline, name: str, groups: list[Group], stack
         family=pipeline.settings.family,
         task=pipeline.settings.task,  # type: ignore[typeddict-item]  # the tasks that have a pipeline
         name=name,
-        width=pipeline.settings.width,
+        width=pipeline.settings.d_model,
         layers={stack: len(module.layers) for stack, module in stacks.items()},
         heads={group["name"]: group["heads"] for group in groups},
         positions={stack: kind_of(module.position) for stack, module in stacks.items()},
-        parameters=pipeline.parameters,
+        parameters=pipeline.num_parameters,
         vocabulary=vocabulary,
         sha256=hash_weights(pipeline.model),
         regard=__version__,
@@ -275,7 +277,7 @@ def _stacks(pipeline: AnyPipeline) -> dict[Stack, Any]:
     return {stack.name: stack for stack in stacks if stack.name in get_args(Stack)}
 
 
-def _record_bytes(pipeline: AnyPipeline, reading: Reading) -> int:
+def _record_bytes(pipeline: AnyPipeline, reading: ModelRun) -> int:
     """Return the memory of all queries and keys in single precision, roughly."""
     layers = sum(len(stack.layers) for stack in _stacks(pipeline).values())
-    return 2 * 4 * layers * reading.passage.length * pipeline.settings.width
+    return 2 * 4 * layers * reading.passage.length * pipeline.settings.d_model

@@ -51,7 +51,7 @@ class Model(TypedDict):
     """What was looked into."""
 
     family: Literal["encoder_decoder", "decoder_only", "encoder_only"]
-    task: Literal["translate", "continue", "fill", "classify", "tag", "transcribe", "caption", "example"]
+    task: Literal["translate", "causal_lm", "masked_lm", "classify", "tag", "transcribe", "caption", "example"]
     name: str
     """Folder name of the model, or "" for a model in memory."""
     width: int
@@ -110,8 +110,8 @@ class Group(TypedDict):
     before; null for cross-attention. first: weight on the first token, the attention sink."""
     sampled_rows: int | None
     """Statistics and thumbnails come from this many rows, evenly spread; None: from all rows."""
-    opening: list[int]
-    """[layer, head] of the most telling head, which a page opens first."""
+    default_head: list[int]
+    """[layer, head] of the most interest head, which a page opens first."""
     thumbnails: str
     """Blob u8 sqrt (layers, heads, at most 48, at most 48): each cell is the maximum of the weights that it covers."""
     maps: dict[str, str]
@@ -120,11 +120,11 @@ class Group(TypedDict):
     """max |A V - fused output|: how exactly the shown weights A reproduce what the kernel computed."""
 
 
-class Search(TypedDict):
+class SearchJson(TypedDict):
     """A recorded beam or greedy search over one text. Entry i of every list is candidate i; 0 is the root."""
 
     settings: dict[str, Any]
-    """{"search": "beam" or "greedy", "beam_size": 5, "length_penalty": "|y|^1", "max_length": 71, "n_best": 1,
+    """{"search": "beam" or "greedy", "beam_size": 5, "length_penalty": "|y|^1", "max_new_tokens": 71, "n_best": 1,
     "stop_after": null}"""
     parent: list[int]
     """The candidate that it extends; 0 for the root."""
@@ -145,12 +145,12 @@ class Search(TypedDict):
     lineage: list[int]
     """Candidates from the root to the best one."""
     end: str | None
-    """Why the search ended: eos, max_length, bound (no open hypothesis could win any more) or stop_after."""
+    """Why the search ended: eos, max_new_tokens, bound (no open hypothesis could win any more) or stop_after."""
     winner_step: int
     """Step at which the winner was finished. Later steps only prove that nothing better exists."""
     last_step: int
     continuations: dict[str, "Continuation"]
-    """Forced continuations by candidate, already computed. A live page asks for others: `continue`."""
+    """Forced continuations by candidate, already computed. A live page asks for others: `causal_lm`."""
 
 
 class Continuation(TypedDict):
@@ -176,7 +176,7 @@ class Race(TypedDict):
     """Number of tokens with p > 0 that took part."""
 
 
-class SamplingStep(TypedDict):
+class SamplingStepJson(TypedDict):
     """One generated token."""
 
     position: int
@@ -189,7 +189,7 @@ class SamplingStep(TypedDict):
     """Blob f32 (vocabulary): log-probabilities before suppression and filters; None for steps that were not chosen."""
 
 
-class Sampling(TypedDict):
+class SamplingJson(TypedDict):
     """How a text was sampled. The history of a step is the sequence "target" before its position."""
 
     filters: dict[str, float | int | None]
@@ -198,7 +198,7 @@ class Sampling(TypedDict):
     seed: int | None
     suppressed: list[int]
     """Tokens that are never generated; they are removed before the filters."""
-    steps: list[SamplingStep]
+    steps: list[SamplingStepJson]
 
 
 class Ablation(TypedDict):
@@ -240,7 +240,7 @@ class Attribution(TypedDict):
     """Points on the way from the baseline; as many as the hardest output needs."""
 
 
-class Hypothesis(TypedDict):
+class HypothesisJson(TypedDict):
     """A returned hypothesis with its cross-attention; the first is the winner, whose tokens are the "target"."""
 
     candidate: int
@@ -343,7 +343,7 @@ class Picture(TypedDict):
     seconds: NotRequired[float]
     """Duration of a cell of a spectrogram."""
     rate: NotRequired[int]
-    """Samples per second of the sound."""
+    """Samples per second of the audio clip."""
 
 
 class MergeStep(TypedDict):
@@ -382,17 +382,17 @@ class Document(TypedDict):
     vocabulary: dict[str, TokenInfo]
     """Tokens by id that `search` and `sampling` mention; of sampling the most probable ones only."""
     attention: list[Group]
-    search: Search | None
-    sampling: Sampling | None
+    search: SearchJson | None
+    sampling: SamplingJson | None
     ablation: Ablation | None
     attribution: Attribution | None
-    hypotheses: list[Hypothesis]
+    hypotheses: list[HypothesisJson]
     predictions: list[Prediction]
     masks: list[MaskView]
     positions: list[Positions]
     merges: Merges | None
     picture: NotRequired[Picture]
-    """Only of models that read images or sounds."""
+    """Only of models that read images or audio clips."""
     notes: list[str]
     """What a reader should know, e.g. that maps were left out of a saved file."""
     blobs: dict[str, Blob]

@@ -34,15 +34,15 @@ class Generation:
 
     input: ModelInput
     search: Beam | Sampling
-    max_length: int
+    max_new_tokens: int
     """Maximum number of generated tokens."""
     seed: int | None
     n_best: int = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.search, Sampling) and self.search.count != 1:
-            fix = "Use Sampling(count=1), or Beam with n_best."
-            raise RegardError("One text can be sampled at a time.", fix=fix)
+            hint = "Use Sampling(count=1), or Beam with n_best."
+            raise RegardError("One text can be sampled at a time.", hint=hint)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -59,9 +59,11 @@ class Generation:
         pipeline = self.input.pipeline
         generator = make_generator(self.seed, pipeline.device)
         with pipeline.prepared(), torch.inference_mode():
-            inputs = self.input.start(self.max_length, generator, record)
+            inputs = self.input.start(self.max_new_tokens, generator, record)
             if forced:
-                step, state = constrain(inputs.step, inputs.state, 1, sink=inputs.sink, forced_prefixes=[forced])
+                step, state = constrain(
+                    inputs.step, inputs.state, 1, absorbing_token=inputs.absorbing_token, forced_prefixes=[forced]
+                )
                 inputs = replace(inputs, step=step, state=state)
             if isinstance(self.search, Sampling):
                 sampling = SamplingTrace()

@@ -15,7 +15,7 @@ from regard.look.ablation import Head, count_heads, switch_off
 from regard.look.alignment import make_hypothesis
 from regard.look.attention import GROUPS, attention_name, read_map
 from regard.look.document import Blob, Continuation, Document, TokenInfo, encode_f32, encode_sqrt
-from regard.look.model_run import Reading
+from regard.look.model_run import ModelRun
 from regard.look.page import make_page
 from regard.look.record import LookRecord
 from regard.look.search import continue_candidate
@@ -34,7 +34,7 @@ class Look:
     """
 
     document: Document
-    reading: Reading
+    reading: ModelRun
     record: LookRecord
 
     def __repr__(self) -> str:
@@ -50,8 +50,8 @@ class Look:
         """
         path = Path(path)
         if path.is_dir() or not path.absolute().parent.is_dir():
-            fix = "Name a file in a folder that exists, e.g. look.html."
-            raise RegardError("This file cannot be written.", where=str(path), fix=fix)
+            hint = "Name a file in a folder that exists, e.g. look.html."
+            raise RegardError("This file cannot be written.", location=str(path), hint=hint)
         write_atomic(path, self.html().encode())
         return path
 
@@ -76,7 +76,7 @@ class Look:
         source = escape(self.html(), quote=True)
         return (
             f'<iframe srcdoc="{source}" sandbox="allow-scripts allow-downloads" '
-            f'width="100%" height="{NOTEBOOK_HEIGHT}" style="border: 0" title="Look into a model"></iframe>'
+            f'd_model="100%" height="{NOTEBOOK_HEIGHT}" style="border: 0" title="Look into a model"></iframe>'
         )
 
     def map(self, group: str, layer: int, head: int) -> Blob:
@@ -90,26 +90,26 @@ class Look:
         name = attention_name(group, layer)
         rows = self.record.attention[name].query.size(2)
         if not 0 <= row < rows:
-            raise RegardError(f"There is no row {row}.", fix=f"Use 0 to {rows - 1}.")
+            raise RegardError(f"There is no row {row}.", hint=f"Use 0 to {rows - 1}.")
         return self.record.weights(name, [head], [row])[0, 0, 0].tolist()
 
     def logits(self, position: int) -> Blob:
         """Return the log-probabilities of a sampling step, by its place in the target."""
         generation, generated = self.reading.generation, self.reading.generated
         if generation is None or generated is None or generated.sampling is None:
-            raise RegardError("This text was not sampled.", fix="Look into a language model with Sampling.")
+            raise RegardError("This text was not sampled.", hint="Look into a language model with Sampling.")
         steps, index = generated.sampling.rows[0], position - len(generation.input.prompt)
         if not 0 <= index < len(steps):
-            raise RegardError(f"No token was sampled at position {position}.", fix="Use a generated position.")
+            raise RegardError(f"No token was sampled at position {position}.", hint="Use a generated position.")
         return encode_f32(steps[index].logprobs)
 
     def continue_from(self, candidate: int) -> tuple[Continuation, dict[str, TokenInfo]]:
         """Force a candidate of the search, and return where it leads with the tokens that it mentions."""
         generation, generated = self.reading.generation, self.reading.generated
         if generation is None or generated is None or generated.trace is None:
-            raise RegardError("There was no search.", fix="Look into a model that generates, with Beam.")
+            raise RegardError("There was no search.", hint="Look into a model that generates, with Beam.")
         if not 0 < candidate < len(generated.trace.candidates):
-            raise RegardError(f"There is no candidate {candidate}.", fix="Use a number of the search, not the root.")
+            raise RegardError(f"There is no candidate {candidate}.", hint="Use a number of the search, not the root.")
         continuation = continue_candidate(generation, generated.trace, candidate)
         return continuation, describe_vocabulary(generation.tokenizer, continuation["tokens"])
 
@@ -117,9 +117,9 @@ class Look:
         """Return a finished candidate of the search with its cross-attention, and the blob that it names."""
         generation, generated = self.reading.generation, self.reading.generated
         if generation is None or generated is None or generated.trace is None or not self.reading.passage.source:
-            raise RegardError("There is no cross-attention.", fix="Look into a translation model.")
+            raise RegardError("There is no cross-attention.", hint="Look into a translation model.")
         if not 0 < candidate < len(generated.trace.candidates):
-            raise RegardError(f"There is no candidate {candidate}.", fix="Use a number of the search, not the root.")
+            raise RegardError(f"There is no candidate {candidate}.", hint="Use a number of the search, not the root.")
         path = generated.trace.lineage(candidate)[1:]
         tokens, logprobs = [entry.token for entry in path], [entry.logprob for entry in path]
         blobs: dict[str, Blob] = {}
@@ -148,4 +148,4 @@ class Look:
         attention = self.record.attention.get(attention_name(group, layer)) if group in GROUPS else None
         if attention is None or not 0 <= head < attention.query.size(1):
             groups = ", ".join(group["name"] for group in self.document["attention"])
-            raise RegardError(f"There is no head {group}.{layer}.{head}.", fix=f"Groups: {groups}.")
+            raise RegardError(f"There is no head {group}.{layer}.{head}.", hint=f"Groups: {groups}.")

@@ -3,7 +3,7 @@
 from regard.look.attention import GROUPS, attention_name
 from regard.look.document import LeakTest, MaskTerm, MaskView
 from regard.look.record import LookRecord
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.nn.masks import Mask
 
 CHECKED_ROWS = 32  # rows on each side of the cut whose distributions are compared
@@ -42,7 +42,7 @@ def _describe(mask: Mask | None) -> list[MaskTerm]:
     return terms
 
 
-def check_leak(passage: Passage) -> LeakTest | None:
+def check_leak(passage: ReplayInput) -> LeakTest | None:
     """Give a decoder another future, and compare what it predicts before and after the change.
 
     Every token after the middle is replaced by the one before it in the vocabulary. None if the text is too short.

@@ -1,4 +1,4 @@
-"""What a model did with an image or a sound: the reading of one file, and the picture that a page draws."""
+"""What a model did with an image or an audio clip: the reading of one file, and the picture that a page draws."""
 
 from dataclasses import replace
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config.model import MelConfig, PatchesConfig
-from regard.data.batches.images import normalise
+from regard.data.batches.images import normalize
 from regard.look.document import Group, Picture, Token
 from regard.look.generation import Generation
-from regard.look.model_input import read_image, read_sound
-from regard.look.model_run import Reading, ReadOptions, Sequences, generate_text, rank_labels
-from regard.look.replay import Passage
-from regard.pipeline.audio_classifier import SoundClassifier
+from regard.look.model_input import load_audio, read_image
+from regard.look.model_run import ModelRun, RunOptions, Sequences, generate_text, rank_labels
+from regard.look.replay import ReplayInput
+from regard.pipeline.audio_classifier import AudioClassifier
 from regard.pipeline.audio_input import Spectrogram, load_spectrogram, pad_spectrograms
 from regard.pipeline.classifier import Label
 from regard.pipeline.image_captioner import ImageCaptioner
@@ -23,18 +23,18 @@ from regard.pipeline.images import load_patches
 from regard.pipeline.search import Beam
 from regard.pipeline.transcriber import Transcriber
 
-MediaPipeline = ImageClassifier | ImageCaptioner | SoundClassifier | Transcriber
+MediaPipeline = ImageClassifier | ImageCaptioner | AudioClassifier | Transcriber
 PIXELS = "picture"  # the blob of the pixels
 
 
-def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Reading:
-    """Run a pipeline on the file of one image or sound."""
+def read_media(pipeline: MediaPipeline, path: str, options: RunOptions) -> ModelRun:
+    """Run a pipeline on the file of one image or audio clip."""
     if isinstance(pipeline, ImageClassifier | ImageCaptioner):
         return _read_image(pipeline, path, options)
     spectrogram = load_spectrogram(path, pipeline.mel)
     vectors = pipeline.mel.count_vectors(len(spectrogram))
     names = [f"{number * pipeline.mel.vector_seconds:.2f} s" for number in range(vectors)]
-    if isinstance(pipeline, SoundClassifier):
+    if isinstance(pipeline, AudioClassifier):
         source, _ = pad_spectrograms([spectrogram], pipeline.device)
         label = pipeline.classify_spectrograms([spectrogram])[0]
         reading = _read_label(pipeline, source, names, label)
@@ -45,7 +45,7 @@ def read_media(pipeline: MediaPipeline, path: str, options: ReadOptions) -> Read
     )
 
 
-def _read_image(pipeline: ImageClassifier | ImageCaptioner, path: str, options: ReadOptions) -> Reading:
+def _read_image(pipeline: ImageClassifier | ImageCaptioner, path: str, options: RunOptions) -> ModelRun:
     patches = pipeline.patches
     pixels = load_patches(path, patches)
     rows, columns = (side // patches.patch for side in pixels.shape[1:])
@@ -53,7 +53,7 @@ def _read_image(pipeline: ImageClassifier | ImageCaptioner, path: str, options: 
     if isinstance(pipeline, ImageCaptioner):
         reading = _caption(pipeline, pixels, names, options)
     else:
-        source = torch.from_numpy(normalise(pixels[None], patches)).to(pipeline.device)
+        source = torch.from_numpy(normalize(pixels[None], patches)).to(pipeline.device)
         (label,) = pipeline.classify_pixels(pixels[None])
         reading = _read_label(pipeline, source, names, label, class_token=patches.class_token)
     picture = _describe_image(patches, rows, columns)
@@ -70,24 +70,24 @@ def _describe_image(patches: PatchesConfig, rows: int, columns: int) -> Picture:
     )
 
 
-def _caption(captioner: ImageCaptioner, pixels: NDArray[np.uint8], names: list[str], options: ReadOptions) -> Reading:
-    max_length = captioner.resolve_max_length(pixels, options.max_length)
+def _caption(captioner: ImageCaptioner, pixels: NDArray[np.uint8], names: list[str], options: RunOptions) -> ModelRun:
+    max_new_tokens = captioner.resolve_max_length(pixels, options.max_new_tokens)
     search = options.search or Beam()
-    generation = Generation(read_image(captioner, pixels), search, max_length, options.seed, options.n_best)
+    generation = Generation(read_image(captioner, pixels), search, max_new_tokens, options.seed, options.n_best)
     source = _describe_vectors(names, captioner.patches.class_token)
     return generate_text(generation, {"source": source}, "the caption")
 
 
 def _read_label(
-    classifier: ImageClassifier | SoundClassifier,
+    classifier: ImageClassifier | AudioClassifier,
     source: Tensor,
     names: list[str],
     label: Label,
     *,
     class_token: bool = False,
-) -> Reading:
+) -> ModelRun:
     sequences: Sequences = {"source": _describe_vectors(names, class_token)}
-    passage = Passage(
+    passage = ReplayInput(
         classifier.model,
         media=source,
         vectors=len(sequences["source"]),
@@ -95,14 +95,14 @@ def _read_label(
         labels=[classifier.labels.index(label.label)],
     )
     predictions = [rank_labels(None, label.probabilities)]
-    return Reading(passage, sequences, label.label, f"the label '{label.label}'", predictions=predictions)
+    return ModelRun(passage, sequences, label.label, f"the label '{label.label}'", predictions=predictions)
 
 
-def _transcribe(transcriber: Transcriber, spectrogram: Spectrogram, names: list[str], options: ReadOptions) -> Reading:
+def _transcribe(transcriber: Transcriber, spectrogram: Spectrogram, names: list[str], options: RunOptions) -> ModelRun:
     frames = transcriber.check_length(spectrogram)
-    max_length = transcriber.resolve_max_length(frames, options.max_length)
+    max_new_tokens = transcriber.resolve_max_length(frames, options.max_new_tokens)
     search = options.search or transcriber.make_search()
-    generation = Generation(read_sound(transcriber, spectrogram), search, max_length, options.seed, options.n_best)
+    generation = Generation(load_audio(transcriber, spectrogram), search, max_new_tokens, options.seed, options.n_best)
     return generate_text(generation, {"source": _describe_vectors(names)}, "the transcript")
 
 
@@ -136,8 +136,8 @@ def _describe_spectrogram(mel: MelConfig, names: list[str]) -> Picture:
 def draw_spectrogram(spectrogram: Spectrogram, mel: MelConfig) -> NDArray[np.uint8]:
     """Return a normalized spectrogram (frames, bins) as gray pixels (bins, frames, 1), high frequencies above."""
     values = spectrogram.astype(np.float64)
-    if mel.deviation:
-        values = values * np.array(mel.deviation)
+    if mel.std:
+        values = values * np.array(mel.std)
     if mel.mean:
         values = values + np.array(mel.mean)
     low, high = values.min(), values.max()

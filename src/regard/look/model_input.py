@@ -1,4 +1,4 @@
-"""What a model reads before it generates a text: a source, a prompt, a sound or an image."""
+"""What a model reads before it generates a text: a source, a prompt, an audio clip or an image."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batches.images import normalise
+from regard.data.batches.images import normalize
 from regard.nn.record import Record
 from regard.pipeline.audio_input import Spectrogram, pad_spectrograms
 from regard.pipeline.generator import TextGenerator
@@ -32,11 +32,11 @@ class ModelInput:
     start: Callable[[int, torch.Generator, Record | None], SearchInput]
     """Return the input of a search from a maximum length, random numbers, and what records or changes every step."""
     source: Sequence[int] = ()
-    """The tokens that the encoder reads; none for sounds, images and models without an encoder."""
+    """The tokens that the encoder reads; none for audio clips, images and models without an encoder."""
     media: Tensor | None = None
-    """The sound (1, frames, bins) or the image (1, channels, height, width) that the encoder reads."""
+    """The audio clip (1, frames, bins) or the image (1, channels, height, width) that the encoder reads."""
     vectors: int = 0
-    """Number of vectors that the sound or the image becomes."""
+    """Number of vectors that the audio clip or the image becomes."""
     text_before: Sequence[int] = ()
     """Tokens of the text that the generated text continues."""
 
@@ -44,8 +44,8 @@ class ModelInput:
 def read_source(translator: Translator, ids: list[int]) -> ModelInput:
     """Return the source of a translation."""
 
-    def start(max_length: int, generator: torch.Generator, record: Record | None) -> SearchInput:
-        inputs = translator.make_search_input([ids], [max_length], generator)
+    def start(max_new_tokens: int, generator: torch.Generator, record: Record | None) -> SearchInput:
+        inputs = translator.make_search_input([ids], [max_new_tokens], generator)
         return inputs if record is None else _record(inputs, record, translator.model, source)
 
     source = torch.tensor([ids], device=translator.device)
@@ -55,18 +55,18 @@ def read_source(translator: Translator, ids: list[int]) -> ModelInput:
 def read_prompt(generator: TextGenerator, ids: list[int]) -> ModelInput:
     """Return the prompt of a language model, with bos."""
 
-    def start(max_length: int, random: torch.Generator, record: Record | None) -> SearchInput:
-        inputs = generator.make_search_input([ids], max_length, random)
+    def start(max_new_tokens: int, random: torch.Generator, record: Record | None) -> SearchInput:
+        inputs = generator.make_search_input([ids], max_new_tokens, random)
         return inputs if record is None else _record(inputs, record, generator.model)
 
     return ModelInput(generator, ids, start, text_before=ids)
 
 
-def read_sound(transcriber: Transcriber, spectrogram: Spectrogram) -> ModelInput:
-    """Return a sound to transcribe."""
+def load_audio(transcriber: Transcriber, spectrogram: Spectrogram) -> ModelInput:
+    """Return an audio clip to transcribe."""
 
-    def start(max_length: int, generator: torch.Generator, record: Record | None) -> SearchInput:
-        return transcriber.make_search_input([spectrogram], [max_length], generator, record)
+    def start(max_new_tokens: int, generator: torch.Generator, record: Record | None) -> SearchInput:
+        return transcriber.make_search_input([spectrogram], [max_new_tokens], generator, record)
 
     media, _ = pad_spectrograms([spectrogram], transcriber.device)
     vectors = transcriber.mel.count_vectors(len(spectrogram))
@@ -76,11 +76,11 @@ def read_sound(transcriber: Transcriber, spectrogram: Spectrogram) -> ModelInput
 def read_image(captioner: ImageCaptioner, pixels: NDArray[np.uint8]) -> ModelInput:
     """Return an image to caption, from its pixels (channels, height, width)."""
 
-    def start(max_length: int, generator: torch.Generator, record: Record | None) -> SearchInput:
-        inputs = captioner.make_search_input(pixels[None], max_length, generator)
+    def start(max_new_tokens: int, generator: torch.Generator, record: Record | None) -> SearchInput:
+        inputs = captioner.make_search_input(pixels[None], max_new_tokens, generator)
         return inputs if record is None else _record(inputs, record, captioner.model, media)
 
-    media = torch.from_numpy(normalise(pixels[None], captioner.patches)).to(captioner.device)
+    media = torch.from_numpy(normalize(pixels[None], captioner.patches)).to(captioner.device)
     vectors = captioner.patches.count_vectors(*pixels.shape[1:])
     bos = captioner.tokenizers.target.specials.bos
     return ModelInput(captioner, [bos], start, media=media, vectors=vectors)

@@ -1,4 +1,4 @@
-"""What a model did with a text: one function per task, which runs the pipeline and returns a `Reading`."""
+"""What a model did with a text: one function per task, which runs the pipeline and returns a `ModelRun`."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,7 +12,7 @@ from regard.look.alignment import make_passage
 from regard.look.document import Picture, Prediction, Token
 from regard.look.generation import Generated, Generation
 from regard.look.model_input import read_prompt, read_source
-from regard.look.replay import Passage
+from regard.look.replay import ReplayInput
 from regard.look.tokens import describe_tokens
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.encoding import add_special_tokens, check_length
@@ -28,10 +28,10 @@ Sequences = dict[Literal["source", "target"], list[Token]]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ModelRun:
     """One text, what the model made of it, and how it can be replayed."""
 
-    passage: Passage
+    passage: ReplayInput
     sequences: Sequences
     output: str
     output_name: str
@@ -45,22 +45,22 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class ReadOptions:
+class RunOptions:
     """How to generate; the docstring of `look_into` explains each."""
 
     search: Beam | Sampling | None = None
     n_best: int = 1
-    max_length: int | None = None
+    max_new_tokens: int | None = None
     target_language: str | None = None
     seed: int | None = 0
 
 
-def read_text(pipeline: Translator | TextGenerator | FillMask | Classifier, text: str, options: ReadOptions) -> Reading:
+def run_text(pipeline: Translator | TextGenerator | FillMask | Classifier, text: str, options: RunOptions) -> ModelRun:
     """Run a pipeline on one text."""
     match pipeline:
         case EnsembleTranslator():
-            what = "An ensemble cannot be looked into: every member has its own attention."
-            raise RegardError(what, fix="Look into one member.")
+            message = "An ensemble cannot be looked into: every member has its own attention."
+            raise RegardError(message, hint="Look into one member.")
         case Translator():
             return _translate(pipeline, text, options)
         case TextGenerator():
@@ -70,33 +70,33 @@ def read_text(pipeline: Translator | TextGenerator | FillMask | Classifier, text
     return _classify(pipeline, text) if pipeline.settings.task == "classify" else _tag(pipeline, text)
 
 
-def _translate(translator: Translator, text: str, options: ReadOptions) -> Reading:
+def _translate(translator: Translator, text: str, options: RunOptions) -> ModelRun:
     sources = translator.encode_sources([text], options.target_language)
     if not sources[0]:
-        raise RegardError("The text is empty: the model reads nothing.", fix="Give a text with words.")
-    (max_length,) = translator.resolve_max_lengths(sources, options.max_length)
+        raise RegardError("The text is empty: the model reads nothing.", hint="Give a text with words.")
+    (max_new_tokens,) = translator.resolve_max_lengths(sources, options.max_new_tokens)
     search = options.search or Beam()
-    generation = Generation(read_source(translator, sources[0]), search, max_length, options.seed, options.n_best)
+    generation = Generation(read_source(translator, sources[0]), search, max_new_tokens, options.seed, options.n_best)
     sequences: Sequences = {"source": describe_tokens(translator.tokenizers.source, sources[0])}
     return generate_text(generation, sequences, "the translation")
 
 
-def _continue(generator: TextGenerator, text: str, options: ReadOptions) -> Reading:
-    max_length = options.max_length or DEFAULT_NEW_TOKENS
-    (ids,) = generator.encode_prompts([text], max_length)
+def _continue(generator: TextGenerator, text: str, options: RunOptions) -> ModelRun:
+    max_new_tokens = options.max_new_tokens or DEFAULT_NEW_TOKENS
+    (ids,) = generator.encode_prompts([text], max_new_tokens)
     search = options.search or DEFAULT_SEARCH
-    generation = Generation(read_prompt(generator, ids), search, max_length, options.seed, options.n_best)
+    generation = Generation(read_prompt(generator, ids), search, max_new_tokens, options.seed, options.n_best)
     return generate_text(generation, {}, "the continuation")
 
 
-def generate_text(generation: Generation, sequences: Sequences, output_name: str) -> Reading:
+def generate_text(generation: Generation, sequences: Sequences, output_name: str) -> ModelRun:
     """Run a search, and return its best text."""
     generated = generation.run()
     best, prompt = generated.hypotheses[0], generation.input.prompt
     sequences["target"] = describe_tokens(
         generation.tokenizer, [*prompt, *best.tokens], best.logprobs, prompt=len(prompt)
     )
-    return Reading(
+    return ModelRun(
         passage=make_passage(generation, best),
         sequences=sequences,
         output=generation.decode(best),
@@ -106,11 +106,11 @@ def generate_text(generation: Generation, sequences: Sequences, output_name: str
     )
 
 
-def _fill(fill_mask: FillMask, text: str) -> Reading:
+def _fill(fill_mask: FillMask, text: str) -> ModelRun:
     tokenizer = fill_mask.tokenizers.source
     if GAP not in text:  # nothing to predict, but attention to see
         row = add_special_tokens(tokenizer, tokenizer.encode(text).ids)
-        check_length("The text", row, fill_mask.settings.encoder.max_positions, where=text)
+        check_length("The text", row, fill_mask.settings.encoder.max_positions, location=text)
         return _read_encoder(fill_mask, row, text, "")
     row, filled = fill_mask.encode_row(1, text), fill_mask.fill(text, n_best=N_BEST)
     gaps = [position for position, token in enumerate(row) if token == tokenizer.specials.mask]
@@ -134,7 +134,7 @@ def _fill(fill_mask: FillMask, text: str) -> Reading:
     )
 
 
-def _classify(classifier: Classifier, text: str) -> Reading:
+def _classify(classifier: Classifier, text: str) -> ModelRun:
     ((row,), _, _), result = (
         classifier.encode_rows([[classifier.tokenizers.source.encode(text).ids]]),
         classifier.classify(text),
@@ -150,7 +150,7 @@ def _classify(classifier: Classifier, text: str) -> Reading:
     )
 
 
-def _tag(classifier: Classifier, text: str) -> Reading:
+def _tag(classifier: Classifier, text: str) -> ModelRun:
     tokenizer, tagged = classifier.tokenizers.source, classifier.tag(text)
     joined = " ".join(tagged.words)
     encoding = tokenizer.encode(joined)
@@ -186,7 +186,7 @@ def _read_encoder(
     labels: list[int] | None = None,
     predictions: list[Prediction] | None = None,
     suppressed: list[int] | None = None,
-) -> Reading:
-    passage = Passage(pipeline.model, source=row, rows=rows or (), labels=labels or (), suppressed=suppressed or ())
+) -> ModelRun:
+    passage = ReplayInput(pipeline.model, source=row, rows=rows or (), labels=labels or (), suppressed=suppressed or ())
     sequences: Sequences = {"source": describe_tokens(pipeline.tokenizers.source, row)}
-    return Reading(passage, sequences, output, output_name, predictions=predictions or [])
+    return ModelRun(passage, sequences, output, output_name, predictions=predictions or [])

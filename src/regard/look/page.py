@@ -43,7 +43,9 @@ def read_script() -> str:
     path = files("regard.look") / "static" / "app.js"
     if not path.is_file():
         raise RegardError(
-            "The program of the page is missing.", where=str(path), fix="Build it: `npm ci && npm run build` in web/."
+            "The program of the page is missing.",
+            location=str(path),
+            hint="Build it: `npm ci && npm run build` in web/.",
         )
     return path.read_text(encoding="utf-8")
 
@@ -57,7 +59,7 @@ def make_page(document: Mapping[str, Any], script: str | None = None) -> str:
     """
     script = read_script() if script is None else script
     if "</script" in script.lower() or "<!--" in script:
-        raise RegardError("The program of the page would end its own script element.", fix="Escape `<` in it.")
+        raise RegardError("The program of the page would end its own script element.", hint="Escape `<` in it.")
     connect = "'self'" if document["live"] else "'none'"
     policy = (
         f"default-src 'none'; script-src {make_hash_source(script)}; style-src 'unsafe-inline'; img-src data: blob:; "

@@ -21,7 +21,7 @@ MAX_LOGITS = 2**24  # logits that are computed at a time: 64 MB
 
 
 @dataclass(frozen=True)
-class Passage:
+class ReplayInput:
     """One text as a model processed it, and the output whose probability is of interest."""
 
     model: AnyModel

@@ -5,9 +5,9 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from regard.decode.filters import FILTER_ORDER
-from regard.decode.trace import DROPPED, SamplingStep, SamplingTrace, Trace
+from regard.decode.trace import DROPPED, SamplingTrace, SamplingTraceStep, Trace
 from regard.look import document
-from regard.look.document import Blob, Continuation, Race, Sampling, Search, encode_f32, finite
+from regard.look.document import Blob, Continuation, Race, SamplingJson, SearchJson, encode_f32, finite
 from regard.look.generation import Generation
 from regard.pipeline.search import Beam
 from regard.pipeline.search import Sampling as SamplingSearch
@@ -17,12 +17,12 @@ MAX_LOGITS = 65_536  # logits of all sampling steps that are stored; at least on
 MOST_PROBABLE = 200  # tokens of a step whose texts are stored
 
 
-def make_search(trace: Trace) -> Search:
+def make_search(trace: Trace) -> SearchJson:
     """Return the trace of one text."""
     candidates, best = trace.candidates, trace.winners[0][0]
     settings = dict(trace.settings)
-    settings["max_length"] = settings.pop("max_lengths")[0]
-    return Search(
+    settings["max_new_tokens"] = settings.pop("max_lengths")[0]
+    return SearchJson(
         settings=settings,
         parent=[candidate.parent for candidate in candidates],
         step=[candidate.length for candidate in candidates],
@@ -67,7 +67,7 @@ def best_dropped(trace: Trace, count: int) -> list[int]:
     return sorted(best.values(), key=lambda number: -trace.candidates[number].logprob)[:count]
 
 
-def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str, Blob]) -> Sampling:
+def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str, Blob]) -> SamplingJson:
     """Return the races of one sampled text; the logits of its first steps go to `blobs`."""
     assert isinstance(generation.search, SamplingSearch)  # noqa: S101
     filters, first = asdict(generation.search.filters), len(generation.input.prompt)
@@ -80,7 +80,7 @@ def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str,
             blobs[name] = encode_f32(step.logprobs)
             stored -= len(step.logprobs)
         steps.append(
-            document.SamplingStep(
+            document.SamplingStepJson(
                 position=first + index,
                 token=step.token,
                 logprob=finite(float(step.logprobs[step.token])),
@@ -88,7 +88,7 @@ def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str,
                 logits=name,
             )
         )
-    return Sampling(
+    return SamplingJson(
         filters={name: filters[name] for name in FILTER_ORDER},
         filter_order=list(FILTER_ORDER),
         seed=generation.seed,
@@ -97,7 +97,7 @@ def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str,
     )
 
 
-def mentioned_tokens(search: Search | None, trace: SamplingTrace | None) -> set[int]:
+def mentioned_tokens(search: SearchJson | None, trace: SamplingTrace | None) -> set[int]:
     """Return the tokens that a page may have to name."""
     tokens = set(search["token"]) if search is not None else set()
     if search is not None:
@@ -110,7 +110,7 @@ def mentioned_tokens(search: Search | None, trace: SamplingTrace | None) -> set[
     return tokens
 
 
-def _make_race(step: SamplingStep) -> Race | None:
+def _make_race(step: SamplingTraceStep) -> Race | None:
     if not len(step.waiting_times):
         return None
     with np.errstate(divide="ignore"):

@@ -24,7 +24,7 @@ MAX_CELLS = 2**15  # of a map that is not divided into bands
 
 
 @dataclass(frozen=True)
-class Layout:
+class GroupRows:
     """The rows of a group that are read, and its columns."""
 
     rows: Sequence[int]
@@ -40,7 +40,7 @@ class Head:
     """What is known about one head."""
 
     statistics: dict[StatisticName, float | None]
-    telling: float
+    interest: float
     """How much there is to see: attention to a particular token, not too near.
 
     Special tokens and, in self-attention, the first token, the row's own one and its neighbors do not count. A
@@ -65,10 +65,10 @@ class _Band:
     skipped_rows: int
     distance: Tensor | None  # of every cell; None for cross-attention
     previous_cells: Tensor
-    untold_cells: Tensor  # that do not count for `telling`
+    ignored_cells: Tensor  # that do not count for `interest`
 
 
-def describe_heads(attention: AttentionRecord, layout: Layout) -> list[Head]:
+def describe_heads(attention: AttentionRecord, layout: GroupRows) -> list[Head]:
     """Return what each head of a recorded attention does in the rows of the layout."""
     head_index, row_index = attention.indices(None, layout.rows)
     row_count, column_count = len(layout.rows), attention.key.size(2)
@@ -84,7 +84,7 @@ def describe_heads(attention: AttentionRecord, layout: Layout) -> list[Head]:
     return [_describe_head(parts, bands, layout) for parts in heads]
 
 
-def _make_band(layout: Layout, start: int, stop: int, allowed: Tensor | None) -> _Band:
+def _make_band(layout: GroupRows, start: int, stop: int, allowed: Tensor | None) -> _Band:
     width = len(layout.is_text)
     additive: Tensor | None = None
     if allowed is not None:
@@ -111,7 +111,7 @@ def _make_band(layout: Layout, start: int, stop: int, allowed: Tensor | None) ->
         skipped_rows=skipped,
         distance=distance,
         previous_cells=previous,
-        untold_cells=torch.cat([line[:0], *untold]),
+        ignored_cells=torch.cat([line[:0], *untold]),
     )
 
 
@@ -142,7 +142,7 @@ def _iter_heads(attention: AttentionRecord, rows: Sequence[int], bands: Sequence
     )
 
 
-def _describe_head(parts: Iterator[Tensor], bands: Sequence[_Band], layout: Layout) -> Head:
+def _describe_head(parts: Iterator[Tensor], bands: Sequence[_Band], layout: GroupRows) -> Head:
     """Return statistics and thumbnail of a head from the weights of its bands, which are overwritten."""
     row_count, column_count = len(layout.rows), len(layout.is_text)
     thumbnail = np.zeros([min(count, THUMBNAIL_SIZE) for count in (row_count, column_count)], dtype=np.float32)
@@ -159,7 +159,7 @@ def _describe_head(parts: Iterator[Tensor], bands: Sequence[_Band], layout: Layo
         if band.distance is not None:
             sums["distance"] += float(torch.dot(cells, band.distance))
             sums["previous"] += float(cells[band.previous_cells].sum())
-        cells[band.untold_cells] = 0.0
+        cells[band.ignored_cells] = 0.0
         if band.distance is None:
             attended.update(counted.argmax(dim=-1).tolist())
         strongest += float(counted.amax(dim=-1).sum())

@@ -63,7 +63,7 @@ def read_gold(line: str, index_base: int = 0) -> Gold:
         parts = text.split("p" if "p" in text else "-")
         if len(parts) != 2 or not all(part.isdecimal() and int(part) >= index_base for part in parts):
             raise RegardError(
-                f"'{text}' is not a link.", fix=f"Write i-j (sure) or ipj (possible), counted from {index_base}."
+                f"'{text}' is not a link.", hint=f"Write i-j (sure) or ipj (possible), counted from {index_base}."
             )
         link = (int(parts[0]) - index_base, int(parts[1]) - index_base)
         possible.add(link)
@@ -81,12 +81,12 @@ def alignment_error(predicted: Sequence[Links], gold: Sequence[Gold]) -> Alignme
     if len(predicted) != len(gold):
         raise RegardError(
             f"The number of alignments ({len(predicted)}) differs from the number of annotated pairs ({len(gold)}).",
-            fix="Give one prediction per annotated sentence pair.",
+            hint="Give one prediction per annotated sentence pair.",
         )
     predicted_count = sum(len(alignment) for alignment in predicted)
     sure, possible = sum(len(alignment.sure) for alignment in gold), sum(len(alignment.possible) for alignment in gold)
     if not predicted_count + sure:
-        raise RegardError("There are no links to compare.", fix="Give sentences with links.")
+        raise RegardError("There are no links to compare.", hint="Give sentences with links.")
     sure_hits = sum(len(alignment & reference.sure) for alignment, reference in zip(predicted, gold, strict=True))
     possible_hits = sum(
         len(alignment & reference.possible) for alignment, reference in zip(predicted, gold, strict=True)

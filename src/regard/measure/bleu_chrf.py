@@ -39,7 +39,7 @@ def make_bleu_metric(tokenize: BleuTokenizer = "13a", lowercase: bool = False) -
     if tokenize not in get_args(BleuTokenizer):
         raise RegardError(
             f"Unknown BLEU tokenizer '{tokenize}'.",
-            fix=f"Use one of {', '.join(get_args(BleuTokenizer))}; sacreBLEU downloads files for its other tokenizers.",
+            hint=f"Use one of {', '.join(get_args(BleuTokenizer))}; sacreBLEU downloads files for the others.",
         )
     # `force` silences a warning about tokenized text that sacreBLEU would print at every validation.
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)

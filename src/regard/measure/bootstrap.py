@@ -80,7 +80,7 @@ def paired_bootstrap(
     if metric not in METRICS or samples < 1:
         raise RegardError(
             f"Cannot compare by '{metric}' with {samples} samples.",
-            fix=f"Use one of {', '.join(METRICS)}, and at least 1 sample.",
+            hint=f"Use one of {', '.join(METRICS)}, and at least 1 sample.",
         )
     scorer = METRICS[metric]()
     baseline_score, baseline_samples = _resample(scorer, baseline, references, samples, seed)

@@ -126,7 +126,7 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
 def _find_bucket(value: int, edges: Sequence[int]) -> int:
     """Return the index of the bucket; values below the first edge belong to the first bucket."""
     if list(edges) != sorted(set(edges)) or not edges:
-        raise RegardError(f"Bucket edges must be increasing, got {list(edges)}.", fix="Give increasing integers.")
+        raise RegardError(f"Bucket edges must be increasing, got {list(edges)}.", hint="Give increasing integers.")
     return max(sum(edge <= value for edge in edges) - 1, 0)
 
 

@@ -49,13 +49,13 @@ def make_bins(
     if len(confidences) != len(correct) or not len(correct):
         raise RegardError(
             f"The numbers of confidences ({len(confidences)}) and predictions ({len(correct)}) differ or are 0.",
-            fix="Give one confidence per prediction, and at least one prediction.",
+            hint="Give one confidence per prediction, and at least one prediction.",
         )
     if count < 1:
-        raise RegardError(f"count must be at least 1, got {count}.", fix="Use 1 or more bins.")
+        raise RegardError(f"count must be at least 1, got {count}.", hint="Use 1 or more bins.")
     probabilities, hits = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
     if not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
-        raise RegardError("A confidence lies outside 0 to 1.", fix="Give probabilities, not their logarithms.")
+        raise RegardError("A confidence lies outside 0 to 1.", hint="Give probabilities, not their logarithms.")
     order = np.argsort(probabilities, kind="stable")
     if binning == "mass":
         groups = np.array_split(order, min(count, len(order)))
@@ -98,7 +98,7 @@ def fit_temperature(derivatives: NllDerivatives) -> float:
     for _ in range(100):
         slope, curvature = derivatives(b)
         if not math.isfinite(slope + curvature):
-            raise RegardError("The logits of the model are NaN.", fix="Use an earlier checkpoint.")
+            raise RegardError("The logits of the model are NaN.", hint="Use an earlier checkpoint.")
         low, high = (low, b) if slope > 0 else (b, high)
         step = b - slope / curvature if curvature > 0 else b
         new = step if low < step < high else math.sqrt(low * high)
@@ -110,7 +110,7 @@ def fit_temperature(derivatives: NllDerivatives) -> float:
     raise RegardError(
         f"No temperature from {MIN_TEMPERATURE} to {MAX_TEMPERATURE:g} fits: nearly all predictions are correct, or "
         "nearly all are wrong.",
-        fix="Give more text that is not in the training data.",
+        hint="Give more text that is not in the training data.",
     )
 
 
@@ -128,7 +128,7 @@ def nll_derivatives(logprobs: NDArray[np.floating], tokens: Sequence[int]) -> Nl
     z, targets = np.asarray(logprobs, np.float64), np.asarray(tokens)
     if z.ndim != 2 or len(z) != len(targets) or not len(targets):
         raise RegardError(
-            f"logprobs has shape {z.shape} for {len(targets)} tokens.", fix="Give one row of logprobs per token."
+            f"logprobs has shape {z.shape} for {len(targets)} tokens.", hint="Give one row of logprobs per token."
         )
 
     def derivatives(b: float) -> tuple[float, float]:

@@ -130,7 +130,7 @@ def encode_labels(predicted: Sequence[str], expected: Sequence[str]) -> tuple[tu
     if len(predicted) != len(expected) or not expected:
         raise RegardError(
             f"There are {len(predicted):,} predicted and {len(expected):,} expected labels.",
-            fix="Give one predicted label for each expected one, and at least one.",
+            hint="Give one predicted label for each expected one, and at least one.",
         )
     labels = tuple(sorted({*predicted, *expected}))
     index = {label: number for number, label in enumerate(labels)}

@@ -15,7 +15,7 @@ def distinct(texts: Sequence[str], size: int = 2) -> Score:
     check_is_list(texts)
     grams = [gram for text in texts for gram in ngrams(text, size)]
     if not grams:
-        raise RegardError(f"No text has {size} or more words.", fix="Use longer texts, or a smaller size.")
+        raise RegardError(f"No text has {size} or more words.", hint="Use longer texts, or a smaller size.")
     return Score(100.0 * len(set(grams)) / len(grams), f"distinct|order:{size}|tok:space|n:{len(texts)}")
 
 
@@ -34,12 +34,12 @@ def self_bleu(groups: Sequence[Sequence[str]]) -> Score:
     for number, group in enumerate(groups, 1):
         check_is_list(group)
         if len(group) < 2:
-            raise RegardError(f"Group {number} has fewer than 2 texts.", fix="Give two or more texts per source.")
+            raise RegardError(f"Group {number} has fewer than 2 texts.", hint="Give two or more texts per source.")
         for i, text in enumerate(group):
             references = [*group[:i], *group[i + 1 :]]
             values.append(min(metric.sentence_score(text, references).score, 100.0))
     if not values:
-        raise RegardError("There are no texts to score.", fix="Give a group of texts per source.")
+        raise RegardError("There are no texts to score.", hint="Give a group of texts per source.")
     return Score(sum(values) / len(values), f"self_bleu|{metric.get_signature()}|n:{len(values)}")
 
 
@@ -58,6 +58,6 @@ def max_ngram_count(text: str, size: int) -> int:
 def ngrams(text: str, size: int) -> list[tuple[str, ...]]:
     """List the n-grams of words in order."""
     if size < 1:
-        raise RegardError(f"size must be at least 1, got {size}.", fix="Use a size of 1 or more.")
+        raise RegardError(f"size must be at least 1, got {size}.", hint="Use a size of 1 or more.")
     words = text.split()
     return [tuple(words[i : i + size]) for i in range(len(words) - size + 1)]

@@ -126,6 +126,6 @@ def _pair_sentences(
     if lengths[0] != lengths[1] or not expected:
         raise RegardError(
             "The predicted and the expected tags differ in number, or there are none.",
-            fix="Give one predicted tag for each word of each sentence.",
+            hint="Give one predicted tag for each word of each sentence.",
         )
     return list(zip(predicted, expected, strict=True))

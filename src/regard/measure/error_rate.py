@@ -45,7 +45,7 @@ def wer(hypotheses: Sequence[str], references: References) -> Score:
         fewest, length = min(distances)
         edits, words = edits + fewest, words - length
     if not words:
-        raise RegardError("The references have no words.", fix="Give references with text.")
+        raise RegardError("The references have no words.", hint="Give references with text.")
     return Score(100.0 * edits / words, f"wer|case:mixed|tok:space|n:{len(references)}")
 
 
@@ -59,7 +59,7 @@ def cer(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     edits = sum(levenshtein(text, reference) for text, reference in zip(hypotheses, references, strict=True))
     characters = sum(map(len, references))
     if not characters:
-        raise RegardError("The references have no characters.", fix="Give references with text.")
+        raise RegardError("The references have no characters.", hint="Give references with text.")
     return Score(100.0 * edits / characters, f"cer|case:mixed|n:{len(references)}")
 
 

@@ -117,7 +117,7 @@ class _Statistics:
         if [len(labels) for labels in predicted] != lengths:
             raise RegardError(
                 "The predicted and the expected labels differ in number.",
-                fix="Give one predicted label for each text, or for each word of each text.",
+                hint="Give one predicted label for each text, or for each word of each text.",
             )
         self.label_names, self._codes = encode_labels(*([*_flatten(side)] for side in (predicted, expected)))
         self._text_of_label = np.repeat(np.arange(len(expected)), lengths)

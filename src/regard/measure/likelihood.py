@@ -41,5 +41,5 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 def _divide(nats: float, count: int, unit: str) -> float:
     if count < 1:
-        raise RegardError(f"There is nothing to measure: {count} {unit}.", fix="Give a text that is not empty.")
+        raise RegardError(f"There is nothing to measure: {count} {unit}.", hint="Give a text that is not empty.")
     return nats / count

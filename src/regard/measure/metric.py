@@ -22,7 +22,7 @@ class Score:
 def check_is_list(texts: object) -> None:
     """Raise `RegardError` if a single text is given where a list is expected."""
     if isinstance(texts, str):
-        raise RegardError("Expected a list of texts, got a single text.", fix="Put it into a list.")
+        raise RegardError("Expected a list of texts, got a single text.", hint="Put it into a list.")
 
 
 def check_pairs(hypotheses: Sequence[str], references: References) -> None:
@@ -32,10 +32,10 @@ def check_pairs(hypotheses: Sequence[str], references: References) -> None:
     if len(hypotheses) != len(references):
         raise RegardError(
             f"The number of texts ({len(hypotheses)}) differs from the number of references ({len(references)}).",
-            fix="Give one reference per text, in the same order.",
+            hint="Give one reference per text, in the same order.",
         )
     if not hypotheses:
-        raise RegardError("There are no texts to score.", fix="Give at least one text and its reference.")
+        raise RegardError("There are no texts to score.", hint="Give at least one text and its reference.")
 
 
 def reference_lists(references: References) -> list[tuple[str, ...]]:
@@ -46,7 +46,7 @@ def reference_lists(references: References) -> list[tuple[str, ...]]:
     """
     lists = [(reference,) if isinstance(reference, str) else tuple(reference) for reference in references]
     if () in lists:
-        raise RegardError(f"Text {lists.index(()) + 1} has no reference.", fix="Give every text at least one.")
+        raise RegardError(f"Text {lists.index(()) + 1} has no reference.", hint="Give every text at least one.")
     return lists
 
 

@@ -53,7 +53,7 @@ from regard.nn.masks import Mask, causal, no_mask, window
 from regard.nn.norm import make_norm
 from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal, Sinusoidal2d
 from regard.nn.recurrent import CELLS, Recurrent, RecurrentLayer
-from regard.nn.scores import Additive, Concat, General, Score
+from regard.nn.scores import Additive, Concat, General, ScoreFunction
 from regard.nn.stack import Stack
 
 AnyModel = EncoderDecoder | DecoderOnly | EncoderOnly
@@ -97,7 +97,7 @@ class _SkipInit(TorchFunctionMode):
 
 
 def _assemble(settings: AnyModelConfig) -> AnyModel:
-    width = settings.width
+    width = settings.d_model
     match settings:
         case EncoderDecoderConfig():
             source = _make_input(settings.source, width)
@@ -186,9 +186,9 @@ def _make_pixel_head(
     assert isinstance(source, PatchInput)  # noqa: S101 - validated by the configuration
     stack = settings.encoder.model_copy(update={"layers": head.layers})
     return PixelHead(
-        nn.Parameter(torch.empty(settings.width)),
-        _make_stack("head", stack, settings.width, is_decoder=False),
-        nn.Linear(settings.width, source.channels * source.patch**2),
+        nn.Parameter(torch.empty(settings.d_model)),
+        _make_stack("head", stack, settings.d_model, is_decoder=False),
+        nn.Linear(settings.d_model, source.channels * source.patch**2),
         int(source.class_token is not None),
     )
 
@@ -242,7 +242,7 @@ def _make_stack(name: str, settings: parts.StackConfig | parts.RecurrentConfig, 
 def _make_layer(name: str, settings: parts.StackConfig, width: int) -> Layer:
     def make_residual(sublayer: str) -> Residual:
         norm = _make_norm(settings.norm, width)
-        return Residual(f"{name}.{sublayer}", norm, settings.placement == "pre", settings.dropout.sublayer)
+        return Residual(f"{name}.{sublayer}", norm, settings.norm_order == "pre", settings.dropout.sublayer)
 
     is_fast = cpu_fast_path.is_enabled()
     self_attention = AutocastSelfAttention if is_fast else SelfAttention
@@ -300,12 +300,12 @@ def _make_attention(
     )
 
 
-def _make_score(settings: parts.ScoreConfig, heads: int, key_dim: int) -> Score:
+def _make_score(settings: parts.ScoreConfig, heads: int, key_dim: int) -> ScoreFunction:
     match settings:
         case parts.ScaledDotConfig(scale=scale):
-            return Score(1 / math.sqrt(key_dim) if scale is None else scale)
+            return ScoreFunction(1 / math.sqrt(key_dim) if scale is None else scale)
         case parts.DotConfig():
-            return Score(1.0)
+            return ScoreFunction(1.0)
         case parts.GeneralConfig():
             return General(heads, key_dim)
         case parts.ConcatConfig(hidden=hidden):
@@ -338,7 +338,7 @@ def _make_position(stack: parts.StackConfig, width: int, is_decoder: bool) -> Po
 
 
 def _make_feedforward(settings: parts.AnyFeedForwardConfig, width: int, dropout: float) -> FeedForward:
-    hidden, bias = settings.hidden, settings.bias
+    hidden, bias = settings.d_ff, settings.bias
     up, down = nn.Linear(width, hidden, bias), nn.Linear(hidden, width, bias)
     match settings:
         case parts.FeedForwardConfig():

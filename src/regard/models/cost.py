@@ -99,24 +99,24 @@ def _forward(settings: AnyModelConfig, batch_size: int, source: int, target: int
     match settings:
         case EncoderDecoderConfig():
             return (
-                _input(settings.source, settings.width, batch_size * source)
-                + _stack(settings.encoder, settings.width, batch_size, source, "source x source")
-                + _stack(settings.decoder, settings.width, batch_size, target, "target x target")
-                + _cross_attention(settings.decoder, settings.width, batch_size, target, source)
-                + _head(settings.head, settings.width, settings.target_tokens.vocabulary, batch_size, target)
+                _input(settings.source, settings.d_model, batch_size * source)
+                + _stack(settings.encoder, settings.d_model, batch_size, source, "source x source")
+                + _stack(settings.decoder, settings.d_model, batch_size, target, "target x target")
+                + _cross_attention(settings.decoder, settings.d_model, batch_size, target, source)
+                + _head(settings.head, settings.d_model, settings.target_tokens.vocabulary, batch_size, target)
             )
         case DecoderOnlyConfig():
             return (
-                (_input(settings.prefix, settings.width, batch_size * source) if settings.prefix else Parts())
-                + _stack(settings.decoder, settings.width, batch_size, source + target, "target x target")
-                + _head(settings.head, settings.width, settings.tokens.vocabulary, batch_size, target)
+                (_input(settings.prefix, settings.d_model, batch_size * source) if settings.prefix else Parts())
+                + _stack(settings.decoder, settings.d_model, batch_size, source + target, "target x target")
+                + _head(settings.head, settings.d_model, settings.tokens.vocabulary, batch_size, target)
             )
         case EncoderOnlyConfig():
             vocabulary = settings.source.vocabulary if isinstance(settings.source, TokensConfig) else 0
             return (
-                _input(settings.source, settings.width, batch_size * source)
-                + _stack(settings.encoder, settings.width, batch_size, source, "source x source")
-                + _head(settings.head, settings.width, vocabulary, batch_size, source)
+                _input(settings.source, settings.d_model, batch_size * source)
+                + _stack(settings.encoder, settings.d_model, batch_size, source, "source x source")
+                + _head(settings.head, settings.d_model, vocabulary, batch_size, source)
                 + _pixel_head(settings, batch_size, source)
             )
         case _:
@@ -131,8 +131,8 @@ def _pixel_head(settings: EncoderOnlyConfig, batch_size: int, source: int) -> Pa
     stack = settings.encoder.model_copy(update={"layers": head.layers})
     pixels = patches.channels * patches.patch**2
     vectors = batch_size * (source - patches.class_token)
-    return _stack(stack, settings.width, batch_size, source, "source x source") + Parts(
-        {"head": 2 * vectors * settings.width * pixels}
+    return _stack(stack, settings.d_model, batch_size, source, "source x source") + Parts(
+        {"head": 2 * vectors * settings.d_model * pixels}
     )
 
 
@@ -149,11 +149,11 @@ def _decoding(settings: AnyModelConfig, batch_size: int, source: int, target: in
     stack = settings.decoder
     if isinstance(stack, parts.StackConfig):
         steps["target x target"] = stack.layers * _attention_flops(
-            stack.attention, settings.width, batch_size, pairs, prefix + target, keys
+            stack.attention, settings.d_model, batch_size, pairs, prefix + target, keys
         )
     if (cross := _cross_attention_settings(stack)) is not None:
         steps["target x source"] = stack.layers * _attention_flops(
-            cross, settings.width, batch_size, target * source, target, target * source
+            cross, settings.d_model, batch_size, target * source, target, target * source
         )
     return steps
 
@@ -215,7 +215,7 @@ def _stack(
         {
             "projections": _projections(attention, width, batch_size * tokens, batch_size * tokens),
             label: _attention_flops(attention, width, batch_size, tokens * tokens, tokens, tokens),
-            "feedforward": 2 * batch_size * tokens * matrices * width * settings.feedforward.hidden,
+            "feedforward": 2 * batch_size * tokens * matrices * width * settings.feedforward.d_ff,
         }
     )
     return _scale(layer, settings.layers)
@@ -324,7 +324,7 @@ def _activations(settings: AnyModelConfig, batch_size: int, source: int, target:
     Not counted: attention weights where torch has no fused kernel on a CPU (attention dropout, a learned bias, concat
     and additive scores; `Cost.attention_weights` gives their size), and activations inside query and key norms.
     """
-    width = settings.width
+    width = settings.d_model
     activations = Parts()
     if isinstance(settings, EncoderDecoderConfig | EncoderOnlyConfig):
         activations["encoder"] = _stack_activations(settings.encoder, width, batch_size * source)
@@ -354,7 +354,7 @@ def _stack_activations(settings: parts.StackConfig | parts.RecurrentConfig, widt
         gates = {"rnn": 1, "gru": 5, "lstm": 6}[settings.cell]  # that torch keeps of every step
         joined = 4 if isinstance(settings, parts.CrossRecurrentConfig) else 0  # [x; c], [c; s]
         return settings.layers * vectors * width * (gates + 2 + joined + bool(settings.dropout.sublayer))
-    hidden = vectors * settings.feedforward.hidden
+    hidden = vectors * settings.feedforward.d_ff
     if settings.feedforward.kind == "gated":
         feedforward = 4 * hidden  # gate, activated gate, up, their product
     else:
@@ -404,13 +404,13 @@ def _kv_cache(settings: AnyModelConfig, batch_size: int, source: int, target: in
     prefix = source if isinstance(settings, DecoderOnlyConfig) else 0
     tokens = stack.layers * batch_size * (prefix + target)
     if isinstance(stack, parts.RecurrentConfig):
-        elements = Parts({"states": tokens * settings.width * (2 if stack.cell == "lstm" else 1)})
+        elements = Parts({"states": tokens * settings.d_model * (2 if stack.cell == "lstm" else 1)})
     else:
-        elements = Parts({"self": tokens * _key_value_size(stack.attention, settings.width)})
+        elements = Parts({"self": tokens * _key_value_size(stack.attention, settings.d_model)})
     if (cross := _cross_attention_settings(stack)) is not None:
-        elements["cross"] = stack.layers * batch_size * source * _key_value_size(cross, settings.width)
+        elements["cross"] = stack.layers * batch_size * source * _key_value_size(cross, settings.d_model)
     elif isinstance(stack, parts.CrossRecurrentConfig):
-        elements["cross"] = stack.layers * batch_size * source * settings.width
+        elements["cross"] = stack.layers * batch_size * source * settings.d_model
     return elements
 
 

@@ -43,7 +43,7 @@ from regard.nn.kv_cache import DecodingState, KVCache
 from regard.nn.layer import Layer, Residual
 from regard.nn.norm import RMSNorm
 from regard.nn.positions import Learned, Position, Rotary, Sinusoidal
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 from regard.nn.stack import Stack
 
 logger = logging.getLogger("regard.models")
@@ -54,7 +54,13 @@ Kinds = tuple[type[nn.Module], ...]
 NORMS: Kinds = (nn.LayerNorm, RMSNorm)
 LINEAR: Kinds = (nn.Linear,)
 DROPOUT: Kinds = (Dropout,)
-ATTENTION: dict[str, Kinds] = {"query": LINEAR, "key": LINEAR, "value": LINEAR, "output": LINEAR, "score": (Score,)}
+ATTENTION: dict[str, Kinds] = {
+    "query": LINEAR,
+    "key": LINEAR,
+    "value": LINEAR,
+    "output": LINEAR,
+    "score": (ScoreFunction,),
+}
 KNOWN: dict[type[nn.Module], dict[str, Kinds]] = {  # the modules that a packed decoder runs, and their children
     EncoderDecoder: {"target": (TokenInput,), "decoder": (Stack,), "head": (LMHead,)},
     DecoderOnly: {"tokens": (TokenInput,), "decoder": (Stack,), "head": (LMHead,)},
@@ -84,7 +90,7 @@ KNOWN: dict[type[nn.Module], dict[str, Kinds]] = {  # the modules that a packed 
     FeedForward: {"up": LINEAR, "gate": LINEAR, "down": LINEAR, "dropout": DROPOUT},
     LMHead: {"projection": (nn.Linear, nn.Embedding)},
     Learned: {"table": (nn.Embedding,)},
-    **{kind: {} for kind in (nn.Linear, nn.Embedding, *NORMS, Dropout, Score, Position, Sinusoidal, Rotary)},
+    **{kind: {} for kind in (nn.Linear, nn.Embedding, *NORMS, Dropout, ScoreFunction, Position, Sinusoidal, Rotary)},
 }
 
 METHODS = {  # as they are defined now: a class can be changed, too
@@ -178,7 +184,7 @@ class LazyCpuDecoder:
         logger.warning("The CPU fast path for decoding is off: %s. The model's own step runs instead.", change.text)
 
     @property
-    def is_packed(self) -> bool:
+    def has_packed_weights(self) -> bool:
         """Whether steps of one token read a packed copy only, so that they do not follow changes of the weights."""
         return self._decoder is not None and self._decoder.is_supported
 
@@ -220,12 +226,14 @@ def check_bypass(model: nn.Module, names: Sequence[str]) -> None:
     if family is None or not names or _is_replaced(model, family, "step"):
         return
     if model._forward_hooks or model._forward_pre_hooks:
-        what = f"The {family.__name__} has a forward hook, which only `model(...)` runs."
-        raise RegardError(what, fix="Register the hook on a part of the model, such as `model.head`.")
+        message = f"The {family.__name__} has a forward hook, which only `model(...)` runs."
+        raise RegardError(message, hint="Register the hook on a part of the model, such as `model.head`.")
     for name in names:
         if _is_replaced(model, family, name):
-            what = f"The model has its own `{name}`, which this task does not call: it calls the model's parts."
-            raise RegardError(what, fix="Replace a part of the model, such as `model.head`, or also override `step`.")
+            message = f"The model has its own `{name}`, which this task does not call: it calls the model's parts."
+            raise RegardError(
+                message, hint="Replace a part of the model, such as `model.head`, or also override `step`."
+            )
 
 
 def _is_replaced(model: nn.Module, family: type[nn.Module], name: str) -> bool:

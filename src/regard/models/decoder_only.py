@@ -78,7 +78,7 @@ class DecoderOnly(nn.Module):
         if prefix is None:
             return self.decoder(x, mask, positions, record=record)
         if positions is not None or documents is not None:
-            raise ShapeError("Packed rows cannot have a prefix.", fix="Use one text per row.")
+            raise ShapeError("Packed rows cannot have a prefix.", hint="Use one text per row.")
         prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D), (B, P)
         inputs = torch.cat((prefix_states, x), dim=1)  # (B, P + T, D)
         if valid is not None:
@@ -101,14 +101,14 @@ class DecoderOnly(nn.Module):
             ShapeError: The model has a classification head, or the prefix is not padded on the right.
         """
         if isinstance(self.head, ClassHead):
-            raise ShapeError("A classifier cannot generate text.", fix="Call the model on the whole text.")
+            raise ShapeError("A classifier cannot generate text.", hint="Call the model on the whole text.")
         state = DecodingState(KVCache(capacity), memory_valid=None)
         if prefix is not None:
             prefix_states, valid = self._read_prefix(prefix, prefix_valid)  # (B, P, D)
             self.decoder(prefix_states, self.mask, kv_cache=state.kv_cache, record=record)
             if valid is not None:
                 if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
-                    raise ShapeError("A prefix has padding before valid vectors.", fix="Pad prefixes on the right.")
+                    raise ShapeError("A prefix has padding before valid vectors.", hint="Pad prefixes on the right.")
                 state.crop(valid.sum(dim=1).tolist())
         return state
 
@@ -120,6 +120,6 @@ class DecoderOnly(nn.Module):
     def _read_prefix(self, prefix: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor | None]:
         if self.prefix is None:
             raise ShapeError(
-                "The model has no prefix input, but a prefix was passed.", fix="Build the model with a `prefix`."
+                "The model has no prefix input, but a prefix was passed.", hint="Build the model with a `prefix`."
             )
         return self.prefix(prefix, valid)

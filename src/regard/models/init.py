@@ -80,7 +80,7 @@ def init_weights(model: nn.Module, settings: AnyModelConfig, seed: int | None = 
                 weights = normal(NORMAL_STD)
                 _init_modules(model, matrix=weights, embedding=weights, convolution=weights, residuals=residuals)
             case SmallEmbeddingConfig():
-                embedding = normal(1 / math.sqrt(settings.width))
+                embedding = normal(1 / math.sqrt(settings.d_model))
                 _init_modules(model, matrix=xavier, embedding=embedding, convolution=xavier_convolution)
             case _:
                 assert_never(initial)
@@ -108,7 +108,7 @@ def _init_modules(
                     nn.init.zeros_(module.bias)
             case nn.Conv1d() | nn.Conv2d():
                 convolution(module.weight)
-                assert module.bias is not None  # noqa: S101 - of the stem of images or sounds
+                assert module.bias is not None  # noqa: S101 - of the stem of images or audio clips
                 nn.init.zeros_(module.bias)
             case nn.Embedding():
                 embedding(module.weight)

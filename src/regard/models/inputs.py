@@ -30,7 +30,7 @@ class TokenInput(nn.Module):
             x = x + self.types(torch.zeros_like(tokens) if types is None else types)
         elif types is not None:
             raise ShapeError(
-                "The model has no token types, but types were passed.", fix="Build the model with types > 0."
+                "The model has no token types, but types were passed.", hint="Build the model with types > 0."
             )
         return x, valid
 
@@ -53,7 +53,7 @@ class PatchInput(nn.Module):
         if image.size(-2) % self.patch or image.size(-1) % self.patch:
             raise ShapeError(
                 f"{image.size(-2)} x {image.size(-1)} pixels do not divide into {self.patch} x {self.patch} patches.",
-                fix="Resize or pad the images.",
+                hint="Resize or pad the images.",
             )
         if image.size(1) != self.channels:
             raise ShapeError(f"Images have {image.size(1)} channels, but the model was built for {self.channels}.")
@@ -149,7 +149,7 @@ class ConvolutionMelInput(MelInput):
         self.conv2 = conv2  # D -> D, stride frames
 
     def embed(self, mel: Tensor, valid: Tensor | None) -> Tensor:
-        """Convolve over time; padding beside the last valid frame stays zero, as the edge of a sound alone."""
+        """Convolve over time; padding beside the last valid frame stays zero, as the edge of an audio clip alone."""
         x = nn.functional.gelu(self.conv1(mel.transpose(1, 2)))  # (B, D, time)
         if valid is not None:
             x = x.masked_fill(~valid[:, None], 0.0)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.nn.masks import Mask
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 
 
 class ResolvedMask(NamedTuple):
@@ -95,7 +95,7 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: f
 
 
 def eager_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, score: Score, dropout: float
+    query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, score: ScoreFunction, dropout: float
 ) -> tuple[Tensor, Tensor]:
     """Attention step by step, as the lectures write it; returns output (B, H, T, V) and weights (B, H, T, S).
 

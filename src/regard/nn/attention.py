@@ -19,7 +19,7 @@ from regard.nn.attend import ResolvedMask, eager_attention, sdpa
 from regard.nn.context import Context
 from regard.nn.kv_cache import KVCache
 from regard.nn.record import AttentionRecord, Record
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 
 
 class Attention(nn.Module):
@@ -34,7 +34,7 @@ class Attention(nn.Module):
         output: nn.Linear,  # H V -> D
         key_dim: int,
         value_dim: int,
-        score: Score,
+        score: ScoreFunction,
         query_norm: nn.Module | None,
         key_norm: nn.Module | None,
         dropout: float,

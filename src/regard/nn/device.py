@@ -6,7 +6,7 @@ from regard.base.errors import RegardError
 
 
 def check_device(
-    device: str | torch.device, *, where: str = "device", fix: str = 'Choose another, e.g. "cpu".'
+    device: str | torch.device, *, location: str = "device", hint: str = 'Choose another, e.g. "cpu".'
 ) -> None:
     """Raise an error unless tensors can be stored on a device.
 
@@ -20,5 +20,7 @@ def check_device(
             raise RuntimeError("it does not store values")
     except (RuntimeError, AssertionError, TypeError) as error:
         raise RegardError(
-            f"There is no device '{device}' on this machine: {str(error).splitlines()[0][:200]}", where=where, fix=fix
+            f"There is no device '{device}' on this machine: {str(error).splitlines()[0][:200]}",
+            location=location,
+            hint=hint,
         ) from error

@@ -24,7 +24,7 @@ class Dropout(nn.Module):
     def __init__(self, rate: float) -> None:
         super().__init__()
         if not 0 <= rate < 1:
-            raise RegardError(f"The dropout rate must be in [0, 1), got {rate}.", fix="Use 0 to switch dropout off.")
+            raise RegardError(f"The dropout rate must be in [0, 1), got {rate}.", hint="Use 0 to switch dropout off.")
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:

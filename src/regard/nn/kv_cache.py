@@ -77,7 +77,7 @@ class KVCache:
         if end > self.capacity:
             raise ShapeError(
                 f"The KV cache holds {self.capacity} tokens per row, but {end} are needed.",
-                fix="Pass a larger capacity to start().",
+                hint="Pass a larger capacity to start().",
             )
         if name in self._appended:
             raise _name_error(name)
@@ -146,7 +146,7 @@ class KVCache:
             new_lengths = list(lengths)
             if len(new_lengths) != len(current_lengths):
                 raise ShapeError(
-                    f"Got {len(new_lengths)} lengths for {len(current_lengths)} rows.", fix="Pass one length per row."
+                    f"Got {len(new_lengths)} lengths for {len(current_lengths)} rows.", hint="Pass one length per row."
                 )
             if any(
                 not 0 <= length <= current_length
@@ -204,8 +204,8 @@ class KVCache:
 
 
 def _name_error(name: str) -> ShapeError:
-    what = f"Two modules of the decoder are named '{name}', so each would overwrite the keys of the other."
-    return ShapeError(what, fix="Set the `name` of a copied module to another one; a layer cannot be used twice.")
+    message = f"Two modules of the decoder are named '{name}', so each would overwrite the keys of the other."
+    return ShapeError(message, hint="Set the `name` of a copied module to another one; a layer cannot be used twice.")
 
 
 class _RowSelection:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.nn.attend import ResolvedMask, eager_attention
-from regard.nn.scores import Score
+from regard.nn.scores import ScoreFunction
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class AttentionRecord:
     key: Tensor  # (B, G, S, K) after `position.on_heads` and `score.on_key`
     value: Tensor  # (B, G, S, V)
     mask: ResolvedMask
-    score: Score
+    score: ScoreFunction
     output: Tensor  # (B, H, T, V) before any replacement
 
     def indices(self, heads: Sequence[int] | None, rows: Sequence[int] | None) -> tuple[Tensor, Tensor]:
@@ -117,5 +117,5 @@ class Record:
     def _find(self, name: str) -> AttentionRecord:
         if name not in self.attention:
             names = ", ".join(self.attention) or "none"
-            raise RegardError(f"No attention named '{name}' was recorded.", fix=f"Recorded names: {names}.")
+            raise RegardError(f"No attention named '{name}' was recorded.", hint=f"Recorded names: {names}.")
         return self.attention[name]

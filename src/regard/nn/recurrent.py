@@ -136,9 +136,9 @@ class RecurrentLayer(nn.Module):
         cell = self.cell
         has_hooks = cell._forward_hooks or cell._forward_pre_hooks
         if type(cell) not in CELLS.values() or has_hooks or "forward" in vars(cell):
-            what = "The recurrent cell was changed (hook, subclass, wrapper or parametrization)"
-            fix = "Change the layer around it instead."
-            raise RegardError(f"{what}, so it cannot run token by token.", where=self.name, fix=fix)
+            message = "The recurrent cell was changed (hook, subclass, wrapper or parametrization)"
+            hint = "Change the layer around it instead."
+            raise RegardError(f"{message}, so it cannot run token by token.", location=self.name, hint=hint)
 
     def _step(self, x: Tensor, state: State) -> State:
         """Run the cell over one token (B, in)."""
@@ -210,7 +210,7 @@ class Recurrent(Stack):
         del positions
         sequences = None if kv_cache is not None else find_sequences(mask, x.size(0), x.size(1), x.device)
         if sequences is not None and memory is not None:
-            raise ShapeError("Packed or padded rows of a recurrent decoder cannot have a memory.", where=self.name)
+            raise ShapeError("Packed or padded rows of a recurrent decoder cannot have a memory.", location=self.name)
         context = Context(
             position=self.position,
             rotary=None,

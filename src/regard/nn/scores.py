@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Score(nn.Module):
+class ScoreFunction(nn.Module):
     """Scaled dot product; a scale of 1 is the plain dot product."""
 
     def __init__(self, scale: float | None) -> None:
@@ -37,7 +37,7 @@ class Score(nn.Module):
         assert self.scale is not None  # noqa: S101 - subclasses without a scale override this
         return (query @ key.transpose(-2, -1)) * self.scale  # (B, H, T, S)
 
-    def select_heads(self, heads: Tensor) -> "Score":
+    def select_heads(self, heads: Tensor) -> "ScoreFunction":
         """Return the score of some heads (h) only, for queries and keys that were transformed already."""
         selected = copy.copy(self)
         selected._parameters = {
@@ -47,7 +47,7 @@ class Score(nn.Module):
         return selected
 
 
-class General(Score):
+class General(ScoreFunction):
     """q.W k, with one matrix per head."""
 
     def __init__(self, heads: int, key_dim: int) -> None:
@@ -59,7 +59,7 @@ class General(Score):
         return torch.einsum("bhtk,hkl->bhtl", query, self.weight)  # (B, H, T, K)
 
 
-class TanhScore(Score):
+class TanhScore(ScoreFunction):
     """v.tanh(W1 q + W2 k), with one layer per head: the sum of a transformed query and a transformed key."""
 
     vector: Tensor  # (H, hidden)

@@ -134,8 +134,8 @@ class Stack(nn.Module):
         if max_positions is not None and not torch.compiler.is_compiling() and length > max_positions:
             raise ShapeError(
                 f"The text has {length} tokens, but the learned positions end at {max_positions}.",
-                where=self.name,
-                fix="Shorten the text, or train a model with a larger position.length.",
+                location=self.name,
+                hint="Shorten the text, or train a model with a larger position.length.",
             )
 
 

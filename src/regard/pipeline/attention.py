@@ -61,8 +61,8 @@ class RecordedAttention:
     def _stack(self, stack: str, kind: str) -> Tensor:
         names = [name for name in self.names if name.startswith(f"{stack}.") and name.endswith(f".{kind}")]
         if not names:
-            what = "cross-attention" if kind == "cross" else stack
-            raise RegardError(f"This model has no {what}.", fix=f"Recorded names: {', '.join(self.names)}.")
+            message = "cross-attention" if kind == "cross" else stack
+            raise RegardError(f"This model has no {message}.", hint=f"Recorded names: {', '.join(self.names)}.")
         return torch.stack([self[name] for name in names])
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Sounds as model input: files, arrays and examples become padded batches of spectrograms."""
+"""Audio clips as model input: files, arrays and examples become padded batches of spectrograms."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
@@ -10,48 +10,48 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.config.model import MelConfig
-from regard.data.example import CorpusError, Sound
-from regard.data.mel import log_mel, normalise
-from regard.data.readers.audio import read_sound
+from regard.data.example import AudioClip, CorpusError
+from regard.data.mel import log_mel, normalize
+from regard.data.readers.audio import load_audio
 
-AnySound = str | PathLike[str] | Sound | NDArray[np.int16]  # a file, an example's sound, or samples
+AnyAudio = str | PathLike[str] | AudioClip | NDArray[np.int16]  # a file, an example's audio clip, or samples
 Spectrogram = NDArray[np.float32]  # (frames, bins), normalized
 
 
-def load_spectrogram(sound: AnySound, settings: MelConfig) -> Spectrogram:
-    """Return the normalized spectrogram of a sound.
+def load_spectrogram(clip: AnyAudio, settings: MelConfig) -> Spectrogram:
+    """Return the normalized spectrogram of an audio clip.
 
     Raises:
         CorpusError: The file cannot be read, or has another sample rate than the model.
         RegardError: The array does not hold samples of 16 bits.
     """
-    if isinstance(sound, np.ndarray):
-        if sound.dtype != np.int16 or sound.ndim != 1 or not sound.size:
-            what = f"An array of shape {sound.shape} and type {sound.dtype} is no sound."
-            raise RegardError(what, fix="Give samples of 16 bits, one after another.")
-        samples = sound
+    if isinstance(clip, np.ndarray):
+        if clip.dtype != np.int16 or clip.ndim != 1 or not clip.size:
+            message = f"An array of shape {clip.shape} and type {clip.dtype} is no audio clip."
+            raise RegardError(message, hint="Give samples of 16 bits, one after another.")
+        samples = clip
     else:
-        where = None if isinstance(sound, Sound) else fspath(sound)
-        sound = read_sound(where) if where is not None else sound
-        assert isinstance(sound, Sound)  # noqa: S101 - the file was read
-        check_rate(sound, settings, where)
-        samples = np.frombuffer(sound.samples, "<i2")
-    return normalise(log_mel(samples, settings), settings)
+        location = None if isinstance(clip, AudioClip) else fspath(clip)
+        clip = load_audio(location) if location is not None else clip
+        assert isinstance(clip, AudioClip)  # noqa: S101 - the file was read
+        check_rate(clip, settings, location)
+        samples = np.frombuffer(clip.samples, "<i2")
+    return normalize(log_mel(samples, settings), settings)
 
 
-def check_rate(sound: Sound, settings: MelConfig, where: str | None = None) -> None:
-    """Raise CorpusError if a sound has another sample rate than the model."""
-    if settings.rate not in (None, sound.rate):
-        what = f"The sound has {sound.rate:,} samples per second; the model reads {settings.rate:,}."
-        fix = f"Convert it: `ffmpeg -i IN -ac 1 -ar {settings.rate} -sample_fmt s16 OUT.wav`."
-        raise CorpusError(what, where=where, fix=fix)
+def check_rate(clip: AudioClip, settings: MelConfig, location: str | None = None) -> None:
+    """Raise CorpusError if an audio clip has another sample rate than the model."""
+    if settings.rate not in (None, clip.rate):
+        message = f"The audio clip has {clip.rate:,} samples per second; the model reads {settings.rate:,}."
+        hint = f"Convert it: `ffmpeg -i IN -ac 1 -ar {settings.rate} -sample_fmt s16 OUT.wav`."
+        raise CorpusError(message, location=location, hint=hint)
 
 
-def as_sounds(sounds: AnySound | Sequence[AnySound]) -> tuple[list[AnySound], bool]:
-    """Return a list of sounds, and whether only one was given."""
-    if isinstance(sounds, str | PathLike | Sound | np.ndarray):
-        return [sounds], True
-    return list(sounds), False
+def as_audio(audio: AnyAudio | Sequence[AnyAudio]) -> tuple[list[AnyAudio], bool]:
+    """Return a list of audio clips, and whether only one was given."""
+    if isinstance(audio, str | PathLike | AudioClip | np.ndarray):
+        return [audio], True
+    return list(audio), False
 
 
 def pad_spectrograms(spectrograms: Sequence[Spectrogram], device: torch.device) -> tuple[Tensor, Tensor | None]:

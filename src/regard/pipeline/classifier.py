@@ -77,8 +77,8 @@ class TaggedText:
     def to_lines(self, _source: str, n_best: int, /) -> list[str]:
         """Return one line of word/tag."""
         if n_best > 1:
-            fix = "Leave out n_best; --json prints the probabilities of all tags."
-            raise RegardError("A tagger prints one tag for each word.", fix=fix)
+            hint = "Leave out n_best; --json prints the probabilities of all tags."
+            raise RegardError("A tagger prints one tag for each word.", hint=hint)
         return [" ".join(f"{word}/{tag.label}" for word, tag in zip(self.words, self.tags, strict=True))]
 
 
@@ -93,8 +93,8 @@ class Classifier(Pipeline):
 
     def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: EncoderOnlyConfig) -> None:
         if not isinstance(settings.head, ClassificationHeadConfig | TaggingHeadConfig):
-            raise RegardError(f"This model's task is '{settings.task}': it has no labels.", fix="Use `FillMask`.")
-        check_vocabulary_sizes(settings, tokenizers, where="Classifier")
+            raise RegardError(f"This model's task is '{settings.task}': it has no labels.", hint="Use `FillMask`.")
+        check_vocabulary_sizes(settings, tokenizers, location="Classifier")
         self.model: EncoderOnly = model
         self.tokenizers = tokenizers
         self.settings: EncoderOnlyConfig = settings
@@ -115,8 +115,8 @@ class Classifier(Pipeline):
         if self.settings.task == "classify":
             return self.classify(inputs, pairs, report=report)
         if pairs is not None:
-            fix = "Leave out --pair and --pair-text."
-            raise RegardError("This model tags words and takes no second text.", fix=fix)
+            hint = "Leave out --pair and --pair-text."
+            raise RegardError("This model tags words and takes no second text.", hint=hint)
         return self.tag(inputs, constrained=not unconstrained, report=report)
 
     @overload
@@ -159,7 +159,7 @@ class Classifier(Pipeline):
         if len({len(side) for side in sides}) > 1:
             raise RegardError(
                 f"{pluralize(len(sides[0]), 'text')} and {pluralize(len(sides[1]), 'second text')}.",
-                fix="Give one second text for each text.",
+                hint="Give one second text for each text.",
             )
         rows, second_starts, is_truncated = self.encode_rows(sides)
         results: dict[int, Classification] = {}
@@ -226,8 +226,10 @@ class Classifier(Pipeline):
     def check_tag_scheme(self) -> None:
         """Refuse a choice between constrained and unconstrained tags if the labels have no scheme."""
         if self.tag_scheme is None:
-            what = "--unconstrained is for taggers of entities: the labels of this model are not in the scheme BIO or "
-            raise RegardError(f"{what}BIOES.", fix="Leave out --unconstrained.")
+            message = (
+                "--unconstrained is for taggers of entities: the labels of this model are not in the scheme BIO or "
+            )
+            raise RegardError(f"{message}BIOES.", hint="Leave out --unconstrained.")
 
     def record(self, text: str, pair: str | None = None) -> RecordedAttention:
         """Record the attention of the model while it reads a text, or a pair of texts; a long text is truncated."""
@@ -263,5 +265,5 @@ class Classifier(Pipeline):
     def _check_task(self, task: str, alternative: str) -> None:
         if self.settings.task != task:
             raise RegardError(
-                f"This model's task is '{self.settings.task}', not '{task}'.", fix=f"Call `{alternative}`."
+                f"This model's task is '{self.settings.task}', not '{task}'.", hint=f"Call `{alternative}`."
             )

@@ -33,9 +33,9 @@ class Constraints:
             if isinstance(values, str) or (values is not None and len(values) != text_count):
                 count = 1 if isinstance(values, str) else len(values or ())
                 counted = pluralize(count, name, "prefixes" if name == "prefix" else "lists of required phrases")
-                raise RegardError(f"{counted} for {pluralize(text_count, 'text')}.", fix="Give a list, one per text.")
+                raise RegardError(f"{counted} for {pluralize(text_count, 'text')}.", hint="Give a list, one per text.")
         if isinstance(self.forbidden, str) or any(isinstance(phrases, str) for phrases in self.required or ()):
-            raise RegardError("A string was given where a list of phrases is expected.", fix='Write ["..."].')
+            raise RegardError("A string was given where a list of phrases is expected.", hint='Write ["..."].')
 
     def beam_multiplier(self, tokenizer: Tokenizer) -> int:
         """Return how many beams a search needs: one for each number of required tokens that is already generated."""
@@ -50,15 +50,17 @@ class Constraints:
             return inputs
         prefixes = [""] * len(indices) if self.prefixes is None else [self.prefixes[index] for index in indices]
         prefix_ids = [tuple(ids) for ids in tokenizer.encode_ids(prefixes)]
-        for prefix, ids, max_length in zip(prefixes, prefix_ids, inputs.max_lengths, strict=True):
-            if len(ids) > max_length:
-                what = f"The prefix has {len(ids)} tokens, but the text may have {max_length}."
-                raise RegardError(what, where=prefix[:60], fix="Use a larger max_length, or a shorter prefix.")
+        for prefix, ids, max_new_tokens in zip(prefixes, prefix_ids, inputs.max_lengths, strict=True):
+            if len(ids) > max_new_tokens:
+                message = f"The prefix has {len(ids)} tokens, but the text may have {max_new_tokens}."
+                raise RegardError(
+                    message, location=prefix[:60], hint="Use a larger max_new_tokens, or a shorter prefix."
+                )
         step, state = constrain(
             inputs.step,
             inputs.state,
             len(indices),
-            sink=inputs.sink,
+            absorbing_token=inputs.absorbing_token,
             forbidden=forbidden_ids(tokenizer, self.forbidden),
             forced_prefixes=prefix_ids,
         )
@@ -68,7 +70,7 @@ class Constraints:
 def token_variants(tokenizer: Tokenizer, phrase: str) -> list[Phrase]:
     """Return the tokens of a phrase after a space and at the beginning of a text; one entry if they are equal."""
     if not phrase.strip():
-        raise RegardError("A phrase is empty.", fix="Leave empty phrases out.")
+        raise RegardError("A phrase is empty.", hint="Leave empty phrases out.")
     context, with_context, at_start = tokenizer.encode_ids([".", f". {phrase}", phrase])
     after_space = with_context[len(context) :] if with_context[: len(context)] == context else at_start
     return list(dict.fromkeys((tuple(after_space), tuple(at_start))))

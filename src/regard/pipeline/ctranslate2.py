@@ -45,12 +45,12 @@ class CTranslate2Engine(ABC):
     """A model that CTranslate2 runs; its tokens are our ids as text."""
 
     def __init__(
-        self, folder: Path, info: ExportInfo, eos: int, suppressed: Sequence[int], device: torch.device
+        self, folder: Path, info: ExportInfo, eos: int, suppress_tokens: Sequence[int], device: torch.device
     ) -> None:
         ctranslate2 = import_optional("ctranslate2", NAME, "The engine ctranslate2")
         self.info, self.eos = info, eos
         self.version: str = ctranslate2.__version__
-        self._suppressed = [[str(token)] for token in suppressed]
+        self._suppressed = [[str(token)] for token in suppress_tokens]
         options = {"device": device.type, "inter_threads": 1, "intra_threads": torch.get_num_threads()}
         self._engine = self._open(ctranslate2, str(folder), options | {"device_index": device.index or 0})
 
@@ -64,7 +64,9 @@ class CTranslate2Engine(ABC):
         """Load the model."""
 
     @abstractmethod
-    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[str]]]:
+    def _search(
+        self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]
+    ) -> list[list[list[str]]]:
         """Return the n-best tokens of each source, eos included."""
 
     @abstractmethod
@@ -117,11 +119,11 @@ class CTranslate2Engine(ABC):
         ]
         return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
 
-    def _limit(self, source: Sequence[int], max_length: int) -> int:
+    def _limit(self, source: Sequence[int], max_new_tokens: int) -> int:
         free = self._count_free(source)
         if free is not None and free < 1:
             raise _positions_error(f"A text has {len(source)} tokens and does not fit into", self.info)
-        return max_length if free is None else min(max_length, free)
+        return max_new_tokens if free is None else min(max_new_tokens, free)
 
     def _find_within(self, sources: Rows, limits: list[int], search: Beam, n_best: int) -> list[list[list[str]]]:
         """Search with the largest limit, and again for the texts that reached their own."""
@@ -157,11 +159,13 @@ class TranslationEngine(CTranslate2Engine):
         limit = self.info.max_positions.get("encoder")
         return 0 if limit is not None and len(source) > limit else self.info.max_positions.get("decoder")
 
-    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[str]]]:
+    def _search(
+        self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]
+    ) -> list[list[list[str]]]:
         results = self._engine.translate_batch(
             _as_text(sources),
             max_input_length=0,
-            max_decoding_length=max_length,
+            max_decoding_length=max_new_tokens,
             min_decoding_length=0,
             num_hypotheses=n_best,
             **options,
@@ -185,10 +189,12 @@ class GenerationEngine(CTranslate2Engine):
         limit = self.info.max_positions.get("decoder")
         return None if limit is None else limit - len(source) + 1  # the model never reads the last new token
 
-    def _search(self, sources: Rows, max_length: int, n_best: int, options: dict[str, Any]) -> list[list[list[str]]]:
+    def _search(
+        self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]
+    ) -> list[list[list[str]]]:
         results = self._engine.generate_batch(
             _as_text(sources),
-            max_length=max_length,
+            max_length=max_new_tokens,
             min_length=0,
             num_hypotheses=n_best,
             include_prompt_in_result=False,
@@ -210,9 +216,9 @@ def _as_text(rows: Rows) -> list[list[str]]:
     return [list(map(str, row)) for row in rows]
 
 
-def _positions_error(what: str, info: ExportInfo) -> RegardError:
+def _positions_error(message: str, info: ExportInfo) -> RegardError:
     limits = ", ".join(f"{stack} {limit}" for stack, limit in info.max_positions.items() if limit is not None)
     return RegardError(
-        f"{what} the positions of the export ({limits}).",
-        fix="Split the text, export again with more --max-positions, or use engine='torch'.",
+        f"{message} the positions of the export ({limits}).",
+        hint="Split the text, export again with more --max-positions, or use engine='torch'.",
     )

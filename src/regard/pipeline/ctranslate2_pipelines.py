@@ -52,8 +52,8 @@ class _LazyTorch:
             reason: Why it is needed, for the error of an export without it.
         """
         if self._load is None:
-            fix = "Load the model folder instead of the export: regard.load(folder, engine='ctranslate2')."
-            raise RegardError(f"{reason}, and the export has no PyTorch model.", where=str(self._folder), fix=fix)
+            hint = "Load the model folder instead of the export: regard.load(folder, engine='ctranslate2')."
+            raise RegardError(f"{reason}, and the export has no PyTorch model.", location=str(self._folder), hint=hint)
         if self._pipeline is None:
             self._pipeline = self._load()
         return self._pipeline
@@ -89,7 +89,7 @@ class _OnCTranslate2:
         return self._device
 
     @cached_property
-    def parameters(self) -> int:
+    def num_parameters(self) -> int:
         """Number of the model's parameters; shared ones count once."""
         return count_parameters(self.settings)
 
@@ -113,7 +113,7 @@ class CTranslate2Translator(_OnCTranslate2, Translator):  # type: ignore[overrid
         device: torch.device,
         load_torch: Callable[[], Translator] | None = None,
     ) -> None:
-        check_vocabulary_sizes(settings, tokenizers, where=str(folder))
+        check_vocabulary_sizes(settings, tokenizers, location=str(folder))
         self.tokenizers, self.settings = tokenizers, settings
         self._device, self._torch = device, _LazyTorch(folder, load_torch)
         specials = tokenizers.target.specials
@@ -171,7 +171,7 @@ class CTranslate2Generator(_OnCTranslate2, TextGenerator):  # type: ignore[overr
         device: torch.device,
         load_torch: Callable[[], TextGenerator] | None = None,
     ) -> None:
-        check_vocabulary_sizes(settings, tokenizers, where=str(folder))
+        check_vocabulary_sizes(settings, tokenizers, location=str(folder))
         self.tokenizers, self.settings = tokenizers, settings
         self._device, self._torch = device, _LazyTorch(folder, load_torch)
         specials = tokenizers.source.specials

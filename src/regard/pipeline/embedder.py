@@ -65,7 +65,7 @@ def read_pooling(folder: Path) -> Pooling:
     )
     is_length = max_length is None or (type(max_length) is int and max_length > 2)
     if pool not in get_args(Pool) or not isinstance(normalize, bool) or not is_length:
-        raise DamagedError("The file has no valid pooling.", where=str(path), fix="Import the model again.")
+        raise DamagedError("The file has no valid pooling.", location=str(path), hint="Import the model again.")
     return Pooling(pool, normalize, max_length)
 
 
@@ -99,8 +99,8 @@ class Embedder(Pipeline):
         pooling: Pooling = DEFAULT_POOLING,
     ) -> None:
         if not isinstance(settings.source, TokensConfig):
-            raise RegardError(f"This model reads {settings.source.kind}, not text.", fix="Use a model of tokens.")
-        check_vocabulary_sizes(settings, tokenizers, where="Embedder")
+            raise RegardError(f"This model reads {settings.source.kind}, not text.", hint="Use a model of tokens.")
+        check_vocabulary_sizes(settings, tokenizers, location="Embedder")
         self.model: EncoderOnly = model
         self.tokenizers = tokenizers
         self.settings: EncoderOnlyConfig = settings
@@ -117,7 +117,7 @@ class Embedder(Pipeline):
             The vector of one text, (D), or those of all texts, (N, D).
         """
         rows = self.encode_rows(as_list(texts))
-        vectors = np.zeros((len(rows), self.settings.width), np.float32)
+        vectors = np.zeros((len(rows), self.settings.d_model), np.float32)
         has_head = self.settings.head.kind != "none"
         with eval_mode(self.model, bypasses=("forward",) if has_head else ()), torch.inference_mode():
             filled = [index for index, row in enumerate(rows) if row]  # without tokens the vector is 0
@@ -138,7 +138,7 @@ class Embedder(Pipeline):
     def search(self, query: str, corpus: Sequence[str], n_best: int = 5) -> list[Match]:
         """Return the texts of a corpus that are most similar to a query, the best first."""
         if n_best < 1:
-            raise RegardError(f"n_best must be at least 1, got {n_best}.", fix="Use 1 or more.")
+            raise RegardError(f"n_best must be at least 1, got {n_best}.", hint="Use 1 or more.")
         if not corpus:
             return []
         similarities = compute_similarities(self.embed([query]), self.embed(corpus))[0]

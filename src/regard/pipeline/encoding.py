@@ -53,14 +53,14 @@ class Pipeline:
         return AdapterSet(self.model)
 
     @property
-    def parameters(self) -> int:
+    def num_parameters(self) -> int:
         """Number of the model's parameters; shared ones count once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def __repr__(self) -> str:
         parts = [
             self.settings.family,
-            f"{self.parameters:,} parameters",
+            f"{self.num_parameters:,} parameters",
             self._describe_input(),
             *(["-".join(self.settings.languages)] if self.settings.languages else []),
             *self._describe(),
@@ -87,10 +87,10 @@ class BatchLogits(NamedTuple):
     """(B, T, V), (B, labels) or (B, T, labels)."""
 
 
-def check_list(values: Sequence[str], what: str, call: str) -> None:
+def check_list(values: Sequence[str], message: str, call: str) -> None:
     """Refuse a string where a list of strings is expected: iteration would take its characters as texts."""
     if isinstance(values, str):
-        raise RegardError(f"A single {what} was given where a list is expected.", fix=f"{call}([{values[:20]!r}])")
+        raise RegardError(f"A single {message} was given where a list is expected.", hint=f"{call}([{values[:20]!r}])")
 
 
 def as_list(texts: str | Sequence[str]) -> Sequence[str]:
@@ -101,17 +101,17 @@ def as_list(texts: str | Sequence[str]) -> Sequence[str]:
 def check_both_lists(texts: str | Sequence[str], partners: str | Sequence[str] | None) -> None:
     """Refuse one text beside a list of the texts that belong to it."""
     if partners is not None and isinstance(texts, str) != isinstance(partners, str):
-        fix = "Give two strings, or two lists of strings."
-        raise RegardError("One side is a single text and the other is a list.", fix=fix)
+        hint = "Give two strings, or two lists of strings."
+        raise RegardError("One side is a single text and the other is a list.", hint=hint)
 
 
-def check_length(what: str, tokens: Sequence[int], limit: int | None, *, where: str) -> None:
+def check_length(message: str, tokens: Sequence[int], limit: int | None, *, location: str) -> None:
     """Refuse a text with more tokens than the model has learned positions."""
     if limit is not None and len(tokens) > limit:
         raise RegardError(
-            f"{what} has {pluralize(len(tokens), 'token')}, but the model has learned {pluralize(limit, 'position')}.",
-            where=where if len(where) <= 60 else f"{where[:57]}...",
-            fix="Split it into sentences, or train with positions that have no upper limit (sinusoidal, rotary).",
+            f"{message} has {pluralize(len(tokens), 'token')}, but the model has {pluralize(limit, 'position')}.",
+            location=location if len(location) <= 60 else f"{location[:57]}...",
+            hint="Split it into sentences, or train with positions that have no upper limit (sinusoidal, rotary).",
         )
 
 
@@ -136,7 +136,7 @@ def encode_sources(
     ids = tokenizer.encode_ids(list(texts))
     sources = [[*tag, *tokens, tokenizer.specials.eos] for tag, tokens in zip(tags, ids, strict=True)]
     for number, (text, source) in enumerate(zip(texts, sources, strict=True), 1):
-        check_length(f"{description} {number}", source, settings.encoder.max_positions, where=text)
+        check_length(f"{description} {number}", source, settings.encoder.max_positions, location=text)
     return sources
 
 
@@ -149,8 +149,8 @@ def _encode_language_tags(
         if len(languages) != 2:
             raise RegardError(
                 f"The model has several target languages: {', '.join(specials.languages)}.",
-                fix=f'Choose the target language: target_language="{next(iter(specials.languages))}" in Python, '
-                f"--into {next(iter(specials.languages))} on the command line.",
+                hint=f'Choose the target language: target_language="{next(iter(specials.languages))}" in Python, '
+                f"--target-language {next(iter(specials.languages))} on the command line.",
             )
         target_language = languages[-1]
     if target_language is None:
@@ -159,7 +159,7 @@ def _encode_language_tags(
     if len(target_languages) != count:
         raise RegardError(
             f"{pluralize(len(target_languages), 'target language')} for {pluralize(count, 'text')}.",
-            fix="Give one target language for all texts, or one for each.",
+            hint="Give one target language for all texts, or one for each.",
         )
     return [[specials.language_id(language)] for language in target_languages]
 
@@ -186,11 +186,11 @@ def pad(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tenso
         faster without a mask).
     """
     lengths = [len(row) for row in rows]
-    max_length = max(lengths)
-    tokens = torch.tensor([row + [pad_id] * (max_length - len(row)) for row in rows], device=device)  # (B, T)
-    if min(lengths) == max_length:
+    longest = max(lengths)
+    tokens = torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows], device=device)  # (B, T)
+    if min(lengths) == longest:
         return tokens, None
-    return tokens, torch.arange(max_length, device=device) < torch.tensor(lengths, device=device)[:, None]
+    return tokens, torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
 
 
 def make_types(settings: EncoderOnlyConfig, tokens: Tensor, second_starts: Sequence[int] | None) -> Tensor | None:
@@ -218,7 +218,7 @@ def batch_by_length(lengths: Sequence[int], max_tokens: int, rows_per_text: int 
     if rows_per_text < 1:
         raise RegardError(
             f"A search needs at least 1 row per text, got {rows_per_text}.",
-            fix="Use a beam size or number of samples of 1 or more.",
+            hint="Use a beam size or number of samples of 1 or more.",
         )
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     start = 0
@@ -263,7 +263,7 @@ def encoder_logits(
         second_starts: For pairs: where the second text of each row begins.
     """
     for number, row in enumerate(rows, 1):
-        check_length(f"Text {number}", row, settings.encoder.max_positions, where=tokenizer.decode(row))
+        check_length(f"Text {number}", row, settings.encoder.max_positions, location=tokenizer.decode(row))
     device = next(model.parameters()).device
     with eval_mode(model), torch.inference_mode():
         for indices in batch_by_length([len(row) for row in rows], batch_tokens):
@@ -284,11 +284,11 @@ def check_logits(logits: Tensor) -> None:
         raise nan_error()
 
 
-def resolve_max_length(max_length: int | None, default: int, limit: int | None) -> int:
+def resolve_max_length(max_new_tokens: int | None, default: int, limit: int | None) -> int:
     """Return the maximum number of tokens to generate: as requested, or the default, which `limit` may shorten.
 
     Args:
-        max_length: The request.
+        max_new_tokens: The request.
         default: Used without a request.
         limit: Number of learned positions, if the decoder has any.
 
@@ -298,9 +298,9 @@ def resolve_max_length(max_length: int | None, default: int, limit: int | None) 
     >>> resolve_max_length(None, 70, 64), resolve_max_length(8, 70, 64)
     (64, 8)
     """
-    if max_length is None:
+    if max_new_tokens is None:
         return default if limit is None else min(default, limit)
-    if max_length < 1 or (limit is not None and max_length > limit):
+    if max_new_tokens < 1 or (limit is not None and max_new_tokens > limit):
         upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
-        raise RegardError(f"max_length cannot be {max_length}.", fix=f"Use at least 1{upper_bound}.")
-    return max_length
+        raise RegardError(f"max_new_tokens cannot be {max_new_tokens}.", hint=f"Use at least 1{upper_bound}.")
+    return max_new_tokens

@@ -31,19 +31,19 @@ class EnsembleTranslator(Translator):
         weights: Sequence[float] | None = None,
     ) -> None:
         if not members:
-            raise RegardError("An ensemble needs models, got none.", fix="Give two or more translators.")
+            raise RegardError("An ensemble needs models, got none.", hint="Give two or more translators.")
         members = [member.in_torch for member in members]
         first_member = members[0]
         for number, member in enumerate(members[1:], 2):
             if member.tokenizers.fingerprint != first_member.tokenizers.fingerprint:
                 raise RegardError(
                     f"The vocabularies of model {number} and model 1 differ: their probabilities cannot be averaged.",
-                    fix="Train them with one vocabulary: the same corpus and settings, another --seed.",
+                    hint="Train them with one vocabulary: the same corpus and settings, another --seed.",
                 )
             if member.settings.languages != first_member.settings.languages or member.device != first_member.device:
                 raise RegardError(
                     f"The languages or devices of model {number} and model 1 differ.",
-                    fix="Use models of the same languages on one device.",
+                    hint="Use models of the same languages on one device.",
                 )
         super().__init__(first_member.model, first_member.tokenizers, first_member.settings)
         self.members, self._mean, self._weights = members, mean, weights
@@ -61,7 +61,7 @@ class EnsembleTranslator(Translator):
 
     def record(self, *_: object, **__: object) -> NoReturn:
         """Raise an error: every member has its own attention."""
-        raise RegardError("An ensemble has no attention of its own.", fix="Record one of its `members`.")
+        raise RegardError("An ensemble has no attention of its own.", hint="Record one of its `members`.")
 
     def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
         """Encode each source; refuse a source that is too long for any member."""

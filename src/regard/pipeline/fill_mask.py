@@ -20,7 +20,7 @@ GAP = "___"
 
 
 @dataclass(frozen=True, repr=False)
-class Candidate(CompactRepr):
+class FillCandidate(CompactRepr):
     """One token that may fill a gap."""
 
     text: str
@@ -34,7 +34,7 @@ class FilledText(CompactRepr):
     """A text with every gap filled by its most probable token."""
 
     text: str
-    gaps: tuple[tuple[Candidate, ...], ...]
+    gaps: tuple[tuple[FillCandidate, ...], ...]
     """Candidates for each gap, most probable first."""
 
     def to_lines(self, _source: str, _n_best: int, /) -> list[str]:
@@ -55,9 +55,9 @@ class FillMask(Pipeline):
     kind = "masked language model"
 
     def __init__(self, model: EncoderOnly, tokenizers: TokenizerPair, settings: EncoderOnlyConfig) -> None:
-        if settings.task != "fill":
-            raise RegardError(f"This model's task is '{settings.task}', not 'fill'.", fix="Use `Classifier`.")
-        check_vocabulary_sizes(settings, tokenizers, where="FillMask")
+        if settings.task != "masked_lm":
+            raise RegardError(f"This model's task is '{settings.task}', not 'masked_lm'.", hint="Use `Classifier`.")
+        check_vocabulary_sizes(settings, tokenizers, location="FillMask")
         self.model: EncoderOnly = model
         self.tokenizers = tokenizers
         self.settings: EncoderOnlyConfig = settings
@@ -116,16 +116,16 @@ class FillMask(Pipeline):
             The filled text, or a list of them in the order of the texts.
         """
         if n_best < 1:
-            raise RegardError(f"n_best must be at least 1, got {n_best}.", fix="Use 1 or more.")
+            raise RegardError(f"n_best must be at least 1, got {n_best}.", hint="Use 1 or more.")
         if not gap:
-            raise RegardError("The string that marks a gap is empty.", fix=f'Use a string such as "{GAP}".')
+            raise RegardError("The string that marks a gap is empty.", hint=f'Use a string such as "{GAP}".')
         n_best = min(n_best, self.tokenizers.source.size)
         rows = [self.encode_row(number, text, gap) for number, text in enumerate(as_list(texts), 1)]
         mask_id = self.tokenizers.source.specials.mask
-        suppressed = torch.tensor(self.tokenizers.source.specials.not_text, dtype=torch.long, device=self.device)
+        suppress_tokens = torch.tensor(self.tokenizers.source.specials.not_text, dtype=torch.long, device=self.device)
         results: list[FilledText] = [FilledText("", ())] * len(rows)
         for indices, logits in encoder_logits(self.model, self.settings, self.tokenizers.source, rows, batch_tokens):
-            logits.index_fill_(2, suppressed, float("-inf"))
+            logits.index_fill_(2, suppress_tokens, float("-inf"))
             for index, text_logits in zip(indices, logits, strict=True):
                 gaps = [position for position, token in enumerate(rows[index]) if token == mask_id]
                 probabilities, tokens = text_logits[gaps].softmax(dim=-1).topk(n_best, dim=-1)  # (gaps, n_best)
@@ -138,7 +138,7 @@ class FillMask(Pipeline):
         tokenizer = self.tokenizers.source
         has_gap = gap and gap in text
         row = self.encode_row(1, text, gap) if has_gap else add_special_tokens(tokenizer, tokenizer.encode(text).ids)
-        check_length("The text", row, self.settings.encoder.max_positions, where=text)
+        check_length("The text", row, self.settings.encoder.max_positions, location=text)
         return record_attention(self.model, self.tokenizers, source=row)
 
     def encode_row(self, number: int, text: str, gap: str = GAP) -> list[int]:
@@ -147,7 +147,7 @@ class FillMask(Pipeline):
         parts = text.split(gap)
         if len(parts) < 2:
             raise RegardError(
-                f"Text {number} has no gap.", where=text[:60], fix=f"Write {gap} where a token is missing."
+                f"Text {number} has no gap.", location=text[:60], hint=f"Write {gap} where a token is missing."
             )
         # The space before a word belongs to its first token, so the space before a gap belongs to the token that fills
         # it. If tokens have space marks (U+2581), the space after a gap is the mark of that token or of the next one.
@@ -184,7 +184,7 @@ class FillMask(Pipeline):
             filled[position] = token_ids[0]
         gap_candidates = tuple(
             tuple(
-                Candidate(tokenizer.token_texts([token])[0].strip(), probability, token)
+                FillCandidate(tokenizer.token_texts([token])[0].strip(), probability, token)
                 for probability, token in zip(*pair, strict=True)
             )
             for pair in zip(probabilities, tokens, strict=True)

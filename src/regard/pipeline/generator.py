@@ -64,11 +64,11 @@ class TextGenerator(Pipeline):
     engine_name = "torch"
 
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: DecoderOnlyConfig) -> None:
-        if settings.task != "continue":
+        if settings.task != "causal_lm":
             raise RegardError(
-                f"This model's task is '{settings.task}', not 'continue'.", fix="There is no pipeline for it yet."
+                f"This model's task is '{settings.task}', not 'causal_lm'.", hint="There is no pipeline for it yet."
             )
-        check_vocabulary_sizes(settings, tokenizers, where="TextGenerator")
+        check_vocabulary_sizes(settings, tokenizers, location="TextGenerator")
         self.model: DecoderOnly = model
         self.tokenizers = tokenizers
         self.settings: DecoderOnlyConfig = settings
@@ -196,7 +196,7 @@ class TextGenerator(Pipeline):
         """
         if draft.tokenizers.fingerprint != self.tokenizers.fingerprint:
             raise RegardError(
-                "The vocabularies of the draft and of this model differ.", fix="Train both with one vocabulary."
+                "The vocabularies of the draft and of this model differ.", hint="Train both with one vocabulary."
             )
         (prompt_ids,) = self.encode_prompts([prompt], max_new_tokens)
         draft.encode_prompts([prompt], max_new_tokens)
@@ -228,9 +228,9 @@ class TextGenerator(Pipeline):
         return self._decoder.prepared(self.model)
 
     @property
-    def is_packed(self) -> bool:
+    def has_packed_weights(self) -> bool:
         """Whether the steps of a search or stream that has begun read a packed copy of the weights only."""
-        return self._decoder.is_packed
+        return self._decoder.has_packed_weights
 
     def make_search_input(
         self,
@@ -242,22 +242,22 @@ class TextGenerator(Pipeline):
         """Return the input of a search over continuations of prompts, which may have different lengths."""
         tokenizer = self.tokenizers.source
         lengths, pad = [len(ids) for ids in prompt_ids], tokenizer.specials.pad
-        max_length = max(lengths)
+        longest = max(lengths)
         # Padding comes first: what a search generates follows the prompt, and filters read both as one history. If pad
         # may be generated, as it is eos too, another token that is not text takes its place; without one, the first
         # token is repeated: the history then has no further token.
         specials = tokenizer.specials
         fillers = [token for token in (pad, specials.mask, specials.cls, specials.sep) if token in specials.not_text]
         paddings = [fillers[0] if fillers else ids[0] for ids in prompt_ids]
-        rows = [[token] * (max_length - len(ids)) + ids for token, ids in zip(paddings, prompt_ids, strict=True)]
+        rows = [[token] * (longest - len(ids)) + ids for token, ids in zip(paddings, prompt_ids, strict=True)]
         prompt = torch.tensor(rows, device=self.device)  # (B, k)
-        state = self.model.start(max_length + max_new_tokens)
+        state = self.model.start(longest + max_new_tokens)
         step = self._decoder.step
-        if min(lengths) < max_length:
+        if min(lengths) < longest:
             step = _step_with_padded_prompts(step, torch.tensor(lengths, device=self.device))
-        suppressed = torch.tensor(tokenizer.specials.not_text, dtype=torch.long, device=self.device)
+        suppress_tokens = torch.tensor(tokenizer.specials.not_text, dtype=torch.long, device=self.device)
         max_lengths = [max_new_tokens] * len(prompt_ids)
-        inputs = SearchInput(step, state, prompt, tokenizer.specials.eos, max_lengths, suppressed, generator)
+        inputs = SearchInput(step, state, prompt, tokenizer.specials.eos, max_lengths, suppress_tokens, generator)
         return Constraints(forbidden=forbidden).apply(inputs, tokenizer, range(len(prompt_ids)))
 
     def _find(
@@ -293,7 +293,7 @@ class TextGenerator(Pipeline):
     def encode_prompts(self, prompts: Sequence[str], max_new_tokens: int) -> list[list[int]]:
         """Encode prompts as [bos] + prompt and check their lengths."""
         if max_new_tokens < 1:
-            raise RegardError(f"max_new_tokens must be at least 1, got {max_new_tokens}.", fix="Use 1 or more.")
+            raise RegardError(f"max_new_tokens must be at least 1, got {max_new_tokens}.", hint="Use 1 or more.")
         tokenizer = self.tokenizers.source
         prompt_ids = [add_bos(self.settings, tokenizer, ids) for ids in tokenizer.encode_ids(list(prompts))]
         for ids in prompt_ids:
@@ -308,7 +308,7 @@ class TextGenerator(Pipeline):
         raise RegardError(
             f"A prompt of {pluralize(prompt_length, 'token')} and {pluralize(max_new_tokens, 'new token')} need more "
             f"than the {limit} positions that the model has learned.",
-            fix=f"Generate at most {pluralize(remaining, 'token')}." if remaining > 0 else "Shorten the prompt.",
+            hint=f"Generate at most {pluralize(remaining, 'token')}." if remaining > 0 else "Shorten the prompt.",
         )
 
 

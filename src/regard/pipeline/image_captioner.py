@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config.model import EncoderDecoderConfig, PatchesConfig
-from regard.data.batches.images import normalise
+from regard.data.batches.images import normalize
 from regard.data.example import Image
 from regard.models.cpu_decoder import LazyCpuDecoder
 from regard.models.encoder_decoder import EncoderDecoder
@@ -41,9 +41,9 @@ class ImageCaptioner(Pipeline):
 
     def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: EncoderDecoderConfig) -> None:
         if settings.task != "caption" or not isinstance(settings.source, PatchesConfig):
-            what = f"This model's task is '{settings.task}': it does not caption images."
-            raise RegardError(what, fix="Train one that does: `regard train --images TABLE --out NEW`.")
-        check_vocabulary_sizes(settings, tokenizers, where="ImageCaptioner")
+            message = f"This model's task is '{settings.task}': it does not caption images."
+            raise RegardError(message, hint="Train one that does: `regard train --images TABLE --out NEW`.")
+        check_vocabulary_sizes(settings, tokenizers, location="ImageCaptioner")
         self.model: EncoderDecoder = model
         self.tokenizers = tokenizers
         self.settings: EncoderDecoderConfig = settings
@@ -57,12 +57,12 @@ class ImageCaptioner(Pipeline):
         n_best: int = 1,
         beam: int | None = None,
         length_penalty: float = 1.0,
-        max_length: int | None = None,
+        max_new_tokens: int | None = None,
         report: Callable[[int], None] = lambda _: None,
     ) -> list[GeneratedText]:
         """Caption each file; what `regard predict` does."""
         search = self.make_search(beam, length_penalty, n_best)
-        return self.caption(inputs, search, n_best=n_best, max_length=max_length, report=report)
+        return self.caption(inputs, search, n_best=n_best, max_new_tokens=max_new_tokens, report=report)
 
     @overload
     def caption(  # type: ignore[overload-overlap]
@@ -71,7 +71,7 @@ class ImageCaptioner(Pipeline):
         search: Search = ...,
         *,
         n_best: int = ...,
-        max_length: int | None = ...,
+        max_new_tokens: int | None = ...,
         seed: int | None = ...,
         report: Callable[[int], None] = ...,
     ) -> GeneratedText: ...
@@ -82,7 +82,7 @@ class ImageCaptioner(Pipeline):
         search: Search = ...,
         *,
         n_best: int = ...,
-        max_length: int | None = ...,
+        max_new_tokens: int | None = ...,
         seed: int | None = ...,
         report: Callable[[int], None] = ...,
     ) -> list[GeneratedText]: ...
@@ -93,7 +93,7 @@ class ImageCaptioner(Pipeline):
         search: Search = DEFAULT_SEARCH,
         *,
         n_best: int = 1,
-        max_length: int | None = None,
+        max_new_tokens: int | None = None,
         seed: int | None = None,
         report: Callable[[int], None] = lambda _: None,
     ) -> GeneratedText | list[GeneratedText]:
@@ -103,7 +103,7 @@ class ImageCaptioner(Pipeline):
             images: Files, or arrays of 8-bit values, (height, width) or (height, width, 3).
             search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy, default `Beam(5)`.
             n_best: Number of hypotheses per image: the best is the text, the next ones its `alternatives`.
-            max_length: Maximum number of tokens, eos included. Default: `max_length_ratio * vectors + 20`.
+            max_new_tokens: Maximum number of tokens, eos included. Default: `max_length_ratio * vectors + 20`.
             seed: Random seed of a search that samples.
             report: Called with the number of images that were just captioned.
 
@@ -119,7 +119,7 @@ class ImageCaptioner(Pipeline):
         batch_size = max(1, BATCH_ROWS // search.rows_per_text)
         with self.prepared(), torch.inference_mode():
             for pixels in load_batches(sequence, self.patches, batch_size):
-                length = self.resolve_max_length(pixels[0], max_length)
+                length = self.resolve_max_length(pixels[0], max_new_tokens)
                 inputs = self.make_search_input(pixels, length, generator)
                 results += [
                     make_result(GeneratedText, hypotheses, self.tokenizers.target, n_best, should_rerank=search.reranks)
@@ -136,21 +136,23 @@ class ImageCaptioner(Pipeline):
         """Return a context with the model in evaluation mode and its weights packed for steps of one token."""
         return self._decoder.prepared(self.model)
 
-    def resolve_max_length(self, pixels: NDArray[np.uint8], max_length: int | None) -> int:
+    def resolve_max_length(self, pixels: NDArray[np.uint8], max_new_tokens: int | None) -> int:
         """Return the maximum number of tokens of an image, (channels, height, width); see `caption`."""
         vectors = self.patches.count_vectors(*pixels.shape[1:])
         default = math.ceil(self.settings.max_length_ratio * vectors) + EXTRA_TOKENS
-        return resolve_max_length(max_length, default, self.settings.decoder.max_positions)
+        return resolve_max_length(max_new_tokens, default, self.settings.decoder.max_positions)
 
-    def make_search_input(self, pixels: NDArray[np.uint8], max_length: int, generator: torch.Generator) -> SearchInput:
+    def make_search_input(
+        self, pixels: NDArray[np.uint8], max_new_tokens: int, generator: torch.Generator
+    ) -> SearchInput:
         """Encode images, (B, channels, height, width), and return the input of a search over their captions."""
         specials = self.tokenizers.target.specials
-        source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)
-        state = self.model.start(source, None, capacity=max_length)
+        source = torch.from_numpy(normalize(pixels, self.patches)).to(self.device)
+        state = self.model.start(source, None, capacity=max_new_tokens)
         prompt = torch.full((len(pixels), 1), specials.bos, device=self.device)
-        suppressed = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
-        max_lengths = [max_length] * len(pixels)
-        return SearchInput(self._decoder.step, state, prompt, specials.eos, max_lengths, suppressed, generator)
+        suppress_tokens = torch.tensor(specials.not_text, dtype=torch.long, device=self.device)
+        max_lengths = [max_new_tokens] * len(pixels)
+        return SearchInput(self._decoder.step, state, prompt, specials.eos, max_lengths, suppress_tokens, generator)
 
     def _describe_input(self) -> str:
         height, width = self.patches.size or ("any", "any")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, PatchesConfig
-from regard.data.batches.images import normalise
+from regard.data.batches.images import normalize
 from regard.data.example import Image
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
@@ -35,8 +35,8 @@ class ImageClassifier(Pipeline):
 
     def __init__(self, model: EncoderOnly, settings: EncoderOnlyConfig) -> None:
         if not isinstance(settings.head, ClassificationHeadConfig) or not isinstance(settings.source, PatchesConfig):
-            fix = "Tune it on labeled images: `regard tune MODEL --images FOLDER --out NEW`."
-            raise RegardError(f"This model's task is '{settings.task}': it does not label images.", fix=fix)
+            hint = "Tune it on labeled images: `regard tune MODEL --images FOLDER --out NEW`."
+            raise RegardError(f"This model's task is '{settings.task}': it does not label images.", hint=hint)
         self.model: EncoderOnly = model
         self.settings: EncoderOnlyConfig = settings
         self.patches = settings.source
@@ -76,14 +76,14 @@ class ImageClassifier(Pipeline):
         """Record the attention of the model while it reads an image; patches are named by row and column."""
         pixels, record = load_patches(image, self.patches), Record()
         with torch.inference_mode(), eval_mode(self.model):
-            self.model(torch.from_numpy(normalise(pixels[None], self.patches)).to(self.device), record=record)
+            self.model(torch.from_numpy(normalize(pixels[None], self.patches)).to(self.device), record=record)
         rows, columns = (side // self.patches.patch for side in pixels.shape[1:])
         names = tuple(f"{row},{column}" for row in range(rows) for column in range(columns))
         return RecordedAttention(("class token", *names) if self.patches.class_token else names, (), record)
 
     def classify_pixels(self, pixels: NDArray[np.uint8]) -> list[Label]:
         """Classify a batch of images, (B, channels, height, width), in the shape that the model reads."""
-        source = torch.from_numpy(normalise(pixels, self.patches)).to(self.device)  # (B, C, height, width)
+        source = torch.from_numpy(normalize(pixels, self.patches)).to(self.device)  # (B, C, height, width)
         with torch.inference_mode(), eval_mode(self.model):
             logits = self.model(source).float()
         check_logits(logits)

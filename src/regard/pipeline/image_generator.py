@@ -41,8 +41,8 @@ class ImageGenerator(Pipeline):
 
     def __init__(self, model: DecoderOnly, tokenizers: TokenizerPair, settings: DecoderOnlyConfig) -> None:
         if settings.raster is None:
-            raise RegardError("The tokens of this model are text, not pixels.", fix="Use regard.load_generator.")
-        check_vocabulary_sizes(settings, tokenizers, where="ImageGenerator")
+            raise RegardError("The tokens of this model are text, not pixels.", hint="Use regard.load_generator.")
+        check_vocabulary_sizes(settings, tokenizers, location="ImageGenerator")
         self.model: DecoderOnly = model
         self.tokenizers = tokenizers
         self.settings: DecoderOnlyConfig = settings
@@ -74,7 +74,7 @@ class ImageGenerator(Pipeline):
             report: Called with the number of images that were just sampled.
         """
         if count < 1:
-            raise RegardError(f"The number of images must be at least 1, got {count}.", fix="Use 1 or more.")
+            raise RegardError(f"The number of images must be at least 1, got {count}.", hint="Use 1 or more.")
         prompts = np.full((count, 1), self.codebook.find_label(label))
         return self._sample(prompts, filters, seed, report)
 
@@ -104,14 +104,14 @@ class ImageGenerator(Pipeline):
         height, width = self.raster.size
         rows = height // 2 if rows is None else rows
         if not 0 < rows < height:
-            what = f"{pluralize(rows, 'row')} cannot be kept: the images have {height} rows."
-            raise RegardError(what, fix=f"Keep 1 to {height - 1}.")
+            message = f"{pluralize(rows, 'row')} cannot be kept: the images have {height} rows."
+            raise RegardError(message, hint=f"Keep 1 to {height - 1}.")
         visible = self._encode(images)[:, : rows * width]
         if labels is None:
             labels = self._find_labels(visible)
         if len(labels) != len(visible):
-            what = f"{pluralize(len(labels), 'label')} for {pluralize(len(visible), 'image')}."
-            raise RegardError(what, fix="Give one label for each image.")
+            message = f"{pluralize(len(labels), 'label')} for {pluralize(len(visible), 'image')}."
+            raise RegardError(message, hint="Give one label for each image.")
         first_tokens = np.array([self.codebook.find_label(label) for label in labels])
         return self._sample(np.concatenate((first_tokens[:, None], visible), axis=1), filters, seed, report)
 
@@ -121,7 +121,7 @@ class ImageGenerator(Pipeline):
         With equally frequent labels this is Bayes' rule: a model that generates images also labels them.
         """
         if not self.labels:
-            raise RegardError("The training images had no labels.", fix="Train on images with labels.")
+            raise RegardError("The training images had no labels.", hint="Train on images with labels.")
         pixels = self._encode(images)[:, : (rows or self.raster.size[0]) * self.raster.size[1]]
         return [label for label in self._find_labels(pixels) if label is not None]
 
@@ -152,7 +152,7 @@ class ImageGenerator(Pipeline):
     def _encode(self, images: Sequence[AnyImage]) -> Tokens:
         """Return the tokens of the pixels, (B, pixels)."""
         if not images:
-            raise RegardError("There are no images.", fix="Give at least one.")
+            raise RegardError("There are no images.", hint="Give at least one.")
         raster = self.raster
         return self.codebook.encode(np.stack([load_pixels(image, raster.size, raster.channels) for image in images]))
 
@@ -177,7 +177,7 @@ class ImageGenerator(Pipeline):
         height, width = self.raster.size
         count = 1 + self.raster.pixels - prompts.shape[1]
         generator = make_generator(seed, self.device)
-        suppressed = np.setdiff1d(np.arange(self.tokenizers.source.size), self.codebook.tokens)  # all but colors
+        suppress_tokens = np.setdiff1d(np.arange(self.tokenizers.source.size), self.codebook.tokens)  # all but colors
         images: list[Pixels] = []
         with self._decoder.prepared(self.model), torch.inference_mode():
             for start in range(0, len(prompts), BATCH_IMAGES):
@@ -188,7 +188,7 @@ class ImageGenerator(Pipeline):
                     torch.from_numpy(batch).to(self.device),
                     eos=self.tokenizers.source.specials.eos,
                     max_lengths=[count] * len(batch),
-                    suppressed=torch.from_numpy(suppressed).to(self.device),
+                    suppress_tokens=torch.from_numpy(suppress_tokens).to(self.device),
                     filters=filters,
                     generator=generator,
                 )

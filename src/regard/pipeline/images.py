@@ -41,8 +41,8 @@ def load_patches(image: AnyImage, patches: PatchesConfig) -> NDArray[np.uint8]:
     pixels = load_pixels(image, patches.size, patches.channels)
     _, height, width = pixels.shape
     if height % patches.patch or width % patches.patch:
-        what = f"{height} x {width} pixels do not divide into patches of {patches.patch}."
-        raise CorpusError(what, fix="Resize or pad the image.")
+        message = f"{height} x {width} pixels do not divide into patches of {patches.patch}."
+        raise CorpusError(message, hint="Resize or pad the image.")
     return pixels
 
 
@@ -71,7 +71,7 @@ def save_image(pixels: NDArray[np.uint8], path: Path) -> None:
 def _from_array(pixels: NDArray[np.uint8]) -> Image:
     shape = (*pixels.shape, 1)[:3]
     if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or shape[2] not in (1, 3):
-        what = f"An array of shape {pixels.shape} and type {pixels.dtype} is no image."
-        raise RegardError(what, fix="Give 8-bit values, (height, width) or (height, width, 3).")
+        message = f"An array of shape {pixels.shape} and type {pixels.dtype} is no image."
+        raise RegardError(message, hint="Give 8-bit values, (height, width) or (height, width, 3).")
     planes = pixels.reshape(shape).transpose(2, 0, 1)
     return Image(shape[2], shape[0], shape[1], np.ascontiguousarray(planes).tobytes())

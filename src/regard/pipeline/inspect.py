@@ -40,7 +40,7 @@ def token_alternatives(
     translation: Translation,
     positions: Sequence[int] | None = None,
     count: int = 5,
-    max_length: int | None = None,
+    max_new_tokens: int | None = None,
     target_language: TargetLanguage = None,
 ) -> dict[int, list[TokenAlternative]]:
     """Return the most probable tokens at positions of a translation.
@@ -51,7 +51,7 @@ def token_alternatives(
         translation: A translation of `source`.
         positions: Indices into the translation's tokens; all of them if None.
         count: Number of alternatives per position.
-        max_length: Maximum number of target tokens, as for `Translator.translate`.
+        max_new_tokens: Maximum number of target tokens, as for `Translator.translate`.
         target_language: Language of the translation (multilingual models).
 
     Returns:
@@ -59,7 +59,7 @@ def token_alternatives(
     """
     translator = translator.in_torch
     sources = _encode_source(translator, source, target_language)
-    max_target_length = max(*translator.resolve_max_lengths(sources, max_length), len(translation.tokens))
+    max_target_length = max(*translator.resolve_max_lengths(sources, max_new_tokens), len(translation.tokens))
     target = translator.tokenizers.target
     with translator.prepared(), torch.inference_mode():
         inputs = translator.make_search_input(sources, [max_target_length], make_generator(0, translator.device))
@@ -69,10 +69,10 @@ def token_alternatives(
             inputs.prompt,
             translation.tokens,
             eos=inputs.eos,
-            max_length=max_target_length,
+            max_new_tokens=max_target_length,
             count=count,
             positions=positions,
-            suppressed=inputs.suppressed,
+            suppress_tokens=inputs.suppress_tokens,
         )
     return {
         position: [
@@ -106,7 +106,7 @@ def translate_traced(
     search: Beam = DEFAULT_BEAM,
     *,
     n_best: int = 1,
-    max_length: int | None = None,
+    max_new_tokens: int | None = None,
     target_language: TargetLanguage = None,
 ) -> TracedTranslation:
     """Translate one text and record every candidate of the beam search with its cross-attention.
@@ -116,11 +116,11 @@ def translate_traced(
         text: The source.
         search: The beam search.
         n_best: Number of hypotheses, as for `Translator.translate`.
-        max_length: Maximum number of target tokens, as for `Translator.translate`.
+        max_new_tokens: Maximum number of target tokens, as for `Translator.translate`.
         target_language: Language to translate into (multilingual models).
     """
     if isinstance(translator, EnsembleTranslator):
-        raise RegardError("An ensemble cannot be traced: every member has its own attention.", fix="Trace one member.")
+        raise RegardError("An ensemble cannot be traced: every member has its own attention.", hint="Trace one member.")
     translator = translator.in_torch
     sources = _encode_source(translator, text, target_language)
     model, record = translator.model, Record()
@@ -135,7 +135,7 @@ def translate_traced(
     trace = Trace(read_attention=read_attention if names else None)
     with translator.prepared(), torch.inference_mode():
         inputs = translator.make_search_input(
-            sources, translator.resolve_max_lengths(sources, max_length), make_generator(0, translator.device)
+            sources, translator.resolve_max_lengths(sources, max_new_tokens), make_generator(0, translator.device)
         )
         (hypotheses,) = search.find(replace(inputs, step=step, n_best=n_best, trace=trace))
     target, source_token_bytes = translator.tokenizers.target, translator.tokenizers.source.token_bytes
@@ -147,5 +147,5 @@ def _encode_source(translator: Translator, text: str, target_language: TargetLan
     """Encode one source; refuse an empty one."""
     sources = translator.encode_sources([text], target_language)
     if not sources[0]:
-        raise RegardError("The text is empty: it has no translation to inspect.", fix="Give a text with words.")
+        raise RegardError("The text is empty: it has no translation to inspect.", hint="Give a text with words.")
     return sources

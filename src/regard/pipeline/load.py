@@ -16,7 +16,7 @@ from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.device import check_device
-from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_classifier import AudioClassifier
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.ctranslate2 import NAME as CTRANSLATE2
 from regard.pipeline.ctranslate2_pipelines import CTranslate2Generator, CTranslate2Translator
@@ -30,7 +30,7 @@ from regard.pipeline.transcriber import Transcriber
 from regard.pipeline.translator import Translator
 from regard.store.adapter_folder import load_adapters
 from regard.store.export_folder import find_exports, hash_of_weights, is_export, read_export_info, read_parity
-from regard.store.model_folder import WEIGHTS, read_model, reads_images, reads_sounds
+from regard.store.model_folder import WEIGHTS, read_model, reads_audio, reads_images
 from regard.store.model_path import MODEL, find_model
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -44,21 +44,21 @@ AnyPipeline = (
     | ImageCaptioner
     | ImageClassifier
     | ImageGenerator
-    | SoundClassifier
+    | AudioClassifier
     | Transcriber
 )
 Engine = Literal["torch", "ctranslate2", "auto"]
 Requested = TypeVar("Requested", bound=AnyPipeline)
 TASKS: dict[str, type[AnyPipeline]] = {
     "translate": Translator,
-    "continue": TextGenerator,
-    "fill": FillMask,
+    "causal_lm": TextGenerator,
+    "masked_lm": FillMask,
     "classify": Classifier,
     "tag": Classifier,
     "embed": Embedder,
     "classify_images": ImageClassifier,
     "generate_images": ImageGenerator,
-    "classify_sounds": SoundClassifier,
+    "classify_audio": AudioClassifier,
     "transcribe": Transcriber,
     "caption": ImageCaptioner,
 }
@@ -78,7 +78,7 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
-    task: Literal["continue"],
+    task: Literal["causal_lm"],
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
 ) -> TextGenerator: ...
@@ -87,7 +87,7 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
-    task: Literal["fill"],
+    task: Literal["masked_lm"],
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
 ) -> FillMask: ...
@@ -132,10 +132,10 @@ def load(
     folder: AnyPath,
     device: AnyDevice = "cpu",
     *,
-    task: Literal["classify_sounds"],
+    task: Literal["classify_audio"],
     engine: Engine = "torch",
     adapters: Mapping[str, AnyPath] | None = None,
-) -> SoundClassifier: ...
+) -> AudioClassifier: ...
 @overload
 def load(
     folder: AnyPath,
@@ -181,17 +181,17 @@ def load(
         task: The task that the model must have; type checkers then know the pipeline, as with `load_translator`,
             `load_generator`, `load_fill_mask`, `load_classifier` and `load_embedder`. Every encoder of text can
             "embed"; a model that labels images has the task "classify_images", one that generates them
-            "generate_images", one that labels sounds "classify_sounds".
+            "generate_images", one that labels audio clips "classify_audio".
         engine: `ctranslate2` runs the export of the model, `FOLDER-ctranslate2` beside it, unless `folder` is the
             export itself. `auto` does so if there is an export of these weights whose parity passed.
         adapters: LoRA adapters of this model by name: adapter folders, or folders of runs. A call uses one of them
             inside `with pipeline.adapters.active(name):`.
 
     Returns:
-        `Translator` for an encoder-decoder, `Transcriber` if it reads sounds and `ImageCaptioner` if it reads images;
+        `Translator` for an encoder-decoder, `Transcriber` if it reads audio and `ImageCaptioner` if it reads images;
         `TextGenerator` for a decoder-only model, `ImageGenerator` if its tokens are pixels; for an encoder-only model
         `FillMask` (masked language model), `Classifier` (classification, tagging), `Embedder` (no head),
-        `ImageClassifier` or `SoundClassifier`.
+        `ImageClassifier` or `AudioClassifier`.
 
     Raises:
         DamagedError: A file differs from the manifest.
@@ -199,21 +199,21 @@ def load(
             such device, or no export for the engine.
     """
     if task is not None and task not in TASKS:
-        raise RegardError(f"There is no pipeline for the task '{task}'.", fix=f"Use one of: {', '.join(TASKS)}.")
+        raise RegardError(f"There is no pipeline for the task '{task}'.", hint=f"Use one of: {', '.join(TASKS)}.")
     if engine not in get_args(Engine):
-        raise RegardError(f"There is no engine '{engine}'.", fix=f"Use one of: {', '.join(get_args(Engine))}.")
+        raise RegardError(f"There is no engine '{engine}'.", hint=f"Use one of: {', '.join(get_args(Engine))}.")
     check_device(device)
     path = Path(folder)
     export = _find_export(path, engine)
     pipeline = _load_torch(path, device, task) if export is None else _load_export(export, path, device)
     if adapters:
         if export is not None:
-            fix = "Load the model with engine='torch', or export the merged model of the adapter's run."
-            raise RegardError("Adapters run in PyTorch only, and this is an export.", where=str(export), fix=fix)
+            hint = "Load the model with engine='torch', or export the merged model of the adapter's run."
+            raise RegardError("Adapters run in PyTorch only, and this is an export.", location=str(export), hint=hint)
         folders = {name: Path(adapter) for name, adapter in adapters.items()}
         pipeline.adapters = load_adapters(pipeline.model, path, folders)
     names: dict[type, str] = {Embedder: "embed", ImageClassifier: "classify_images"}
-    names |= {ImageGenerator: "generate_images", SoundClassifier: "classify_sounds"}
+    names |= {ImageGenerator: "generate_images", AudioClassifier: "classify_audio"}
     actual_task = names.get(type(pipeline), pipeline.settings.task)
     if task is not None and actual_task != task:
         raise _wrong_task(f"This model's task is '{actual_task}', not '{task}'.", pipeline, folder)
@@ -255,13 +255,13 @@ def load_image_generator(folder: AnyPath, device: AnyDevice = "cpu") -> ImageGen
     return _load_as(ImageGenerator, folder, device)
 
 
-def load_sound_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> SoundClassifier:
-    """Load a model that labels sounds; as `load`, but another kind of model is an error."""
-    return _load_as(SoundClassifier, folder, device)
+def load_audio_classifier(folder: AnyPath, device: AnyDevice = "cpu") -> AudioClassifier:
+    """Load a model that labels audio clips; as `load`, but another kind of model is an error."""
+    return _load_as(AudioClassifier, folder, device)
 
 
 def load_transcriber(folder: AnyPath, device: AnyDevice = "cpu") -> Transcriber:
-    """Load a model that transcribes sounds; as `load`, but another kind of model is an error."""
+    """Load a model that transcribes audio clips; as `load`, but another kind of model is an error."""
     return _load_as(Transcriber, folder, device)
 
 
@@ -284,24 +284,24 @@ def _load_torch(folder: Path, device: AnyDevice, task: str | None) -> AnyPipelin
     model, settings = stored.model.to(device), stored.settings
     if isinstance(model, EncoderOnly) and isinstance(settings, EncoderOnlyConfig) and reads_images(settings):
         return ImageClassifier(model, settings)
-    if isinstance(model, EncoderOnly) and isinstance(settings, EncoderOnlyConfig) and reads_sounds(settings):
-        return SoundClassifier(model, settings)
+    if isinstance(model, EncoderOnly) and isinstance(settings, EncoderOnlyConfig) and reads_audio(settings):
+        return AudioClassifier(model, settings)
     tokenizers = stored.tokenizers
     if isinstance(model, EncoderDecoder) and isinstance(settings, EncoderDecoderConfig):
         if reads_images(settings):
             return ImageCaptioner(model, tokenizers, settings)
-        return (Transcriber if reads_sounds(settings) else Translator)(model, tokenizers, settings)
+        return (Transcriber if reads_audio(settings) else Translator)(model, tokenizers, settings)
     if isinstance(model, DecoderOnly) and isinstance(settings, DecoderOnlyConfig):
         return (TextGenerator if settings.raster is None else ImageGenerator)(model, tokenizers, settings)
     if isinstance(model, EncoderOnly) and isinstance(settings, EncoderOnlyConfig):
         if task == "embed" or settings.task in ("embed", "cbow", "skip_gram"):
             return Embedder(model, tokenizers, settings, read_pooling(stored.path))
-        pipeline_class = FillMask if settings.task == "fill" else Classifier
+        pipeline_class = FillMask if settings.task == "masked_lm" else Classifier
         return pipeline_class(model, tokenizers, settings)
     raise RegardError(
         f"A model of the family '{settings.family}' (task '{settings.task}') has no pipeline yet.",
-        where=str(stored.path),
-        fix="Read it with regard.store.model_folder.read_model and call the model.",
+        location=str(stored.path),
+        hint="Read it with regard.store.model_folder.read_model and call the model.",
     )
 
 
@@ -309,8 +309,8 @@ def _find_export(folder: Path, engine: Engine) -> Path | None:
     """Return the export that the engine runs; None: PyTorch runs the model."""
     if is_export(folder):
         if engine == "torch":
-            fix = "Load it with engine='ctranslate2' (on the command line: --engine ctranslate2)."
-            raise RegardError("This is an export, not a model of PyTorch.", where=str(folder), fix=fix)
+            hint = "Load it with engine='ctranslate2' (on the command line: --engine ctranslate2)."
+            raise RegardError("This is an export, not a model of PyTorch.", location=str(folder), hint=hint)
         return folder
     if engine == "torch" or (engine == "auto" and find_spec("ctranslate2") is None):
         return None
@@ -323,7 +323,7 @@ def _find_export(folder: Path, engine: Engine) -> Path | None:
             return place
     if engine == "auto":
         return None
-    raise RegardError(problem, where=str(folder), fix=f"Run `regard export {folder} --to ctranslate2 --replace`.")
+    raise RegardError(problem, location=str(folder), hint=f"Run `regard export {folder} --to ctranslate2 --replace`.")
 
 
 def _load_export(export: Path, folder: Path, device: AnyDevice) -> AnyPipeline:
@@ -342,12 +342,12 @@ def _load_export(export: Path, folder: Path, device: AnyDevice) -> AnyPipeline:
         return CTranslate2Generator(export, info, tokenizers, settings, torch.device(device), load_generator_lazily)
     raise RegardError(
         f"There is no pipeline for an export of the family '{settings.family}' to {info.engine}.",
-        where=str(export),
-        fix="Load the model with engine='torch', or the export with its own library.",
+        location=str(export),
+        hint="Load the model with engine='torch', or the export with its own library.",
     )
 
 
-def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardError:
+def _wrong_task(message: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardError:
     loaders = {
         Translator: load_translator,
         TextGenerator: load_generator,
@@ -356,9 +356,9 @@ def _wrong_task(what: str, pipeline: AnyPipeline, folder: AnyPath) -> RegardErro
         Embedder: load_embedder,
         ImageClassifier: load_image_classifier,
         ImageGenerator: load_image_generator,
-        SoundClassifier: load_sound_classifier,
+        AudioClassifier: load_audio_classifier,
         Transcriber: load_transcriber,
         ImageCaptioner: load_image_captioner,
     }
     loader = next(loader for pipeline_class, loader in loaders.items() if isinstance(pipeline, pipeline_class))
-    return RegardError(what, where=str(folder), fix=f"Use regard.{loader.__name__}({str(folder)!r}).")
+    return RegardError(message, location=str(folder), hint=f"Use regard.{loader.__name__}({str(folder)!r}).")

@@ -153,7 +153,7 @@ def select_repeated(sources: Sequence[str]) -> list[str]:
     """
     counts = Counter({word: times for word, times in count_words(sources).items() if word.isalpha()})
     if not counts:
-        raise RegardError("There are no words to repeat.", fix="Give sentences of the source language.")
+        raise RegardError("There are no words to repeat.", hint="Give sentences of the source language.")
     by_count = sorted(counts, key=lambda word: (-counts[word], word))
     rarer = by_count[len(by_count) // 2 :]
     return list(dict.fromkeys([*by_count[:4], *rarer[:: max(1, len(rarer) // 4)][:4], NONSENSE]))

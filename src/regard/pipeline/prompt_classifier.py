@@ -56,13 +56,13 @@ class PromptClassifier:
     ) -> None:
         check_list(labels, "label", "PromptClassifier")
         if len(set(labels)) < max(2, len(labels)) or not all(label.strip() for label in labels):
-            raise RegardError("The labels must be at least two, different and not empty.", fix="Give other labels.")
+            raise RegardError("The labels must be at least two, different and not empty.", hint="Give other labels.")
         if unknown := sorted({label for _, label in examples}.difference(labels)):
-            fix = f"Use one of: {', '.join(labels)}."
-            raise RegardError(f"An example has the label {unknown[0]!r}, which is not among the labels.", fix=fix)
+            hint = f"Use one of: {', '.join(labels)}."
+            raise RegardError(f"An example has the label {unknown[0]!r}, which is not among the labels.", hint=hint)
         if template.count(TEXT) != 1 or template.count(LABEL) != 1 or template.index(TEXT) > template.index(LABEL):
-            fix = f"Write it as {TEMPLATE!r}: the text once, and after it the label once."
-            raise RegardError(f"The template {template!r} cannot be used.", fix=fix)
+            hint = f"Write it as {TEMPLATE!r}: the text once, and after it the label once."
+            raise RegardError(f"The template {template!r} cannot be used.", hint=hint)
         self.labels, self.examples, self.use_mean = tuple(labels), tuple(examples), use_mean
         before, after = template.split(LABEL)
         self._before, self._after = before, after or "\n"
@@ -139,5 +139,5 @@ class PromptClassifier:
         prefix_length = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
         shared = max(1, min(prefix_length, min(map(len, tokens)) - 1))
         for ids in tokens:
-            check_length(f"The prompt of text {number}", ids[:-1], settings.decoder.max_positions, where=text)
+            check_length(f"The prompt of text {number}", ids[:-1], settings.decoder.max_positions, location=text)
         return tokens[0][:shared], [ids[shared:] for ids in tokens]

@@ -101,5 +101,5 @@ def _choose_window(fill_mask: FillMask, window: int | None) -> int:
     size = window or min(WINDOW, upper_bound or WINDOW)
     if size < 2 or (upper_bound is not None and size > upper_bound):
         text = "" if upper_bound is None else f" and at most {upper_bound}, the learned positions without cls and sep"
-        raise RegardError(f"A window cannot have {pluralize(size, 'token')}.", fix=f"Use at least 2 tokens{text}.")
+        raise RegardError(f"A window cannot have {pluralize(size, 'token')}.", hint=f"Use at least 2 tokens{text}.")
     return size

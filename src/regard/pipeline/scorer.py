@@ -107,17 +107,17 @@ class Scorer:
         settings: EncoderDecoderConfig | DecoderOnlyConfig,
         temperature: float = 1.0,
     ) -> None:
-        if settings.task not in ("translate", "continue"):
+        if settings.task not in ("translate", "causal_lm"):
             raise RegardError(
                 f"A model for the task '{settings.task}' cannot score texts.",
-                fix="Use a translation model or a language model.",
+                hint="Use a translation model or a language model.",
             )
         if not 0 < temperature < float("inf"):
             raise RegardError(
                 f"The temperature must be above 0 and finite, got {temperature}.",
-                fix="Use 1.0 to leave the probabilities unchanged.",
+                hint="Use 1.0 to leave the probabilities unchanged.",
             )
-        check_vocabulary_sizes(settings, tokenizers, where="Scorer")
+        check_vocabulary_sizes(settings, tokenizers, location="Scorer")
         self.model, self.tokenizers, self.settings = model, tokenizers, settings
         self.temperature = temperature
 
@@ -133,21 +133,21 @@ class Scorer:
         stored = read_model(Path(folder))
         model, settings = stored.model.to(device), stored.settings
         if getattr(settings, "raster", None) is not None:
-            fix = f"Measure it on images: `regard evaluate {folder} --images FOLDER`."
-            raise RegardError("The tokens of this model are pixels, not text.", where=str(stored.path), fix=fix)
+            hint = f"Measure it on images: `regard evaluate {folder} --images FOLDER`."
+            raise RegardError("The tokens of this model are pixels, not text.", location=str(stored.path), hint=hint)
         if isinstance(model, EncoderDecoder | DecoderOnly) and not isinstance(settings, EncoderOnlyConfig):
             return cls(model, stored.tokenizers, settings, read_temperature(stored.path))
         raise RegardError(
             f"A model of the family '{settings.family}' assigns no probability to texts.",
-            where=str(stored.path),
-            fix="Use a translation model or a language model.",
+            location=str(stored.path),
+            hint="Use a translation model or a language model.",
         )
 
     @classmethod
     def from_pipeline(cls, pipeline: Translator | TextGenerator, temperature: float = 1.0) -> "Scorer":
         """Create a scorer for the model of a pipeline."""
         if isinstance(pipeline, EnsembleTranslator):
-            raise RegardError("An ensemble cannot score texts.", fix="Score with one of its members.")
+            raise RegardError("An ensemble cannot score texts.", hint="Score with one of its members.")
         return cls(pipeline.model, pipeline.tokenizers, pipeline.settings, temperature)
 
     @overload
@@ -236,7 +236,7 @@ class Scorer:
             batch_tokens: Maximum number of tokens in a batch, padding included.
         """
         if not isinstance(self.settings, EncoderDecoderConfig):
-            raise RegardError("A decoder-only model has no translations.", fix="Use `score`.")
+            raise RegardError("A decoder-only model has no translations.", hint="Use `score`.")
         bos = self.tokenizers.target.specials.bos
         encoded = encode_sources(sources, self.tokenizers, self.settings, target_language)
         rows = [
@@ -303,18 +303,18 @@ class Scorer:
         check_list(texts, "text", "score")
         check_list(sources or (), "source", "score")
         if not texts:
-            raise RegardError("There is no text to score.", fix="Give at least one text.")
+            raise RegardError("There is no text to score.", hint="Give at least one text.")
         if isinstance(self.settings, DecoderOnlyConfig):
             if sources is not None:
-                raise RegardError("A decoder-only model reads no sources.", fix="Give it the whole texts.")
+                raise RegardError("A decoder-only model reads no sources.", hint="Give it the whole texts.")
             if target_language is not None:
-                raise RegardError("A decoder-only model has no target language.", fix="Leave target_language out.")
+                raise RegardError("A decoder-only model has no target language.", hint="Leave target_language out.")
             return encode_windows(texts, self.tokenizers, self.settings, window)
         if sources is None or len(sources) != len(texts):
             source_count = "no sources" if sources is None else pluralize(len(sources), "source")
-            raise RegardError(f"{pluralize(len(texts), 'text')} but {source_count}.", fix="Give one source per text.")
+            raise RegardError(f"{pluralize(len(texts), 'text')} but {source_count}.", hint="Give one source per text.")
         if window is not None:
-            raise RegardError("An encoder-decoder has no window: it reads a pair as a whole.", fix="Leave window out.")
+            raise RegardError("An encoder-decoder has no window: it reads a pair as a whole.", hint="Leave window out.")
         return encode_pairs(texts, sources, self.tokenizers, self.settings, target_language)
 
     def _iter_batches(self, rows: Sequence[Row], batch_tokens: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:

@@ -44,7 +44,7 @@ class SearchInput:
     eos: int
     max_lengths: Sequence[int]
     """Maximum number of generated tokens of each text, eos included."""
-    suppressed: Tensor
+    suppress_tokens: Tensor
     """Token ids that are never generated."""
     generator: Generators
     """Random numbers of searches that sample: one generator, or one for each text."""
@@ -55,9 +55,9 @@ class SearchInput:
     trace: Trace | None = None
 
     @property
-    def sink(self) -> int | None:
+    def absorbing_token(self) -> int | None:
         """A token that no search generates, if there is one: of imported models all special tokens may be eos."""
-        return int(self.suppressed[0]) if len(self.suppressed) else None
+        return int(self.suppress_tokens[0]) if len(self.suppress_tokens) else None
 
     @property
     def model_arguments(self) -> tuple[Step[Any], State, Tensor]:
@@ -67,7 +67,7 @@ class SearchInput:
     @property
     def shared_arguments(self) -> dict[str, Any]:
         """The keyword arguments of every search of `regard.decode`."""
-        return {"eos": self.eos, "max_lengths": self.max_lengths, "suppressed": self.suppressed}
+        return {"eos": self.eos, "max_lengths": self.max_lengths, "suppress_tokens": self.suppress_tokens}
 
     def repeated(self, times: int) -> "SearchInput":
         """Return an input with `times` adjacent rows per text. The state's rows are copied in place."""
@@ -78,7 +78,7 @@ class SearchInput:
         prompt, generator = self.prompt[index.to(self.prompt.device)], self.generator
         if not isinstance(generator, torch.Generator):
             generator = [text_generator for text_generator in generator for _ in range(times)]
-        return SearchInput(self.step, self.state, prompt, self.eos, max_lengths, self.suppressed, generator)
+        return SearchInput(self.step, self.state, prompt, self.eos, max_lengths, self.suppress_tokens, generator)
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,15 @@ class Search(ABC):
         """Refuse inputs that this strategy does not support: required phrases, a trace, `n_best` above `max_count`."""
         name = type(self).__name__
         if inputs.required:
-            raise RegardError(f"{name} does not support required phrases.", fix="Use Beam.")
+            raise RegardError(f"{name} does not support required phrases.", hint="Use Beam.")
         if inputs.trace is not None:
-            raise RegardError(f"{name} cannot be traced.", fix="Use Beam.")
+            raise RegardError(f"{name} cannot be traced.", hint="Use Beam.")
         if inputs.n_best < 1:
-            raise RegardError(f"n_best must be at least 1, got {inputs.n_best}.", fix="Use 1 or more.")
+            raise RegardError(f"n_best must be at least 1, got {inputs.n_best}.", hint="Use 1 or more.")
         if inputs.n_best > max_count:
             raise RegardError(
                 f"{name} finds {pluralize(max_count, 'text')}, but n_best is {inputs.n_best}.",
-                fix=f"Use {name}({inputs.n_best}), or a smaller n_best.",
+                hint=f"Use {name}({inputs.n_best}), or a smaller n_best.",
             )
 
 
@@ -137,9 +137,9 @@ class Beam(Search):
         arguments |= {"beam_size": self.beam_size, "n_best": inputs.n_best}
         if inputs.required:
             if inputs.trace is not None:
-                raise RegardError("A beam with required phrases cannot be traced.", fix="Leave one of them out.")
+                raise RegardError("A beam with required phrases cannot be traced.", hint="Leave one of them out.")
             if self.stop_after is not None:
-                raise RegardError("A beam with required phrases has no stop_after.", fix="Leave one of them out.")
+                raise RegardError("A beam with required phrases has no stop_after.", hint="Leave one of them out.")
             return grid_beam(*inputs.model_arguments, **arguments, required=inputs.required)
         return beam(*inputs.model_arguments, **arguments, stop_after=self.stop_after, trace=inputs.trace)
 
@@ -168,7 +168,7 @@ class Sampling(Search):
     def draw_samples(self, inputs: SearchInput) -> list[list[Hypothesis]]:
         """Return `count` samples of each text in the order of sampling."""
         if self.count < 1:
-            raise RegardError(f"The number of samples must be at least 1, got {self.count}.", fix="Use 1 or more.")
+            raise RegardError(f"The number of samples must be at least 1, got {self.count}.", hint="Use 1 or more.")
         repeated_inputs = inputs.repeated(self.count)
         hypotheses = sample(
             *repeated_inputs.model_arguments,
@@ -224,7 +224,7 @@ class StochasticBeam(Search):
         """Return `beam_size` samples of each text in the order of sampling."""
         self._check(inputs, self.beam_size)
         if not isinstance(inputs.generator, torch.Generator):
-            raise RegardError("StochasticBeam draws all texts with one seed.", fix="Give one seed, or use Sampling.")
+            raise RegardError("StochasticBeam draws all texts with one seed.", hint="Give one seed, or use Sampling.")
         results = stochastic_beam(
             *inputs.model_arguments,
             **inputs.shared_arguments,
@@ -255,7 +255,7 @@ def make_generators(seed: Seed, device: torch.device, texts: int) -> Generators:
     if len(seed) != texts:
         raise RegardError(
             f"{pluralize(len(seed), 'seed')} for {pluralize(texts, 'text')}.",
-            fix="Give one seed for all texts, or a list with one for each.",
+            hint="Give one seed for all texts, or a list with one for each.",
         )
     return [make_generator(text_seed, device) for text_seed in seed]
 
@@ -269,7 +269,7 @@ def make_generator(seed: int | None, device: torch.device) -> torch.Generator:
     """Create a random generator. Without a seed it is seeded from the operating system."""
     generator = torch.Generator(device)
     if seed is not None and not -(2**63) <= seed < 2**63:
-        raise RegardError(f"The seed {seed} is too large.", fix="Use a number of at most 18 digits.")
+        raise RegardError(f"The seed {seed} is too large.", hint="Use a number of at most 18 digits.")
     if seed is None:
         generator.seed()
     else:

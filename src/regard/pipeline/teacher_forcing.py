@@ -49,7 +49,7 @@ def encode_windows(
     if size < 2 or (limit is not None and size > limit):
         upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
         raise RegardError(
-            f"A window cannot have {pluralize(size, 'token')}.", fix=f"Use at least 2 tokens{upper_bound}."
+            f"A window cannot have {pluralize(size, 'token')}.", hint=f"Use at least 2 tokens{upper_bound}."
         )
     specials = tokenizers.source.specials
     rows = []
@@ -77,6 +77,8 @@ def encode_pairs(
     encoded_sources = encode_sources(sources, tokenizers, settings, target_language, description="The source of pair")
     for number, (source, ids) in enumerate(zip(encoded_sources, target.encode_ids(list(texts)), strict=True)):
         row = Row(number, source, [target.specials.bos, *ids], [*ids, target.specials.eos])
-        check_length(f"The text of pair {number + 1}", row.inputs, settings.decoder.max_positions, where=texts[number])
+        check_length(
+            f"The text of pair {number + 1}", row.inputs, settings.decoder.max_positions, location=texts[number]
+        )
         rows.append(row)
     return rows

@@ -63,7 +63,7 @@ class TokenVectors:
         ids = self.encode(word)
         similarities = self._compare(plus, minus)
         if len(ids) != 1 or similarities[ids[0]] == -np.inf:
-            raise RegardError(f"'{word}' has no rank: it is several tokens, or given.", fix="Ask for another word.")
+            raise RegardError(f"'{word}' has no rank: it is several tokens, or given.", hint="Ask for another word.")
         return 1 + int(np.count_nonzero(similarities > similarities[ids[0]]))
 
     def encode(self, word: str) -> list[int]:
@@ -76,8 +76,8 @@ class TokenVectors:
         if len(spaced_ids) == 1:
             ids = spaced_ids
         if not ids or self.tokenizer.specials.unk in ids:
-            fix = "Ask for a word of the training text, spelled as there."
-            raise RegardError(f"'{word}' is not in the vocabulary.", fix=fix)
+            hint = "Ask for a word of the training text, spelled as there."
+            raise RegardError(f"'{word}' is not in the vocabulary.", hint=hint)
         return ids
 
     def _encode_forms(self, word: str) -> list[list[int]]:
@@ -108,11 +108,11 @@ def load_token_vectors(folder: AnyPath, *, is_target: bool = False) -> TokenVect
         is_target: Take the target side of an encoder-decoder.
 
     Raises:
-        RegardError: The model has no such embedding: it reads images or sound, or has no target.
+        RegardError: The model has no such embedding: it reads images or audio clip, or has no target.
     """
     stored = read_model(Path(folder))
     part = getattr(stored.model, "target" if is_target else "source", None) or getattr(stored.model, "tokens", None)
     if not isinstance(part, TokenInput):
-        raise RegardError("This side of the model reads no tokens.", where=str(folder), fix="Take the other side.")
+        raise RegardError("This side of the model reads no tokens.", location=str(folder), hint="Take the other side.")
     tokenizer = stored.tokenizers.target if is_target else stored.tokenizers.source
     return TokenVectors(part.embedding.weight.detach().float().numpy(), tokenizer)

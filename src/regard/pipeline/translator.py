@@ -55,7 +55,7 @@ class TranslateOptions(TypedDict, total=False):
 
     n_best: int
     constraints: Constraints | None
-    max_length: int | None
+    max_new_tokens: int | None
     target_language: TargetLanguage
     batch_tokens: int
     seed: Seed
@@ -80,9 +80,9 @@ class Translator(Pipeline):
     def __init__(self, model: EncoderDecoder, tokenizers: TokenizerPair, settings: EncoderDecoderConfig) -> None:
         if settings.task != "translate":
             raise RegardError(
-                f"This model's task is '{settings.task}', not 'translate'.", fix="There is no pipeline for it yet."
+                f"This model's task is '{settings.task}', not 'translate'.", hint="There is no pipeline for it yet."
             )
-        check_vocabulary_sizes(settings, tokenizers, where="Translator")
+        check_vocabulary_sizes(settings, tokenizers, location="Translator")
         self.model: EncoderDecoder = model
         self.tokenizers = tokenizers
         self.settings: EncoderDecoderConfig = settings
@@ -106,7 +106,7 @@ class Translator(Pipeline):
         *,
         n_best: int = 1,
         constraints: Constraints | None = None,
-        max_length: int | None = None,
+        max_new_tokens: int | None = None,
         target_language: TargetLanguage = None,
         batch_tokens: int = 4096,
         seed: Seed = None,
@@ -120,7 +120,7 @@ class Translator(Pipeline):
             search: Search strategy (`regard.pipeline.search`): `Beam(1)` is greedy, default `Beam(5)`.
             n_best: Number of hypotheses per text: the best is the translation, the next ones its `alternatives`.
             constraints: Prefixes, required phrases and forbidden phrases.
-            max_length: Maximum number of target tokens, eos included. Default: `max_length_ratio * source_length +
+            max_new_tokens: Maximum number of target tokens, eos included. Default: `max_length_ratio * source_length +
                 50` (the ratio is in the model's settings), at most the number of learned positions.
             target_language: Language to translate into, one for all texts or one for each (multilingual models).
             batch_tokens: Maximum number of source tokens in a batch, padding and beams included.
@@ -142,7 +142,7 @@ class Translator(Pipeline):
             search,
             n_best=n_best,
             constraints=constraints,
-            max_length=max_length,
+            max_new_tokens=max_new_tokens,
             batch_tokens=batch_tokens,
             seed=seed,
             with_scores=with_scores,
@@ -157,7 +157,7 @@ class Translator(Pipeline):
         *,
         n_best: int = 1,
         constraints: Constraints | None = None,
-        max_length: int | None = None,
+        max_new_tokens: int | None = None,
         batch_tokens: int = 4096,
         seed: Seed = None,
         with_scores: bool = True,
@@ -165,10 +165,10 @@ class Translator(Pipeline):
     ) -> list[Translation]:
         """Translate sources that `encode_sources` made; for the rest see `translate`."""
         if batch_tokens < 1:
-            raise RegardError(f"batch_tokens must be at least 1, got {batch_tokens}.", fix="Use 1 or more.")
+            raise RegardError(f"batch_tokens must be at least 1, got {batch_tokens}.", hint="Use 1 or more.")
         if constraints is not None:
             constraints.check(len(sources))
-        max_lengths = self.resolve_max_lengths(sources, max_length)
+        max_lengths = self.resolve_max_lengths(sources, max_new_tokens)
         translations = [EMPTY] * len(sources)
         nonempty = [index for index, source in enumerate(sources) if source]
         if report is not None and len(nonempty) < len(sources):
@@ -218,7 +218,7 @@ class Translator(Pipeline):
         seed = options.get("seed")
         if not (seed is None or isinstance(seed, int)):
             raise RegardError(
-                "`translate_iter` takes one seed for all texts.", fix="Use `translate` for a list of seeds."
+                "`translate_iter` takes one seed for all texts.", hint="Use `translate` for a list of seeds."
             )
         for number, chunk in enumerate(chunks(texts, chunk_size)):
             chunk_options: TranslateOptions = {**options, "seed": chunk_seed(seed, number)}
@@ -248,7 +248,7 @@ class Translator(Pipeline):
         text: str,
         *,
         filters: Filters = GREEDY,
-        max_length: int | None = None,
+        max_new_tokens: int | None = None,
         target_language: TargetLanguage = None,
         seed: int | None = None,
     ) -> TextStream:
@@ -259,12 +259,14 @@ class Translator(Pipeline):
         Args:
             text: The source.
             filters: Temperature and filters of sampling; the default is greedy search.
-            max_length: Maximum number of target tokens, as for `translate`.
+            max_new_tokens: Maximum number of target tokens, as for `translate`.
             target_language: Language to translate into (multilingual models).
             seed: Random seed of sampling.
         """
         sources = self.encode_sources([text], target_language)
-        max_lengths = self.resolve_max_lengths(sources, max_length)  # errors are raised here, not at the first `next`
+        max_lengths = self.resolve_max_lengths(
+            sources, max_new_tokens
+        )  # errors are raised here, not at the first `next`
         generator = make_generator(seed, self.device)
         return TextStream(
             lambda tokens: self._stream(sources, max_lengths, filters, generator, tokens),
@@ -283,7 +285,7 @@ class Translator(Pipeline):
         """
         (source,) = self.encode_sources([text], target_language)
         if not source:
-            raise RegardError("The text is empty: the model reads nothing.", fix="Give a text with words.")
+            raise RegardError("The text is empty: the model reads nothing.", hint="Give a text with words.")
         if translation is None:
             translation = self.translate(text, target_language=target_language)
         tokenizer = self.tokenizers.target
@@ -305,25 +307,25 @@ class Translator(Pipeline):
         return self._decoder.prepared(self.model)
 
     @property
-    def is_packed(self) -> bool:
+    def has_packed_weights(self) -> bool:
         """Whether the steps of a search or stream that has begun read a packed copy of the weights only."""
-        return self._decoder.is_packed
+        return self._decoder.has_packed_weights
 
     def encode_sources(self, texts: Sequence[str], target_language: TargetLanguage) -> list[list[int]]:
         """Encode each source as in training; an empty list for a text of white space."""
         encoded = encode_sources(texts, self.tokenizers, self.settings, target_language)
-        normalise = self.tokenizers.source.normalise
-        return [source if normalise(text).strip() else [] for text, source in zip(texts, encoded, strict=True)]
+        normalize = self.tokenizers.source.normalize
+        return [source if normalize(text).strip() else [] for text, source in zip(texts, encoded, strict=True)]
 
     @property
     def max_length_ratio(self) -> float:
-        """Maximum number of target tokens per source token, where `max_length` is not given."""
+        """Maximum number of target tokens per source token, where `max_new_tokens` is not given."""
         return self.settings.max_length_ratio
 
-    def resolve_max_lengths(self, sources: Sequence[list[int]], max_length: int | None) -> list[int]:
+    def resolve_max_lengths(self, sources: Sequence[list[int]], max_new_tokens: int | None) -> list[int]:
         """Return the maximum number of target tokens of each source (see `translate`)."""
         defaults = [math.ceil(self.max_length_ratio * len(source)) + EXTRA_TOKENS for source in sources]
-        return [resolve_max_length(max_length, default, self.max_positions) for default in defaults]
+        return [resolve_max_length(max_new_tokens, default, self.max_positions) for default in defaults]
 
     def start(self, source: Tensor, valid: Tensor | None, capacity: int) -> tuple[Step[Any], State]:
         """Encode sources (B, S) and return the decoder's step and state. Call it inside `prepared()`.
@@ -341,8 +343,8 @@ class Translator(Pipeline):
         source, valid = pad(sources, self.tokenizers.source.specials.pad, self.device)  # (B, S)
         step, state = self.start(source, valid, max(max_lengths))
         prompt = source.new_full((len(sources), 1), specials.bos)
-        suppressed = torch.tensor(self._suppressed, dtype=torch.long, device=self.device)
-        return SearchInput(step, state, prompt, specials.eos, max_lengths, suppressed, generator)
+        suppress_tokens = torch.tensor(self._suppressed, dtype=torch.long, device=self.device)
+        return SearchInput(step, state, prompt, specials.eos, max_lengths, suppress_tokens, generator)
 
     def _count_rows(self, search: Search) -> int:
         """Return how many rows of a batch one text counts."""

@@ -61,13 +61,15 @@ def align_words(
     """
     layers, memory = translator.settings.decoder.layers, translator.settings.decoder.cross
     if isinstance(memory, FixedVectorConfig):
-        what = "The decoder reads the source as one fixed vector: there is no attention to align words by."
-        raise RegardError(what, where="decoder.cross", fix="Train with decoder.cross.kind = 'bahdanau' or 'luong'.")
+        message = "The decoder reads the source as one fixed vector: there is no attention to align words by."
+        raise RegardError(
+            message, location="decoder.cross", hint="Train with decoder.cross.kind = 'bahdanau' or 'luong'."
+        )
     layer_index = layers - 1 if layer is None else layer
     if not 0 <= layer_index < layers:
-        raise RegardError(f"The decoder has no layer {layer}.", fix=f"Use 0 to {layers - 1}.")
+        raise RegardError(f"The decoder has no layer {layer}.", hint=f"Use 0 to {layers - 1}.")
     if rows not in ("input", "output"):
-        raise RegardError(f"rows must be 'input' or 'output', got '{rows}'.", fix="Use one of them.")
+        raise RegardError(f"rows must be 'input' or 'output', got '{rows}'.", hint="Use one of them.")
     pairs = Scorer.from_pipeline(translator).make_rows(targets, sources, target_language=target_language)
     links: list[Links] = [frozenset()] * len(pairs)
     with eval_mode(translator.model, bypasses=("forward",)), torch.inference_mode():

@@ -7,7 +7,7 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.plan.devices import DeviceSpec
 from regard.plan.forecast import Forecast, Range, count_batches, make_forecast
-from regard.plan.layouts import Candidate
+from regard.plan.layouts import LayoutCandidate
 from regard.plan.probe import Probe
 from regard.plan.simulate import simulate
 
@@ -30,7 +30,7 @@ class Plan:
 
 def make_plan(
     run: RunConfig,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[LayoutCandidate],
     *,
     length: int,
     memory: int,
@@ -151,9 +151,9 @@ def _explain_other(forecast: Forecast, choice: Forecast) -> str:
         return f"{forecast.name} takes as long; {choice.name} is simpler or needs less memory."
     causes = []
     if forecast.transfer > choice.transfer * NOTABLE:
-        causes.append(f"a rank sends for {forecast.transfer:.2g} s per update instead of {choice.transfer:.2g}")
+        causes.append(f"a rank sends for {forecast.transfer:.2g} s per step instead of {choice.transfer:.2g}")
     elif forecast.wire_bytes > choice.wire_bytes * NOTABLE:
-        amounts = f"{forecast.wire_bytes / 1e9:,.2f} GB per update instead of {choice.wire_bytes / 1e9:,.2f}"
+        amounts = f"{forecast.wire_bytes / 1e9:,.2f} GB per step instead of {choice.wire_bytes / 1e9:,.2f}"
         causes.append(f"a rank sends {amounts}")
     if forecast.has_checkpointed_activations and not choice.has_checkpointed_activations:
         causes.append("it computes every forward pass twice")

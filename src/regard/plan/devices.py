@@ -117,6 +117,6 @@ def find_device(name: str) -> DeviceSpec:
     """Return a device of the table."""
     if name not in DEVICES:
         raise RegardError(
-            f"There is no device '{name}' in the table.", where="--device", fix=suggest(name, list(DEVICES))
+            f"There is no device '{name}' in the table.", location="--device", hint=suggest(name, list(DEVICES))
         )
     return DEVICES[name]

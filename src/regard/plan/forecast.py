@@ -1,4 +1,4 @@
-"""From a simulated update to a forecast: memory, checkpoint, bytes on the wire, time and cost.
+"""From a simulated step to a forecast: memory, checkpoint, bytes on the wire, time and cost.
 
 Exact by construction: parameters, optimizer state, collectives, checkpoint bytes. Simulated: the peak of allocated
 memory. Ranges: seconds, hours and cost on a device that is not here, between two shares of its peak arithmetic (MFU)
@@ -16,7 +16,7 @@ from regard.plan.simulate import Simulation
 from regard.plan.tracker import Collective
 from regard.store.size_check import BYTES_PER_PARAMETER, count_parameters
 from regard.training.autotune import count_flops
-from regard.training.distributed.layout import Layout
+from regard.training.distributed.layout import ParallelLayout
 
 RECOMPUTATION = 4 / 3  # activation checkpointing repeats the forward pass: a third of forward and backward
 USABLE_MEMORY = 0.9  # of a GPU: the rest is for the CUDA context, NCCL's buffers and fragmentation
@@ -36,21 +36,21 @@ class Forecast:
 
     name: str
     settings: Mapping[str, Any]  # that choose it
-    layout: Layout
+    layout: ParallelLayout
     has_checkpointed_activations: bool
     parameters: int
     simulation: Simulation
-    start_bytes: int  # that the first rank holds in main memory before the first update of a tuning run
+    start_bytes: int  # that the first rank holds in main memory before the first step of a tuning run
     is_here: bool  # on this machine, on the CPU
     memory: int  # bytes of the device that tensors may use
     checkpoint_bytes: int
-    wire_bytes: int  # that one rank sends per update
-    collectives: Counter[str]  # calls per update, by kind
-    batches: int  # that a rank computes per update
-    flops: float  # of all ranks per update
-    updates: int
-    transfer: float  # seconds per update that a rank sends, if nothing else limits the links; 0 on this machine
-    seconds: Range | None  # per update
+    wire_bytes: int  # that one rank sends per step
+    collectives: Counter[str]  # calls per step, by kind
+    batches: int  # that a rank computes per step
+    flops: float  # of all ranks per step
+    steps: int
+    transfer: float  # seconds per step that a rank sends, if nothing else limits the links; 0 on this machine
+    seconds: Range | None  # per step
     price: Range | None  # USD per device and hour
 
     @property
@@ -58,8 +58,8 @@ class Forecast:
         """Peak bytes of a rank: allocated on a device, resident on a CPU (without those of Python and torch)."""
         if not self.is_here:
             return self.simulation.peak
-        updates = round(CPU_OVERHEAD * self.simulation.peak) + (0 if self.layout.is_sharded else CPU_HOLES)
-        return max(updates, self.start_bytes)  # the start runs no kernels and keeps nothing
+        steps = round(CPU_OVERHEAD * self.simulation.peak) + (0 if self.layout.is_sharded else CPU_HOLES)
+        return max(steps, self.start_bytes)  # the start runs no kernels and keeps nothing
 
     @property
     def fits(self) -> bool:
@@ -69,7 +69,7 @@ class Forecast:
     @property
     def hours(self) -> Range | None:
         """Hours of the whole run."""
-        return None if self.seconds is None else _scale(self.seconds, self.updates / 3600)
+        return None if self.seconds is None else _scale(self.seconds, self.steps / 3600)
 
     @property
     def cost(self) -> Range | None:
@@ -82,7 +82,7 @@ class Forecast:
 
 def make_forecast(
     run: RunConfig,
-    layout: Layout,
+    layout: ParallelLayout,
     simulation: Simulation,
     *,
     name: str,
@@ -94,12 +94,12 @@ def make_forecast(
     price: Range | None = None,
     seconds: float | None = None,
 ) -> Forecast:
-    """Compute everything that follows from a simulated update.
+    """Compute everything that follows from a simulated step.
 
     Args:
         run: Settings of the run.
         layout: How its ranks share the work.
-        simulation: One update of one rank.
+        simulation: One step of one rank.
         name: What tables call the layout.
         settings: The settings that choose it.
         length: Tokens per row.
@@ -107,10 +107,14 @@ def make_forecast(
         memory: Bytes of one device.
         mfu: Lowest and highest share of the peak arithmetic that the run reaches; default: the range of the table.
         price: USD per device and hour; default: the range of the table.
-        seconds: Measured CPU-seconds of a rank per update, for this machine.
+        seconds: Measured CPU-seconds of a rank per step, for this machine.
     """
     batches = count_batches(run, layout)
-    flops = count_flops(run, length) * run.accumulate * (RECOMPUTATION if run.train.checkpoint_activations else 1)
+    flops = (
+        count_flops(run, length)
+        * run.gradient_accumulation
+        * (RECOMPUTATION if run.train.checkpoint_activations else 1)
+    )
     calls: Counter[str] = Counter()
     for collective, count in simulation.collectives.items():
         calls[collective.kind] += count
@@ -120,8 +124,8 @@ def make_forecast(
     if device is not None:
         transfer = _time_transfer(simulation, device)
         step = OPTIMIZER_PASSES * simulation.weights / device.memory_bandwidth
-        # The slowest rank counts: it computes `batches` of the batches of the update.
-        slowest, (low, high) = flops * batches / run.accumulate / layout.tensor, mfu or device.mfu
+        # The slowest rank counts: it computes `batches` of the batches of the step.
+        slowest, (low, high) = flops * batches / run.gradient_accumulation / layout.tensor, mfu or device.mfu
         peak = device.peak_flops[run.train.precision]
         duration = (max(slowest / (peak * high), transfer) + step, slowest / (peak * low) + transfer + step)
         price = price or device.price
@@ -141,7 +145,7 @@ def make_forecast(
         collectives=calls,
         batches=batches,
         flops=flops,
-        updates=run.train.updates,
+        steps=run.train.steps,
         transfer=transfer,
         seconds=duration,
         price=price,
@@ -153,12 +157,12 @@ def count_start_bytes(run: RunConfig) -> int:
 
     The parent counts as large as the model, of which it may have another head.
     """
-    return 0 if run.tuning is None else 2 * BYTES_PER_PARAMETER * count_parameters(run.model)
+    return 0 if run.finetune is None else 2 * BYTES_PER_PARAMETER * count_parameters(run.model)
 
 
-def count_batches(run: RunConfig, layout: Layout) -> int:
-    """Return the batches that a rank computes per update; an update is a sum over all data ranks."""
-    return -(-run.accumulate // layout.data_world_size)
+def count_batches(run: RunConfig, layout: ParallelLayout) -> int:
+    """Return the batches that a rank computes per step; a step is a sum over all data ranks."""
+    return -(-run.gradient_accumulation // layout.data_world_size)
 
 
 def sent_bytes(collective: Collective, *, is_gloo: bool = False) -> float:
@@ -189,7 +193,7 @@ def count_checkpoint_bytes(run: RunConfig, simulation: Simulation) -> int:
 
 
 def _time_transfer(simulation: Simulation, device: DeviceSpec) -> float:
-    """Return the seconds that a rank sends in an update: within a host over its links, else over the network."""
+    """Return the seconds that a rank sends in a step: within a host over its links, else over the network."""
     return sum(
         count * sent_bytes(call) / (device.host_bandwidth if call.span <= device.per_host else device.network_bandwidth)
         for call, count in simulation.collectives.items()

@@ -6,33 +6,33 @@ from dataclasses import dataclass
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
-from regard.training.distributed.layout import Layout, check_batches, choose_layout
+from regard.training.distributed.layout import ParallelLayout, check_batches, choose_layout
 
 TENSOR_SIZES = (2, 4, 8)  # tensor-parallel group sizes that are compared
 NO_TENSOR: dict[str, str | int] = {"parallel.mode": "fsdp", "parallel.replicas": 1, "parallel.tensor": 1}
 
 
 @dataclass(frozen=True)
-class Candidate:
+class LayoutCandidate:
     """A layout and the settings that choose it; without a layout, the reason why it is refused."""
 
     name: str
     settings: Mapping[str, str | int]
-    layout: Layout | None
+    layout: ParallelLayout | None
     refusal: str = ""
 
 
-def list_candidates(run: RunConfig, ranks: int, ranks_per_host: int) -> list[Candidate]:
+def list_candidates(run: RunConfig, ranks: int, ranks_per_host: int) -> list[LayoutCandidate]:
     """Return what the settings of the run choose; without a choice, DDP, FSDP2, HSDP and FSDP2 with tensor parallelism.
 
     HSDP has its shards within a host.
     """
     if ranks == 1:
-        return [Candidate("one process", {}, Layout())]
+        return [LayoutCandidate("one process", {}, ParallelLayout())]
     if run.parallel.mode != "auto" or run.parallel.tensor > 1 or run.parallel.replicas > 1:
         layout = choose_layout(run, ranks, ranks_per_host)
         check_batches(run, layout)
-        return [Candidate(_name(layout), {}, layout)]
+        return [LayoutCandidate(_name(layout), {}, layout)]
     names = ["ddp", "fsdp"]
     if ranks > ranks_per_host and ranks % ranks_per_host == 0:
         names.append(f"hsdp={ranks_per_host}")
@@ -42,7 +42,7 @@ def list_candidates(run: RunConfig, ranks: int, ranks_per_host: int) -> list[Can
     return [make_candidate(run, name, ranks, ranks_per_host) for name in names]
 
 
-def make_candidate(run: RunConfig, name: str, ranks: int, ranks_per_host: int) -> Candidate:
+def make_candidate(run: RunConfig, name: str, ranks: int, ranks_per_host: int) -> LayoutCandidate:
     """Make a candidate from its name: ddp, fsdp, hsdp=N (N shards per replica), tensor=N, joined by "+".
 
     Raises:
@@ -56,23 +56,23 @@ def make_candidate(run: RunConfig, name: str, ranks: int, ranks_per_host: int) -
         elif word == "hsdp" and (not number or (number.isdigit() and int(number))):
             shards = int(number or ranks_per_host)
             if ranks % shards:
-                fix = f"Choose a number of shards that divides {ranks}."
-                raise RegardError(f"{ranks} ranks do not divide into replicas of {shards} shards.", fix=fix)
+                hint = f"Choose a number of shards that divides {ranks}."
+                raise RegardError(f"{ranks} ranks do not divide into replicas of {shards} shards.", hint=hint)
             settings["parallel.replicas"] = ranks // shards
         elif word == "tensor" and number.isdigit():
             settings["parallel.tensor"] = int(number)
         else:
-            fix = "Use ddp, fsdp, hsdp, hsdp=8, tensor=8, or several joined by +, such as fsdp+tensor=8."
-            raise RegardError(f"'{part}' is no parallelism.", where="--parallel", fix=fix)
+            hint = "Use ddp, fsdp, hsdp, hsdp=8, tensor=8, or several joined by +, such as fsdp+tensor=8."
+            raise RegardError(f"'{part}' is no parallelism.", location="--parallel", hint=hint)
     try:
         layout = choose_layout(RUN_FILES.change(run, settings), ranks, ranks_per_host)
         check_batches(run, layout)
     except RegardError as error:
-        return Candidate(name, settings, None, error.what)
-    return Candidate(name, settings, layout)
+        return LayoutCandidate(name, settings, None, error.message)
+    return LayoutCandidate(name, settings, layout)
 
 
-def _name(layout: Layout) -> str:
+def _name(layout: ParallelLayout) -> str:
     """Return the name of a layout as `make_candidate` reads it."""
     data = "ddp" if layout.shards == 1 else "fsdp" if layout.replicas == 1 else f"hsdp={layout.shards}"
     return f"{data}+tensor={layout.tensor}" if layout.tensor > 1 else data

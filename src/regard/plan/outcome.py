@@ -13,7 +13,7 @@ from typing import Any
 
 from regard.base.errors import DamagedError
 from regard.base.files import read_json, write_atomic
-from regard.training.events import Event, Finished, Saved, Updated
+from regard.training.events import Event, Finished, Saved, StepFinished
 
 PROCESS_BYTES = 390 * 2**20  # of Python, torch and the loader; measured by `python -m bench.plan`
 FIGURES = ("peak_bytes", "checkpoint_bytes")
@@ -40,33 +40,33 @@ class OutcomeListener:
 
     def __init__(self, forecast: Mapping[str, Any]) -> None:
         self._forecast = forecast
-        self._mark, self._seconds, self._updates = time.process_time(), 0.0, 0
+        self._mark, self._seconds, self._steps = time.process_time(), 0.0, 0
         self._checkpoint: Path | None = None
         self.summary = ""  # set when the run has finished
 
     def __call__(self, event: Event) -> None:
         """Handle an event."""
         now = time.process_time()
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             self._seconds += now - self._mark
-            self._updates += 1
+            self._steps += 1
         elif isinstance(event, Saved):
             self._checkpoint = event.path
-        elif isinstance(event, Finished) and self._updates:
+        elif isinstance(event, Finished) and self._steps:
             self.summary = self._summarize()
         self._mark = now
 
     def _summarize(self) -> str:
-        forecast, updates = self._forecast, self._updates
+        forecast, steps = self._forecast, self._steps
         parts, is_here = list[str](), forecast.get("device") == "this machine"
         if is_here and (peak := _measure_peak()) is not None:
             parts.append(_compare("peak memory", (forecast["peak_bytes"] + PROCESS_BYTES) / 1e9, peak / 1e9, "GB"))
         if is_here and forecast["seconds"] is not None:
-            parts.append(_compare("CPU", forecast["seconds"][0] * updates, self._seconds, "s"))
+            parts.append(_compare("CPU", forecast["seconds"][0] * steps, self._seconds, "s"))
         if self._checkpoint is not None and self._checkpoint.is_dir():
             size = sum(path.stat().st_size for path in self._checkpoint.rglob("*") if path.is_file())
             parts.append(_compare("checkpoint", forecast["checkpoint_bytes"] / 1e9, size / 1e9, "GB"))
-        return f"Forecast and actual over {updates:,} updates: {'; '.join(parts)}."
+        return f"Forecast and actual over {steps:,} steps: {'; '.join(parts)}."
 
 
 def _measure_peak() -> int | None:
@@ -93,7 +93,7 @@ def read_outcome_listener(run_file: Path | None) -> OutcomeListener | None:
         or "seconds" not in forecast
     ):
         raise DamagedError(
-            "The file is not a plan.", where=str(path), fix="Write it with `regard plan --write`, or remove it."
+            "The file is not a plan.", location=str(path), hint="Write it with `regard plan --write`, or remove it."
         )
     return OutcomeListener(forecast)
 

@@ -1,4 +1,4 @@
-"""The CPU-seconds of an update on this machine, from a few real steps of the real model."""
+"""The CPU-seconds of a step on this machine, from a few real steps of the real model."""
 
 import time
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from regard.plan.simulate import Simulation
 from regard.store.size_check import check_fits_memory
 from regard.training.autotune import StepTimer, synthetic_batch
 from regard.training.device import resolve_device
-from regard.training.distributed.layout import Layout
+from regard.training.distributed.layout import ParallelLayout
 
 MAX_BATCH_SECONDS = 8.0  # of a batch that is timed whole; of a slower one, some rows
 # CPU-seconds of a rank for each byte that gloo sends to another on the same host: of the gradients of DDP, and of the
@@ -28,8 +28,8 @@ class Probe:
     batch: float  # forward and backward through one batch
     step: float  # one optimizer step
 
-    def count_seconds(self, run: RunConfig, layout: Layout, simulation: Simulation) -> float:
-        """Return the CPU-seconds of one update on one of the ranks that have the most batches."""
+    def count_seconds(self, run: RunConfig, layout: ParallelLayout, simulation: Simulation) -> float:
+        """Return the CPU-seconds of one step on one of the ranks that have the most batches."""
         shares = layout.shards * layout.tensor
         exchange = sum(
             sent_bytes(call, is_gloo=True) * count * (REDUCED_BYTE if call.kind == "all_reduce" else SHARDED_BYTE)
@@ -42,12 +42,12 @@ class Probe:
 def probe(run: RunConfig, *, rows: int, length: int) -> Probe:
     """Time forward, backward and optimizer step of a synthetic batch."""
     run = resolve_device(run)
-    check_fits_memory(run.model, where="the model")
+    check_fits_memory(run.model, location="the model")
     threads = torch.get_num_threads()
     if run.device.threads is not None:
         torch.set_num_threads(run.device.threads)
     try:
-        with torch.random.fork_rng(), cpu_fast_path.only_if(run.device.cpu_fast_path):
+        with torch.random.fork_rng(), cpu_fast_path.enabled(run.device.cpu_fast_path):
             timer = StepTimer(
                 run,
                 synthetic_batch(run, rows, length),

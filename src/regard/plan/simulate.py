@@ -1,4 +1,4 @@
-"""One update of a run on fake tensors and a fake process group: memory and collectives of one rank, without the ranks.
+"""One step of a run on fake tensors and a fake process group: memory and collectives of one rank, without the ranks.
 
 The real model, objective, updater, optimizer and sharding functions run; only the tensors have no data. So a plan for
 1,024 ranks needs a few seconds and less than a gigabyte on any machine. All ranks of a mesh do the same work, so rank 0
@@ -26,13 +26,13 @@ from regard.config.run import RunConfig
 from regard.models.build import build
 from regard.plan.tracker import Collective, MemoryTracker
 from regard.training.autotune import apply_device_settings, synthetic_batch
-from regard.training.distributed.context import ProcessGroup, apply_layout, make_mesh
-from regard.training.distributed.layout import Layout
+from regard.training.distributed.context import DistributedContext, apply_layout, make_mesh
+from regard.training.distributed.layout import ParallelLayout
 from regard.training.distributed.processes import SingleProcess
 from regard.training.finetune import prepare_model
 from regard.training.objective import Objective
 from regard.training.optim import make_optimizers
-from regard.training.step import Updater
+from regard.training.step import StepRunner
 
 FULL_LAYERS = 12  # stacks of more layers are simulated with a few and extrapolated
 SHORT_LAYERS = (3, 4, 5)
@@ -41,14 +41,14 @@ FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20  # bytes after which DistributedDataPar
 
 @dataclass(frozen=True)
 class Simulation:
-    """What one rank allocates and sends in one update."""
+    """What one rank allocates and sends in one step."""
 
     weights: int  # bytes of its share of the weights
     optimizer_state: int  # bytes of its share
     ema: int  # bytes of its share of the averaged weights
     gradients_peak: int  # peak bytes in the forward and backward passes, weights included, optimizer state and EMA not
     step_peak: int  # peak bytes in the optimizer step, likewise with its state
-    collectives: Counter[Collective]  # calls of one update
+    collectives: Counter[Collective]  # calls of one step
     tensors: int  # tensors of a checkpoint: weights, optimizer state, EMA
 
     @property
@@ -64,7 +64,7 @@ class Simulation:
 
 def simulate(
     run: RunConfig,
-    layout: Layout,
+    layout: ParallelLayout,
     *,
     rows: int,
     length: int,
@@ -72,14 +72,14 @@ def simulate(
     on_cpu: bool = True,
     max_layers: int = FULL_LAYERS,
 ) -> Simulation:
-    """Simulate one update of one rank.
+    """Simulate one step of one rank.
 
     Args:
         run: Settings of the run.
         layout: How its ranks share the work.
         rows: Rows of a batch.
         length: Tokens per row (of the source and of the target each).
-        batches: Batches that a rank computes per update.
+        batches: Batches that a rank computes per step.
         on_cpu: Whether the run computes on a CPU, with the CPU fast path.
         max_layers: A single stack of more layers is simulated with a few, and the rest is extrapolated.
 
@@ -88,10 +88,14 @@ def simulate(
     """
     stacks = [name for name in ("encoder", "decoder") if hasattr(run.model, name)]
     if any(getattr(run.model, name).kind == "recurrent" for name in stacks):
-        what = "A recurrent model cannot be simulated: its kernels run the sequences that a batch holds, not its shape."
-        raise RegardError(what, where="model", fix="`regard train ... --dry-run` measures its speed on this machine.")
+        message = (
+            "A recurrent model cannot be simulated: its kernels run the sequences that a batch holds, not its shape."
+        )
+        raise RegardError(
+            message, location="model", hint="`regard train ... --dry-run` measures its speed on this machine."
+        )
     layers = getattr(run.model, stacks[0]).layers
-    has_frozen_layers = run.tuning is not None and run.tuning.layers is not None  # then layers differ
+    has_frozen_layers = run.finetune is not None and run.finetune.layers is not None  # then layers differ
     if len(stacks) == 1 and layers > max_layers and not has_frozen_layers:
         short = [
             _simulate(
@@ -104,10 +108,10 @@ def simulate(
     return _simulate(run, layout, rows, length, batches, on_cpu)
 
 
-def _simulate(run: RunConfig, layout: Layout, rows: int, length: int, batches: int, on_cpu: bool) -> Simulation:
+def _simulate(run: RunConfig, layout: ParallelLayout, rows: int, length: int, batches: int, on_cpu: bool) -> Simulation:
     share = run.masking.probability if run.model.head.kind == "mlm" else 1.0
     with ExitStack() as stack:
-        stack.enter_context(cpu_fast_path.only_if(on_cpu and run.device.cpu_fast_path))
+        stack.enter_context(cpu_fast_path.enabled(on_cpu and run.device.cpu_fast_path))
         processes = stack.enter_context(_fake_processes(layout))
         objective = _make_objective(run, processes)
         stack.enter_context(warnings.catch_warnings())
@@ -119,11 +123,11 @@ def _simulate(run: RunConfig, layout: Layout, rows: int, length: int, batches: i
         _allocate(objective)
         root = processes.shard(objective)
         weights = sum(map(_count_local_bytes, objective.parameters()))
-        updater = Updater(
+        step_runner = StepRunner(
             root,
             make_optimizers(objective.model, run.train.optimizer),
             seed=run.seed,
-            clip=run.train.clip,
+            clip=run.train.max_grad_norm,
             precision=run.train.precision,
             processes=processes,
         )
@@ -136,18 +140,18 @@ def _simulate(run: RunConfig, layout: Layout, rows: int, length: int, batches: i
 
         root.register_forward_pre_hook(begin_batch)
         tracker.reset_peak()
-        updater.compute_gradients([batch] * min(batches, 2), epoch=0)
+        step_runner.compute_gradients([batch] * min(batches, 2), epoch=0)
         gradients_peak = tracker.peak_bytes
         gc.collect()
         tracker.peak_bytes = tracker.live_bytes
-        updater.step(0.0)
+        step_runner.step(0.0)
         calls = Counter(tracker.collectives)
         if isinstance(processes, FakeGroup):
             calls.update(processes.list_bucket_reductions())
         if batches > 2:
             repeated = Counter(tracker.collectives[starts[0] : starts[1]])
             calls += Counter({call: count * (batches - 2) for call, count in repeated.items()})
-        state = updater.optimizers.state_dict()
+        state = step_runner.optimizers.state_dict()
         state_bytes, step_peak = sum(map(_count_local_bytes, state.values())), tracker.peak_bytes
         if layout.is_sharded:  # DTensors try the step on whole tensors to find its shapes; fused Adam needs no others
             step_peak = 2 * weights + state_bytes
@@ -196,10 +200,10 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-class FakeGroup(ProcessGroup):
+class FakeGroup(DistributedContext):
     """Rank 0 of a process group in which collectives do nothing."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: ParallelLayout) -> None:
         super().__init__()
         self.layout = layout
         self.mesh = make_mesh(layout, "cpu")
@@ -241,13 +245,13 @@ class FakeGroup(ProcessGroup):
 
 
 @contextmanager
-def _fake_processes(layout: Layout) -> Iterator[SingleProcess]:
+def _fake_processes(layout: ParallelLayout) -> Iterator[SingleProcess]:
     """Create a process group of this many ranks in which collectives do nothing."""
     if layout.world_size == 1:
         yield SingleProcess()
         return
     if distributed.is_initialized():
-        raise RegardError("A plan needs a process without a process group.", fix="Plan before or after the run.")
+        raise RegardError("A plan needs a process without a process group.", hint="Plan before or after the run.")
     distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=layout.world_size)
     try:
         yield FakeGroup(layout)

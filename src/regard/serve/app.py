@@ -16,13 +16,13 @@ from regard.base.version import __version__
 from regard.serve import captions, classify, libretranslate, openai, page, transcriptions
 from regard.serve.disconnect import App, Message, Receive, Scope, Send
 from regard.serve.errors import describe_faults, make_error
-from regard.serve.security import Guard
+from regard.serve.security import SecurityMiddleware
 from regard.serve.settings import LOCAL_NAMES, ServeConfig, read_keys
-from regard.serve.state import ServerState, answer_errors
+from regard.serve.state import ServerState, http_errors
 
 logger = logging.getLogger("regard.serve")
 DIRECT_ROUTES = frozenset({"/translate"})
-MEDIA_ROUTES = (captions.ROUTE, classify.ROUTE, transcriptions.ROUTE)  # their bodies have images or sounds
+MEDIA_ROUTES = (captions.ROUTE, classify.ROUTE, transcriptions.ROUTE)  # their bodies have images or audio clips
 DESCRIPTION = "Models trained with Regard. LibreTranslate's and OpenAI's clients work unchanged."
 
 
@@ -59,10 +59,10 @@ def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
     app.add_exception_handler(Exception, _answer_failure)
     keys = {} if settings.keys_file is None else read_keys(settings.keys_file)
     if unknown := set(settings.reload_keys) - set(keys.values()):
-        what = f"There is no key with the name '{min(unknown)}', which may reload models."
-        raise RegardError(what, where="reload_keys", fix="Create it: `regard serve --new-key NAME --keys FILE`.")
-    guard = Guard(
-        _Shortcut(app, translation),
+        message = f"There is no key with the name '{min(unknown)}', which may reload models."
+        raise RegardError(message, location="reload_keys", hint="Create it: `regard serve --new-key NAME --keys FILE`.")
+    guard = SecurityMiddleware(
+        _DirectRouteMiddleware(app, translation),
         keys=keys,
         hosts=LOCAL_NAMES | {settings.host, *settings.hosts},
         open_routes=frozenset(settings.open_routes),
@@ -73,7 +73,7 @@ def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
         requests_per_minute=settings.requests_per_minute,
         refuse=lambda reason: state.metrics.refused.labels(reason).inc(),
     )
-    return _Observer(guard, state)
+    return _AccessLogMiddleware(guard, state)
 
 
 def _add_operations(app: FastAPI, state: ServerState) -> None:
@@ -96,11 +96,11 @@ def _add_operations(app: FastAPI, state: ServerState) -> None:
 
     @app.post("/reload/{name}", tags=["operations"], summary="Load a model's folder again without a pause")
     async def reload(name: str) -> dict[str, str]:
-        await answer_errors(state.reload(name))
+        await http_errors(state.reload(name))
         return {"status": "reloaded"}
 
 
-class _Shortcut:
+class _DirectRouteMiddleware:
     """ASGI middleware: calls the handlers of the busiest routes itself; FastAPI's layers would take as long as they do.
 
     Args:
@@ -134,7 +134,7 @@ class _Shortcut:
         await response(scope, receive, send)
 
 
-class _Observer:
+class _AccessLogMiddleware:
     """ASGI middleware: one line in the log and one count in the metrics for each request, also if it is refused.
 
     Lines have the name of the key and the reason of a refusal, never a key, a path or a text of the client.

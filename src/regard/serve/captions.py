@@ -11,7 +11,7 @@ from regard.pipeline.image_captioner import ImageCaptioner
 from regard.pipeline.results import GeneratedText
 from regard.serve.media_search import make_options
 from regard.serve.schemas import CaptionRequest, describe_form
-from regard.serve.state import ServerState, answer_errors, check
+from regard.serve.state import ServerState, http_errors, validate
 
 ROUTE = "/caption"
 
@@ -32,10 +32,10 @@ def make_router(state: ServerState) -> APIRouter:
             fields = upload.read_fields(CaptionRequest)
             name = fields.model or None
             served = state.find(name, ImageCaptioner.kind)
-            captioner = check(lambda: served.require_kind(ImageCaptioner))
+            captioner = validate(lambda: served.require_kind(ImageCaptioner))
             options = make_options(fields, state.settings.limits, captioner, served.find_adapter(name))
             media = await state.uploads.decode(captioner, upload.files)
-        results = await answer_errors(served.run_media(options, media))
+        results = await http_errors(served.run_media(options, media))
         vectors, tokens = served.count_vectors(media), sum(len(result.tokens) for result in results)
         return JSONResponse(
             {

@@ -1,4 +1,4 @@
-"""Route /classify: labels of texts, images and sounds, in the form of vLLM's answers."""
+"""Route /classify: labels of texts, images and audio clips, in the form of vLLM's answers."""
 
 import secrets
 import time
@@ -8,13 +8,13 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
-from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_classifier import AudioClassifier
 from regard.pipeline.classifier import Classification, Classifier, Label, TaggedText
 from regard.pipeline.image_classifier import ImageClassifier
 from regard.pipeline.search import Beam
 from regard.serve.model import Options, ServedModel, TextRequest
 from regard.serve.schemas import ClassifyFiles, ClassifyRequest, describe_form
-from regard.serve.state import ServerState, answer_errors, check
+from regard.serve.state import ServerState, http_errors, validate
 from regard.serve.uploads import refuse_invalid
 
 ROUTE = "/classify"
@@ -27,7 +27,7 @@ def make_router(state: ServerState) -> APIRouter:
 
     @router.post(
         ROUTE,
-        summary="Label texts, images or sounds",
+        summary="Label texts, images or audio clips",
         openapi_extra={
             "requestBody": {
                 "content": {
@@ -52,24 +52,24 @@ async def _label_texts(state: ServerState, request: Request) -> dict[str, Any]:
     texts = [body.input] if isinstance(body.input, str) else body.input
     state.check_texts(texts, 1)
     served = state.find(body.model, Classifier.kind)
-    check(lambda: served.require_kind(Classifier))
+    validate(lambda: served.require_kind(Classifier))
     requests = [TextRequest(text) for text in texts]
-    tokens = check(lambda: sum(map(served.count_tokens, requests)))
+    tokens = validate(lambda: sum(map(served.count_tokens, requests)))
     adapter = served.find_adapter(body.model)
-    results = await answer_errors(served.run(Options(NO_SEARCH, adapter=adapter), requests))
+    results = await http_errors(served.run(Options(NO_SEARCH, adapter=adapter), requests))
     return _answer(served, adapter, results, tokens)
 
 
 async def _label_files(state: ServerState, request: Request) -> dict[str, Any]:
     async with state.uploads.receive(request) as upload:
         name = upload.read_fields(ClassifyFiles).model or None
-        served = state.find(name, ImageClassifier.kind, SoundClassifier.kind)
+        served = state.find(name, ImageClassifier.kind, AudioClassifier.kind)
         if isinstance(served.pipeline, Classifier):
             raise HTTPException(422, f"The model '{served.name}' labels texts: send them as JSON, in the field input.")
-        classifier = check(lambda: served.require_kind(ImageClassifier, SoundClassifier))
+        classifier = validate(lambda: served.require_kind(ImageClassifier, AudioClassifier))
         media = await state.uploads.decode(classifier, upload.files)
     adapter = served.find_adapter(name)
-    results = await answer_errors(served.run_media(Options(NO_SEARCH, adapter=adapter), media))
+    results = await http_errors(served.run_media(Options(NO_SEARCH, adapter=adapter), media))
     return _answer(served, adapter, results, served.count_vectors(media))
 
 

@@ -32,7 +32,7 @@ def detect_language(text: str, languages: Iterable[str]) -> list[dict[str, Any]]
     try:
         detector = _load_detector(frozenset(languages))
     except RegardError as error:
-        raise HTTPException(501, f"{error.what} {error.fix}") from None
+        raise HTTPException(501, f"{error.message} {error.hint}") from None
     return [
         {"language": value.language.iso_code_639_1.name.lower(), "confidence": round(100 * value.value, 1)}
         for value in detector.compute_language_confidence_values(text)[:3]

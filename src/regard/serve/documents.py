@@ -47,13 +47,13 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
     suffix = path.suffix.lower()
     if suffix not in HTML and suffix not in MEDIA_TYPES:
         endings = ", ".join(sorted({*MEDIA_TYPES, *HTML}))
-        raise RegardError(f"Files that end in '{suffix[:10]}' cannot be translated.", fix=f"Use one of: {endings}.")
+        raise RegardError(f"Files that end in '{suffix[:10]}' cannot be translated.", hint=f"Use one of: {endings}.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise RegardError("The file is not UTF-8.", fix="Save it as UTF-8.") from None
+        raise RegardError("The file is not UTF-8.", hint="Save it as UTF-8.") from None
     if sum(map(text.count, "<" if suffix in HTML else _LINE_ENDS)) > max_lines:  # before lists of them are made
-        raise RegardError(f"The file has more than {max_lines:,} lines or tags.", fix="Split the file.")
+        raise RegardError(f"The file has more than {max_lines:,} lines or tags.", hint="Split the file.")
     output_name = f"{path.stem}.translated{suffix}"
     if suffix in HTML:
         return TranslatedFile(output_name, (await translate_html(text, translate)).encode(), "text/html; charset=utf-8")

@@ -21,7 +21,7 @@ from regard.serve.documents import translate_document
 from regard.serve.html_text import translate_html_list
 from regard.serve.model import EncodedRequest, Options, ServedModel, TextRequest, split_text
 from regard.serve.schemas import DetectRequest, FileRequest, TranslateRequest, describe_form
-from regard.serve.state import ServerState, answer_errors, check
+from regard.serve.state import ServerState, http_errors, validate
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
 from regard.serve.uploads import refuse_invalid
 
@@ -90,7 +90,7 @@ def make_router(state: ServerState) -> APIRouter:
             (file,) = upload.files
             max_lines = state.settings.limits.file_lines
             work = translate_document(file.filename or "", await file.read(), job.translate_long, max_lines=max_lines)
-            result = await answer_errors(work)
+            result = await http_errors(work)
         return Response(result.content, media_type=result.media_type, headers=result.headers)
 
     @router.get("/languages", summary="List the languages of the models")
@@ -119,7 +119,7 @@ def make_router(state: ServerState) -> APIRouter:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _TranslationJob:
     """A translation request: its model and options."""
 
     model: ServedModel
@@ -169,7 +169,7 @@ class _Job:
                 ).document
             ),
         )
-        document: Document = await answer_errors(work)
+        document: Document = await http_errors(work)
         return document
 
     async def stream(self, texts: list[str]) -> Events:
@@ -184,7 +184,7 @@ class _Job:
                     parts = self.model.stream(
                         self.options.adapter,
                         lambda sentence=sentence: self.model.translator.stream(  # type: ignore[misc]
-                            sentence, max_length=self.options.max_length, target_language=self.target_language
+                            sentence, max_new_tokens=self.options.max_new_tokens, target_language=self.target_language
                         ),
                     )
                     async with aclosing(parts):  # type: ignore[type-var]
@@ -205,13 +205,13 @@ class _Job:
         settings, split_texts, count = self.model.settings, list[list[tuple[str, str]]](), 0
         for text in texts:
             if len(text) > MAX_LINE_CHARACTERS:
-                what = f"A line of a file may have {MAX_LINE_CHARACTERS:,} characters, this one has {len(text):,}."
-                raise RegardError(what, fix="Break the line.")
+                message = f"A line of a file may have {MAX_LINE_CHARACTERS:,} characters, this one has {len(text):,}."
+                raise RegardError(message, hint="Break the line.")
             split_texts.append(split_text(text))
             count += len(split_texts[-1])
             if count > settings.limits.file_sentences:
                 raise RegardError(
-                    f"A file may have {settings.limits.file_sentences:,} sentences.", fix="Split the file."
+                    f"A file may have {settings.limits.file_sentences:,} sentences.", hint="Split the file."
                 )
             if len(text) > LONG_TEXT_CHARACTERS:
                 await asyncio.sleep(0)  # other requests go on
@@ -222,7 +222,7 @@ class _Job:
             await asyncio.sleep(0)
         for chunk in chunks:
             async with self.model.file_turn:
-                results += await answer_errors(self._run_patiently(chunk))
+                results += await http_errors(self._run_patiently(chunk))
         pending = iter(results)
         return [
             _join_texts([next(pending) for _ in sentences], [space for _, space in sentences], 0)
@@ -243,12 +243,14 @@ class _Job:
     async def _translate_plain(self, texts: list[str]) -> list[str]:
         return [answer["translatedText"] for answer in await self._as_plain().translate(texts)]
 
-    def _as_plain(self) -> "_Job":
-        return _Job(self.model, self.body.model_copy(update={"format": "text"}), self.options, self.target_language)
+    def _as_plain(self) -> "_TranslationJob":
+        return _TranslationJob(
+            self.model, self.body.model_copy(update={"format": "text"}), self.options, self.target_language
+        )
 
     async def _translate_sentences(self, texts: list[list[str]]) -> list[GeneratedText]:
         """Translate the sentences of each text."""
-        results: list[GeneratedText] = await answer_errors(self.model.run(self.options, self._make_requests(texts)))
+        results: list[GeneratedText] = await http_errors(self.model.run(self.options, self._make_requests(texts)))
         return results
 
     def _make_requests(self, texts: list[list[str]]) -> list[TextRequest]:
@@ -288,7 +290,7 @@ class _Job:
         return fields
 
 
-def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
+def _make_job(state: ServerState, body: TranslateRequest) -> _TranslationJob:
     limits = state.settings.limits
     beam_size = body.beam_size or DEFAULT_BEAM
     for name, value, limit in (
@@ -310,14 +312,14 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _Job:
         target_language = body.target or only
         if not target_language:
             raise HTTPException(422, f"Choose a target language: {', '.join(model.targets)}.")
-    return _Job(model, body, options, target_language)
+    return _TranslationJob(model, body, options, target_language)
 
 
 def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
     """Return the model that translates between the languages of a request."""
     if body.model is not None:
         models = [state.find(body.model)]
-        check(lambda: models[0].translator)
+        validate(lambda: models[0].translator)
     else:
         state.find(None, TRANSLATION_MODEL)
         models = [model for model in state.models.values() if model.kind == TRANSLATION_MODEL]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.base.errors import RegardError
-from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_classifier import AudioClassifier
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.embedder import Embedder, read_pooling
 from regard.pipeline.fill_mask import FillMask
@@ -52,10 +52,10 @@ class LoadedModel:
             self.pipeline.adapters.activate(adapter)
 
     @property
-    def is_packed(self) -> bool:
+    def has_packed_weights(self) -> bool:
         """Whether a stream that has begun needs its adapter no more: it reads the packed copy that it began with."""
         pipeline = self.pipeline
-        return self.has_adapters and isinstance(pipeline, Translator | TextGenerator) and pipeline.is_packed
+        return self.has_adapters and isinstance(pipeline, Translator | TextGenerator) and pipeline.has_packed_weights
 
 
 def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> LoadedModel:
@@ -65,8 +65,8 @@ def load_model(folder: Path, engine: Engine, adapters: Mapping[str, Path]) -> Lo
         logger.info("PyTorch runs %s: CTranslate2 cannot change adapters", folder)
     pipeline = load(folder, engine=engine, adapters=adapters)
     if isinstance(pipeline, ImageGenerator):
-        what, fix = "The server has no route for models that generate images.", "Use `regard generate`."
-        raise RegardError(what, where=str(folder), fix=fix)
+        message, hint = "The server has no route for models that generate images.", "Use `regard generate`."
+        raise RegardError(message, location=str(folder), hint=hint)
     if isinstance(pipeline, FillMask):
         pipeline = load(folder, task="embed", adapters=adapters)
     path, prepared = find_model(folder), ExitStack()
@@ -91,7 +91,7 @@ def _warm_up(pipeline: AnyPipeline) -> None:
     """Run a model once."""
     if isinstance(pipeline, Translator):
         language = next(iter(pipeline.tokenizers.source.specials.languages), None)
-        pipeline.translate(list(WARM_UP_TEXTS), max_length=4, target_language=language)
+        pipeline.translate(list(WARM_UP_TEXTS), max_new_tokens=4, target_language=language)
     elif isinstance(pipeline, TextGenerator):
         pipeline.generate(list(WARM_UP_TEXTS), max_new_tokens=2)
     elif isinstance(pipeline, Classifier):
@@ -101,13 +101,13 @@ def _warm_up(pipeline: AnyPipeline) -> None:
         patch, channels = pipeline.patches.patch, pipeline.patches.channels
         black = np.zeros((patch, patch, channels), np.uint8)
         if isinstance(pipeline, ImageCaptioner):
-            pipeline.caption(black, max_length=2)
+            pipeline.caption(black, max_new_tokens=2)
         else:
             pipeline.classify(black)
-    elif isinstance(pipeline, SoundClassifier | Transcriber):
+    elif isinstance(pipeline, AudioClassifier | Transcriber):
         silence = np.zeros(max(1, (pipeline.mel.rate or 0) // 4), np.int16)
         if isinstance(pipeline, Transcriber):
-            pipeline.transcribe(silence, max_length=2)
+            pipeline.transcribe(silence, max_new_tokens=2)
         else:
             pipeline.classify(silence)
 
@@ -122,18 +122,18 @@ def assign_adapters(settings: ServeConfig) -> dict[str, dict[str, Path]]:
     adapters: dict[str, dict[str, Path]] = {name: {} for name in settings.models}
     if settings.adapters and settings.engine == "ctranslate2":
         name, folder = next(iter(settings.adapters.items()))
-        fix = f"Use --engine torch, or serve the adapter as a model of its own, merged: {name}={folder}."
-        raise RegardError("CTranslate2 cannot change adapters.", where=f"the adapter '{name}'", fix=fix)
+        hint = f"Use --engine torch, or serve the adapter as a model of its own, merged: {name}={folder}."
+        raise RegardError("CTranslate2 cannot change adapters.", location=f"the adapter '{name}'", hint=hint)
     hashes = {name: _hash_of_model(folder) for name, folder in settings.models.items()} if settings.adapters else {}
     for name, folder in settings.adapters.items():
         if name in settings.models:
-            fix = "Give the adapter another one: --adapter NAME=FOLDER."
-            raise RegardError(f"A model and an adapter have the name '{name}'.", fix=fix)
+            hint = "Give the adapter another one: --adapter NAME=FOLDER."
+            raise RegardError(f"A model and an adapter have the name '{name}'.", hint=hint)
         stored = read_adapter_settings(folder)
         model = next((model for model, sha256 in hashes.items() if sha256 == stored.parent_sha256), None)
         if model is None:
-            what = f"The adapter '{name}' belongs to other weights than those of {', '.join(settings.models)}."
-            raise RegardError(what, where=str(folder), fix=f"Serve it beside its parent, {stored.parent}.")
+            message = f"The adapter '{name}' belongs to other weights than those of {', '.join(settings.models)}."
+            raise RegardError(message, location=str(folder), hint=f"Serve it beside its parent, {stored.parent}.")
         adapters[model][name] = folder
     return adapters
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from regard.base.errors import RegardError
-from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_classifier import AudioClassifier
 from regard.pipeline.classifier import Classifier, Label, TaggedText
 from regard.pipeline.constraints import Constraints
 from regard.pipeline.embedder import Embedder
@@ -42,7 +42,7 @@ ROUTES = {
     Embedder.kind: "Use /v1/embeddings.",
     Classifier.kind: "Use /classify with texts.",
     ImageClassifier.kind: "Use /classify with images.",
-    SoundClassifier.kind: "Use /classify with sounds.",
+    AudioClassifier.kind: "Use /classify with audio clips.",
     Transcriber.kind: "Use /v1/audio/transcriptions.",
     ImageCaptioner.kind: "Use /caption.",
 }
@@ -55,7 +55,7 @@ class Options:
 
     search: Search
     n_best: int = 1
-    max_length: int | None = None
+    max_new_tokens: int | None = None
     forbidden: tuple[str, ...] = ()
     adapter: str | None = None
 
@@ -125,8 +125,8 @@ class ServedModel:
         """
         loaded, templates = await asyncio.to_thread(self._load)
         if loaded.pipeline.kind != self.kind:
-            what = f"The folder has a {loaded.pipeline.kind} now; this model is a {self.kind}."
-            raise RegardError(what, fix="Start the server again.")
+            message = f"The folder has a {loaded.pipeline.kind} now; this model is a {self.kind}."
+            raise RegardError(message, hint="Start the server again.")
 
         def replace() -> None:
             self._loaded, self._chat_templates = loaded, templates
@@ -201,8 +201,8 @@ class ServedModel:
         for name in (adapter, self.name):
             if name in self._chat_templates:
                 return self._chat_templates[name]
-        fix = "Use /v1/completions, or start the server with a template for this model."
-        raise RegardError(f"The model '{adapter or self.name}' has no chat template.", fix=fix)
+        hint = "Use /v1/completions, or start the server with a template for this model."
+        raise RegardError(f"The model '{adapter or self.name}' has no chat template.", hint=hint)
 
     def require_kind(self, *classes: type[Required]) -> Required:
         """Return the pipeline if it is one of these; `RegardError` if the model has another task."""
@@ -210,7 +210,7 @@ class ServedModel:
             if isinstance(self.pipeline, pipeline_class):
                 return self.pipeline
         expected = " or ".join(pipeline_class.kind for pipeline_class in classes)
-        raise RegardError(f"The model '{self.name}' is a {self.kind}, not a {expected}.", fix=ROUTES.get(self.kind))
+        raise RegardError(f"The model '{self.name}' is a {self.kind}, not a {expected}.", hint=ROUTES.get(self.kind))
 
     async def call(self, adapter: str | None, function: Callable[[], Value]) -> Value:
         """Run a function that uses the model between two batches, with an adapter."""
@@ -229,7 +229,7 @@ class ServedModel:
             iterator = start()
             try:
                 while True:
-                    if not (has_begun and loaded.is_packed):
+                    if not (has_begun and loaded.has_packed_weights):
                         loaded.activate(adapter)
                     part = next(iterator, None)
                     if part is None:
@@ -261,7 +261,7 @@ class ServedModel:
         return await self._submit(options, items, tokens, sum(source_tokens))
 
     async def run_media(self, options: Options, media: Sequence[Media]) -> list[Any]:
-        """Answer the images or sounds of one request, in batches with those of other clients."""
+        """Answer the images or audio clips of one request, in batches with those of other clients."""
         vectors = [self.count_vectors([item]) for item in media]
         tokens = [count * options.search.rows_per_text for count in vectors]
         return await self._submit(options, media, tokens, sum(vectors))
@@ -274,7 +274,7 @@ class ServedModel:
         return results
 
     def count_vectors(self, media: Sequence[Media]) -> int:
-        """Return how many vectors images or sounds become."""
+        """Return how many vectors images or audio clips become."""
         pipeline = self.pipeline
         assert isinstance(pipeline, MediaPipeline)  # noqa: S101 - its routes decoded them
         return sum(count_vectors(pipeline, item) for item in media)
@@ -288,8 +288,8 @@ class ServedModel:
         if request.required:
             rows *= Constraints(required=[request.required]).beam_multiplier(self.translator.tokenizers.target)
         if rows > limit:
-            what = f"A text may have {limit:,} beams, those for required phrases included; this one needs {rows:,}."
-            raise RegardError(what, fix="Use a smaller beam_size or shorter phrases.")
+            message = f"A text may have {limit:,} beams, those for required phrases included; this one needs {rows:,}."
+            raise RegardError(message, hint="Use a smaller beam_size or shorter phrases.")
         return rows
 
     def count(self, prompt_tokens: int, generated_tokens: int) -> None:
@@ -305,15 +305,15 @@ class ServedModel:
         """Return the tokens that the model reads; raises `RegardError` for a text that it cannot read."""
         limits, limit = self.settings.limits, self.settings.limits.tokens
         if len(request.text) > limits.characters:  # before it is encoded
-            what = f"A text may have {limits.characters:,} characters, this one has {len(request.text):,}."
-            raise RegardError(what, fix="Split it.")
+            message = f"A text may have {limits.characters:,} characters, this one has {len(request.text):,}."
+            raise RegardError(message, hint="Split it.")
         if isinstance(self.pipeline, Translator):
             limit = limits.sentence_tokens
             (ids,) = self.pipeline.encode_sources([request.text], request.target_language)
         else:
             (ids,) = self.pipeline.tokenizers.source.encode_ids([request.text])
         if len(ids) > limit:
-            raise RegardError(f"A text may have {limit:,} tokens, this one has {len(ids):,}.", fix="Split it.")
+            raise RegardError(f"A text may have {limit:,} tokens, this one has {len(ids):,}.", hint="Split it.")
         return ids
 
     def confidence(self, result: GeneratedText) -> list[float]:
@@ -324,7 +324,7 @@ class ServedModel:
         assert isinstance(key, Options)  # noqa: S101 - `run` and `run_media` make it
         self._loaded.activate(key.adapter)
         pipeline = self.pipeline
-        if isinstance(pipeline, ImageClassifier | SoundClassifier):
+        if isinstance(pipeline, ImageClassifier | AudioClassifier):
             return pipeline.classify(items)
         if isinstance(pipeline, Transcriber):
             return pipeline.transcribe(items, key.search, n_best=key.n_best)
@@ -340,7 +340,7 @@ class ServedModel:
         seeds = [request.seed for request in requests]
         if isinstance(self.pipeline, TextGenerator):
             texts = [request.text for request in requests]
-            new_tokens = key.max_length or self.settings.limits.new_tokens
+            new_tokens = key.max_new_tokens or self.settings.limits.new_tokens
             return self.pipeline.generate(
                 texts, new_tokens, key.search, n_best=key.n_best, forbidden=key.forbidden, seed=seeds
             )
@@ -349,7 +349,7 @@ class ServedModel:
             key.search,
             n_best=key.n_best,
             constraints=_make_constraints(key, requests),
-            max_length=key.max_length,
+            max_new_tokens=key.max_new_tokens,
             seed=seeds if isinstance(key.search, Sampling) else None,
             batch_tokens=2 * self.settings.queue.batch_tokens,
             with_scores=key.n_best > 1 or any(request.should_score for request in requests),
@@ -424,5 +424,5 @@ def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:
         "labels": list(getattr(model.pipeline, "labels", ())),
         "input": describe_input(model.pipeline),
         "supports": ["stream", "alignment"] if getattr(model.pipeline, "has_torch_model", True) else [],
-        "parameters": model.pipeline.parameters,
+        "parameters": model.pipeline.num_parameters,
     }

@@ -18,7 +18,7 @@ from regard.pipeline.results import GeneratedText
 from regard.pipeline.search import Beam, Sampling, Search, TextStream
 from regard.serve.model import Options, ServedModel, TextRequest, describe
 from regard.serve.schemas import ChatRequest, CompletionRequest, EmbeddingRequest
-from regard.serve.state import ServerState, answer_errors, check
+from regard.serve.state import ServerState, http_errors, validate
 from regard.serve.stream import DONE, Events, StopStrings, respond_with_events, stop_at, to_event
 
 DEFAULT_CHAT_TOKENS = 256
@@ -50,8 +50,8 @@ def make_router(state: ServerState) -> APIRouter:
     async def chat(body: ChatRequest) -> Response:
         served = state.find(body.model)
         messages = [{"role": message.role, "content": _read_content(message.content)} for message in body.messages]
-        template = check(lambda: served.chat_template(served.find_adapter(body.model)))
-        prompt = await answer_errors(state.render(template, messages))
+        template = validate(lambda: served.chat_template(served.find_adapter(body.model)))
+        prompt = await http_errors(state.render(template, messages))
         max_tokens = body.max_completion_tokens or body.max_tokens or DEFAULT_CHAT_TOKENS
         return await _make_job(state, body.model, [prompt], body, "chat.completion", max_tokens).respond(body.stream)
 
@@ -60,11 +60,11 @@ def make_router(state: ServerState) -> APIRouter:
         texts = [body.input] if isinstance(body.input, str) else body.input
         state.check_texts(texts, 1)
         served = state.find(body.model)
-        check(lambda: served.embedder)
-        tokens = check(lambda: sum(served.count_tokens(TextRequest(text)) for text in texts))
+        validate(lambda: served.embedder)
+        tokens = validate(lambda: sum(served.count_tokens(TextRequest(text)) for text in texts))
         adapter = served.find_adapter(body.model)
         # The model may be loaded again before its turn comes: it is looked up then, with its adapter.
-        vectors = await answer_errors(served.call(adapter, lambda: served.embedder.embed(texts)))
+        vectors = await http_errors(served.call(adapter, lambda: served.embedder.embed(texts)))
         data = [
             {"object": "embedding", "index": index, "embedding": _encode_vector(vector, body.encoding_format)}
             for index, vector in enumerate(vectors)
@@ -83,7 +83,7 @@ def _encode_vector(vector: NDArray[np.float32], form: str) -> str | list[float]:
 
 
 @dataclass
-class _Job:
+class _CompletionJob:
     """A request for generated text."""
 
     model: ServedModel
@@ -114,8 +114,8 @@ class _Job:
 
     async def _complete(self) -> dict[str, Any]:
         requests = [TextRequest(prompt, seed=self.seed) for prompt in self.prompts]
-        prompt_tokens = check(lambda: sum(map(self.model.count_tokens, requests)))
-        results: list[GeneratedText] = await answer_errors(self.model.run(self.options, requests))
+        prompt_tokens = validate(lambda: sum(map(self.model.count_tokens, requests)))
+        results: list[GeneratedText] = await http_errors(self.model.run(self.options, requests))
         choices, completion_tokens = list[dict[str, Any]](), 0
         for prompt, result in zip(self.prompts, results, strict=True):
             for text in (result, *result.alternatives)[: self.n]:
@@ -148,7 +148,7 @@ class _Job:
 
         def start() -> TextStream:
             stream = self.model.generator.stream(
-                self.prompts[0], self.options.max_length or 1, filters=self.filters, seed=self.seed
+                self.prompts[0], self.options.max_new_tokens or 1, filters=self.filters, seed=self.seed
             )
             streams.append(stream)
             return stream
@@ -196,27 +196,27 @@ def _make_job(
     body: CompletionRequest | ChatRequest,
     form: Form,
     max_tokens: int,
-) -> _Job:
+) -> _CompletionJob:
     limits = state.settings.limits
     state.check_texts(prompts, body.n)
     stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
-    for what, value, limit in (
+    for message, value, limit in (
         ("generated tokens", max_tokens, limits.new_tokens),
         ("stop strings", len(stop), limits.stop),
         ("characters in a stop string", max(map(len, stop), default=0), limits.stop_characters),
         ("beams", getattr(body, "beam_size", None) or 1, limits.beam_size),
     ):
         if value > limit:
-            raise HTTPException(422, f"A request may have {limit:,} {what}, this one has {value:,}.")
+            raise HTTPException(422, f"A request may have {limit:,} {message}, this one has {value:,}.")
     if not prompts or "" in stop:
         raise HTTPException(422, "A prompt is missing, or a stop string is empty.")
     model = state.find(name)
-    check(lambda: model.generator)
-    filters = check(lambda: _make_filters(body))
+    validate(lambda: model.generator)
+    filters = validate(lambda: _make_filters(body))
     beam_size = getattr(body, "beam_size", None)
     search: Search = Beam(max(beam_size, body.n)) if beam_size else Sampling(body.n, filters)
     options = Options(search, body.n, max_tokens, adapter=model.find_adapter(name))
-    return _Job(model, prompts, form, options, filters, body.n, stop, body.seed)
+    return _CompletionJob(model, prompts, form, options, filters, body.n, stop, body.seed)
 
 
 def _make_filters(body: CompletionRequest | ChatRequest) -> Filters:

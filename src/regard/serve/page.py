@@ -57,5 +57,5 @@ def make_page() -> HTMLResponse:
 def _read(name: str) -> str:
     path = files("regard.serve") / "static" / name
     if not path.is_file():
-        raise RegardError("The page of the server is missing.", where=str(path), fix="Build it: scripts/build_web")
+        raise RegardError("The page of the server is missing.", location=str(path), hint="Build it: scripts/build_web")
     return path.read_text(encoding="utf-8")

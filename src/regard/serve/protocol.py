@@ -35,7 +35,7 @@ class ConnectionLimits:
     message_bytes: int
     """Bytes of a request as it arrives, with chunk sizes and trailers."""
     media_bytes: Mapping[bytes, int]
-    """The same for each path that takes images or sounds: no other request may fill as much memory."""
+    """The same for each path that takes images or audio clips: no other request may fill as much memory."""
     connections: int
     """Connections; requests on more of them are answered with 503."""
 
@@ -52,7 +52,7 @@ async def answer_full_queue(scope: Scope, _receive: Receive, send: Send) -> None
 
 
 def make_protocol(
-    limits: ConnectionLimits, refuse_early: Callable[[bytes], bool] = lambda _: False
+    limits: ConnectionLimits, is_queue_full: Callable[[bytes], bool] = lambda _: False
 ) -> type[HttpToolsProtocol]:
     """Return a protocol class that closes connections whose request arrives, or whose answer leaves, too slowly.
 
@@ -113,7 +113,7 @@ def make_protocol(
             self.app = self.config.loaded_app
             if len(self.connections) > limits.connections:
                 self.app = answer_overload
-            elif refuse_early(path):
+            elif is_queue_full(path):
                 self.app = answer_full_queue
             super().on_headers_complete()
 

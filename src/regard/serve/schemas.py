@@ -152,7 +152,7 @@ class ClassifyRequest(_Request):
 
 
 class ClassifyFiles(_Request):
-    """`POST /classify` with images or sounds: the form fields sent with the files."""
+    """`POST /classify` with images or audio clips: the form fields sent with the files."""
 
     model: str | None = None
 

@@ -27,7 +27,7 @@ MAX_CLIENTS = 10_000  # rate limits are kept for the clients that came last
 _FORM_KEY = re.compile(rb'form-data; name="api_key"\r\n(?:[^\r\n]{1,200}\r\n){0,5}\r\n([^\r\n]{1,200})\r\n--')
 
 
-class Guard:
+class SecurityMiddleware:
     """ASGI middleware: checks the key, the rate and the size of every request, and gives it an id.
 
     Args:
@@ -190,8 +190,8 @@ def _read_host_name(host: bytes) -> str:
 def _is_own_page(headers: Mapping[bytes, bytes], host: bytes) -> bool:
     """Return whether a request comes from this server's own page, or not from a browser's page.
 
-    A browser sends `Sec-Fetch-Site` to https and to this machine only, but `Origin` with every POST: "null" for files
-    and sandboxed frames, else scheme, name and port. Programs send neither.
+    A browser sends `Sec-Fetch-Site` to https and to this machine only, but `Provenance` with every POST: "null" for
+    files and sandboxed frames, else scheme, name and port. Programs send neither.
     """
     site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
     if site != b"none" or origin is None:

@@ -45,7 +45,7 @@ def make_config(settings: ServeConfig, state: ServerState) -> uvicorn.Config:
         make_app(settings, state),
         host=settings.host,
         port=settings.port,
-        http=make_protocol(make_limits(settings), state.refuse_early),
+        http=make_protocol(make_limits(settings), state.is_queue_full),
         ws="none",
         log_config=None,
         access_log=False,

@@ -33,9 +33,9 @@ class LimitsConfig(_Table):
     file_bytes: PositiveInt = 2_000_000
     """Bytes of a request's body of `/translate_file`."""
     media_bytes: PositiveInt = 10_000_000
-    """Bytes of a request's body with images or sounds."""
+    """Bytes of a request's body with images or audio clips."""
     files: PositiveInt = 16
-    """Images or sounds in a request."""
+    """Images or audio clips in a request."""
     pixels: Annotated[int, Field(gt=0, le=PIXELS)] = 1 << 24
     """Pixels of an image before it is scaled to the size that the model reads: 4096 x 4096."""
     characters: PositiveInt = 10_000
@@ -43,7 +43,7 @@ class LimitsConfig(_Table):
     texts: PositiveInt = 64
     """Texts in a request."""
     tokens: PositiveInt = 4096
-    """Tokens of a prompt, or of a text to embed or to label; patches of an image, vectors of a sound (20 ms each)."""
+    """Tokens of a prompt, or of a text to embed or to label; patches of an image, vectors of a clip (20 ms each)."""
     sentence_tokens: PositiveInt = 512
     """Tokens of a sentence to translate; its translation has at most `max_length_ratio` times as many, and 50."""
     file_lines: PositiveInt = 20_000
@@ -67,14 +67,14 @@ class QueueConfig(_Table):
     """How requests wait and join batches."""
 
     max_waiting: PositiveInt = 256
-    """Texts, images or sounds that wait for one model; more are answered with 429."""
+    """Texts, images or audio clips that wait for one model; more are answered with 429."""
     batch_tokens: PositiveInt = 8192
     """Token budget of a batch, padding and beams included."""
     batch_texts: PositiveInt = 32
     window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
     """Milliseconds to wait, after a batch, for the next one of the clients that it answered."""
     uploads: PositiveInt = 16
-    """Requests with images or sounds that are received and decoded, and files that are translated, at a time; more are
+    """Requests with images or audio that are received and decoded, and files that are translated, at a time; more are
     answered with 429."""
     timeout: PositiveFloat = 60.0
     """Seconds that a request may wait for its start; then it is answered with 503."""
@@ -144,7 +144,7 @@ def read_settings(
     ]
     table = {} if path is None else read_toml(path)
     all_changes = {**parse_settings(variables), **parse_settings(list(settings)), **changes}
-    return SERVE_FILES.parse(table, all_changes, where="the command line" if path is None else str(path))
+    return SERVE_FILES.parse(table, all_changes, location="the command line" if path is None else str(path))
 
 
 def check_bind(host: str, *, has_keys: bool) -> None:
@@ -156,7 +156,7 @@ def check_bind(host: str, *, has_keys: bool) -> None:
     if not is_loopback(host) and not has_keys:
         raise RegardError(
             f"The server would be open to everyone who can reach {host}.",
-            fix="Create a key with `regard serve --new-key NAME --keys keys.txt` and give --keys keys.txt, "
+            hint="Create a key with `regard serve --new-key NAME --keys keys.txt` and give --keys keys.txt, "
             "or listen on 127.0.0.1.",
         )
 
@@ -186,18 +186,18 @@ def read_keys(path: Path) -> dict[str, str]:
             continue
         name, _, digest = line.strip().partition(" ")
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-            fix = "Write keys with `regard serve --new-key NAME --keys FILE`."
-            raise RegardError(f"Line {number} is not a name and a sha256.", where=str(path), fix=fix)
+            hint = "Write keys with `regard serve --new-key NAME --keys FILE`."
+            raise RegardError(f"Line {number} is not a name and a sha256.", location=str(path), hint=hint)
         keys[digest] = name
     if not keys:
-        raise RegardError("The file has no keys.", where=str(path), fix="Add one: `regard serve --new-key NAME`.")
+        raise RegardError("The file has no keys.", location=str(path), hint="Add one: `regard serve --new-key NAME`.")
     return keys
 
 
 def add_key(path: Path, name: str) -> str:
     """Create a random key, add its hash to a keys file, and return the key, which is stored nowhere."""
     if not name.replace("-", "").replace("_", "").isalnum():
-        raise RegardError(f"'{name}' is no name for a key.", fix="Use letters, digits, - and _.")
+        raise RegardError(f"'{name}' is no name for a key.", hint="Use letters, digits, - and _.")
     key = secrets.token_urlsafe(KEY_BYTES)
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{name} {hash_key(key)}\n")

@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import HTTPException
 
 from regard.base.errors import RegardError
-from regard.pipeline.audio_classifier import SoundClassifier
+from regard.pipeline.audio_classifier import AudioClassifier
 from regard.pipeline.classifier import Classifier
 from regard.pipeline.generator import TextGenerator
 from regard.pipeline.image_captioner import ImageCaptioner
@@ -34,7 +34,7 @@ QUEUED_ROUTES = {
     b"/v1/chat/completions": (TextGenerator.kind,),
     b"/v1/audio/transcriptions": (Transcriber.kind,),
     b"/caption": (ImageCaptioner.kind,),
-    b"/classify": (Classifier.kind, ImageClassifier.kind, SoundClassifier.kind),
+    b"/classify": (Classifier.kind, ImageClassifier.kind, AudioClassifier.kind),
 }
 
 
@@ -134,7 +134,7 @@ class ServerState:
         models = [model for model in self.models.values() if model.kind == Translator.kind]
         return {language for model in models for language in (*model.languages, *model.targets)}
 
-    def refuse_early(self, path: bytes) -> bool:
+    def is_queue_full(self, path: bytes) -> bool:
         """Return whether a request finds the queues of all models that answer to its path full.
 
         Many requests may arrive at the same moment, before the first of them is in the queue: each that is not refused
@@ -181,7 +181,7 @@ def _log_reload(name: str, task: asyncio.Task[None]) -> None:
     logger.info("model %s was reloaded", name) if error is None else logger.error("reload of %s: %s", name, error)
 
 
-async def answer_errors(work: Awaitable[Any]) -> Any:
+async def http_errors(work: Awaitable[Any]) -> Any:
     """Await a result and turn expected errors into answers: 422, 429, 503."""
     try:
         return await work
@@ -194,12 +194,12 @@ async def answer_errors(work: Awaitable[Any]) -> Any:
     except StoppedError:
         raise HTTPException(503, "The server is stopping.", {"Retry-After": "5"}) from None
     except RegardError as error:
-        raise HTTPException(422, f"{error.what} {error.fix or ''}".strip()) from None
+        raise HTTPException(422, f"{error.message} {error.hint or ''}".strip()) from None
 
 
-def check(function: Callable[[], Any]) -> Any:
+def validate(function: Callable[[], Any]) -> Any:
     """Call a function that checks input; its `RegardError` is answered with 422."""
     try:
         return function()
     except RegardError as error:
-        raise HTTPException(422, f"{error.what} {error.fix or ''}".strip()) from None
+        raise HTTPException(422, f"{error.message} {error.hint or ''}".strip()) from None

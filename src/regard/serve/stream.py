@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from regard.serve.disconnect import Receive, Scope, Send
 from regard.serve.errors import make_error
-from regard.serve.state import answer_errors
+from regard.serve.state import http_errors
 
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx must not collect the events
 DONE = "data: [DONE]\n\n"
@@ -51,7 +51,7 @@ async def respond_with_events(events: Events, path: str) -> EventResponse:
         HTTPException: There is no first event.
     """
     try:
-        first = await answer_errors(anext(events))
+        first = await http_errors(anext(events))
     except BaseException:
         await events.aclose()
         raise
@@ -61,7 +61,7 @@ async def respond_with_events(events: Events, path: str) -> EventResponse:
 async def _join_events(first: str, events: Events, path: str) -> Events:
     yield first
     try:
-        while (event := await answer_errors(anext(events, None))) is not None:
+        while (event := await http_errors(anext(events, None))) is not None:
             yield event
     except HTTPException as error:
         yield to_event(make_error(path, str(error.detail), error.status_code))

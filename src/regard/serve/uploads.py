@@ -91,8 +91,8 @@ class Uploads:
                     await loop.run_in_executor(self._decoder, decode_media, pipeline, content, "the file", limits)
                 )
             except RegardError as error:
-                where = f"File {number}: " if len(files) > 1 else ""
-                raise HTTPException(422, f"{where}{error.what} {error.fix or ''}".strip()) from None
+                location = f"File {number}: " if len(files) > 1 else ""
+                raise HTTPException(422, f"{location}{error.message} {error.hint or ''}".strip()) from None
         return media
 
     def stop(self) -> None:

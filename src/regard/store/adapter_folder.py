@@ -57,8 +57,8 @@ def find_adapter(path: Path) -> Path:
     """
     folder = path if (path / SETTINGS).is_file() else path / FOLDER
     if not (folder / SETTINGS).is_file():
-        fix = f"An adapter folder has a {SETTINGS}; `regard tune --lora` writes it to {FOLDER}/ in the run folder."
-        raise RegardError("There is no adapter here.", where=str(path), fix=fix)
+        hint = f"An adapter folder has a {SETTINGS}; `regard tune --lora` writes it to {FOLDER}/ in the run folder."
+        raise RegardError("There is no adapter here.", location=str(path), hint=hint)
     return folder
 
 
@@ -96,7 +96,7 @@ def load_adapters(model: nn.Module, model_folder: Path, folders: Mapping[str, Pa
     for name, folder in folders.items():
         stored = read_adapter(folder)
         if stored.settings.parent_sha256 != sha256:
-            what = f"The adapter belongs to other weights than those of {model_folder}."
-            raise RegardError(what, where=str(folder), fix=f"Load it with its parent, {stored.settings.parent}.")
+            message = f"The adapter belongs to other weights than those of {model_folder}."
+            raise RegardError(message, location=str(folder), hint=f"Load it with its parent, {stored.settings.parent}.")
         adapters.add(name, stored.tensors, stored.settings.lora.scale)
     return adapters

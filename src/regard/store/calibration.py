@@ -26,7 +26,7 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
     model = find_model(model)
     verify(model)
     if path.exists():
-        raise RegardError("The folder exists already.", where=str(path), fix="Choose another name or remove it.")
+        raise RegardError("The folder exists already.", location=str(path), hint="Choose another name or remove it.")
     with create_folder(path) as folder:
         for file in sorted(model.iterdir()):
             if file.name != MANIFEST:
@@ -43,7 +43,9 @@ def read_temperature(folder: Path) -> float:
     try:
         temperature = read_json(path)["temperature"]
     except (DamagedError, KeyError, TypeError) as error:
-        raise DamagedError("The file has no valid temperature.", where=str(path), fix="Fit it again.") from error
+        raise DamagedError("The file has no valid temperature.", location=str(path), hint="Fit it again.") from error
     if not isinstance(temperature, float) or not 0 < temperature < float("inf"):
-        raise DamagedError(f"A temperature must be above 0, got {temperature!r}.", where=str(path), fix="Fit it again.")
+        raise DamagedError(
+            f"A temperature must be above 0, got {temperature!r}.", location=str(path), hint="Fit it again."
+        )
     return temperature

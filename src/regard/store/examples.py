@@ -37,8 +37,8 @@ def read_examples(path: Path, count: int | None = None) -> tuple[ValidationExamp
             lines = islice(iter(partial(file.readline, MAX_LINE_BYTES + 1), b""), count)
             return tuple(_parse_example(json.loads(line.decode("utf-8", "surrogatepass"))) for line in lines)
     except (ValueError, TypeError, RecursionError) as error:
-        fix = "Remove the file and resume: Regard writes it again from the text."
-        raise DamagedError(f"A validation example is damaged: {error}.", where=str(path), fix=fix) from error
+        hint = "Remove the file and resume: Regard writes it again from the text."
+        raise DamagedError(f"A validation example is damaged: {error}.", location=str(path), hint=hint) from error
 
 
 def _parse_example(fields: list[Any]) -> ValidationExample:

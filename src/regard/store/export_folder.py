@@ -45,7 +45,7 @@ def read_export_info(folder: Path) -> ExportInfo:
         DamagedError: The file is damaged.
     """
     document = read_json(folder / EXPORT_FILE)
-    damaged = DamagedError("The file is damaged.", where=str(folder / EXPORT_FILE), fix="Export the model again.")
+    damaged = DamagedError("The file is damaged.", location=str(folder / EXPORT_FILE), hint="Export the model again.")
     try:
         info = ExportInfo(**{name: document[name] for name in ExportInfo.__dataclass_fields__})
         positions = list(info.max_positions.values())

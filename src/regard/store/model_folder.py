@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.base import limits
 from regard.base.errors import RegardError
-from regard.base.files import MANIFEST, create_folder, hide_backup, lock_folder, recover, verify
+from regard.base.files import MANIFEST, backup_path, create_folder, lock_folder, recover, verify
 from regard.config import codec
 from regard.config.model import (
     AnyModelConfig,
@@ -42,7 +42,7 @@ class StoredModel:
     """A model read from a folder, in evaluation mode on the CPU."""
 
     settings: AnyModelConfig
-    tokenizer_pair: TokenizerPair | None  # None: the model labels images or sounds
+    tokenizer_pair: TokenizerPair | None  # None: the model labels images or audio clips
     model: AnyModel
     path: Path
 
@@ -51,13 +51,13 @@ class StoredModel:
         """The tokenizers.
 
         Raises:
-            RegardError: If the model labels images or sounds and has none.
+            RegardError: If the model labels images or audio clips and has none.
         """
         if self.tokenizer_pair is None:
-            media = "sounds" if reads_sounds(self.settings) else "images"
-            what = f"This model reads {media}: it has no tokenizer."
-            fix = f"Label {media} with it: `regard predict {self.path} FILE`."
-            raise RegardError(what, where=str(self.path), fix=fix)
+            media = "audio" if reads_audio(self.settings) else "images"
+            message = f"This model reads {media}: it has no tokenizer."
+            hint = f"Label {media} with it: `regard predict {self.path} FILE`."
+            raise RegardError(message, location=str(self.path), hint=hint)
         return self.tokenizer_pair
 
 
@@ -66,14 +66,14 @@ def reads_images(settings: AnyModelConfig) -> bool:
     return isinstance(getattr(settings, "source", None), PatchesConfig)
 
 
-def reads_sounds(settings: AnyModelConfig) -> bool:
-    """Return whether a model reads sounds; an encoder that does has no tokenizer."""
+def reads_audio(settings: AnyModelConfig) -> bool:
+    """Return whether a model reads audio clips; an encoder that does has no tokenizer."""
     return isinstance(getattr(settings, "source", None), MelConfig)
 
 
 def has_tokenizer(settings: AnyModelConfig) -> bool:
     """Return whether a model reads or writes text."""
-    return not isinstance(settings, EncoderOnlyConfig) or not (reads_images(settings) or reads_sounds(settings))
+    return not isinstance(settings, EncoderOnlyConfig) or not (reads_images(settings) or reads_audio(settings))
 
 
 def write_model(
@@ -93,7 +93,7 @@ def write_model(
     Args:
         path: The folder to create.
         settings: The architecture.
-        tokenizers: The tokenizers of source and target; None for a model that labels images or sounds.
+        tokenizers: The tokenizers of source and target; None for a model that labels images or audio clips.
         weights: The parameters by name, as `get_weights` returns them.
         card: The text of the model card.
         replace: Replace an older folder.
@@ -105,7 +105,7 @@ def write_model(
         RegardError: If the folder exists and `replace` is not set, or a vocabulary size does not match.
     """
     if tokenizers is not None:
-        check_vocabulary_sizes(settings, tokenizers, where=str(path))
+        check_vocabulary_sizes(settings, tokenizers, location=str(path))
     size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
     with create_folder(path, replace=replace, backup=backup, size=size) as folder:
         codec.MODEL_FILES.save(settings, folder / MODEL)
@@ -129,12 +129,12 @@ def read_model(path: Path) -> StoredModel:
     settings = codec.MODEL_FILES.load(path / MODEL)
     tokenizers = TokenizerPair.load(path) if has_tokenizer(settings) else None
     if tokenizers is not None:
-        check_vocabulary_sizes(settings, tokenizers, where=str(path))
-    size = check_fits_memory(settings, where=str(path / MODEL))
+        check_vocabulary_sizes(settings, tokenizers, location=str(path))
+    size = check_fits_memory(settings, location=str(path / MODEL))
     verify(path, max_bytes=2 * size + limits.DOCUMENT)
     _check_parameter_count(settings, path / WEIGHTS)
     model = build(settings, seed=0)
-    load_into(model, load_tensors(path / WEIGHTS), where=str(path / WEIGHTS))
+    load_into(model, load_tensors(path / WEIGHTS), location=str(path / WEIGHTS))
     return StoredModel(settings, tokenizers, model.eval(), path)
 
 
@@ -151,23 +151,23 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
         RegardError: The codes are not two different languages, or the model does not translate from one language
             into another.
     """
-    recover(path, hide_backup(path))  # a kill while the folder was replaced
+    recover(path, backup_path(path))  # a kill while the folder was replaced
     path = find_model(path)
     run_file = path.parent / RUN if path.name == BEST and (path.parent / RUN).is_file() else None
-    fix = "Give the codes of the source and the target language, e.g. en de."
+    hint = "Give the codes of the source and the target language, e.g. en de."
     if wrong := [code for code in languages if not _LANGUAGE_CODE.fullmatch(code)]:
-        raise RegardError(f"'{wrong[0]}' is not a language code.", fix=fix)
+        raise RegardError(f"'{wrong[0]}' is not a language code.", hint=hint)
     if len(languages) != 2 or languages[0] == languages[1]:
-        raise RegardError(f"Two different languages are needed, got: {' '.join(languages)}.", fix=fix)
+        raise RegardError(f"Two different languages are needed, got: {' '.join(languages)}.", hint=hint)
     verify(path)
     settings = codec.MODEL_FILES.load(path / MODEL)
     if settings.task != "translate":
-        what = f"The task of this model is '{settings.task}': it does not translate."
-        raise RegardError(what, where=str(path), fix="Name the languages of a translator.")
+        message = f"The task of this model is '{settings.task}': it does not translate."
+        raise RegardError(message, location=str(path), hint="Name the languages of a translator.")
     if tags := TokenizerPair.load(path).source.specials.languages:
-        what = f"This model is multilingual: its language tags name its languages ({', '.join(tags)})."
-        raise RegardError(what, where=str(path), fix="Choose the target language when you translate.")
-    backup = hide_backup(path) if run_file is None else None  # a run recovers NAME.old
+        message = f"This model is multilingual: its language tags name its languages ({', '.join(tags)})."
+        raise RegardError(message, location=str(path), hint="Choose the target language when you translate.")
+    backup = backup_path(path) if run_file is None else None  # a run recovers NAME.old
     with (
         lock_folder(path if run_file is None else path.parent),
         create_folder(path, replace=True, backup=backup) as folder,
@@ -180,14 +180,14 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
     return path
 
 
-def check_vocabulary_sizes(settings: AnyModelConfig, tokenizers: TokenizerPair, *, where: str) -> None:
+def check_vocabulary_sizes(settings: AnyModelConfig, tokenizers: TokenizerPair, *, location: str) -> None:
     """Raise `RegardError` unless the model and its tokenizers have the same vocabulary sizes."""
     for side, expected, actual in _list_vocabulary_sizes(settings, tokenizers):
         if expected != actual:
             raise RegardError(
                 f"The model has {expected} {side} tokens, the tokenizer has {actual}.",
-                where=where,
-                fix="Use the tokenizer that the model was trained with.",
+                location=location,
+                hint="Use the tokenizer that the model was trained with.",
             )
 
 
@@ -197,8 +197,8 @@ def _check_parameter_count(settings: AnyModelConfig, weights: Path) -> None:
     if expected != stored:
         raise RegardError(
             f"The model has {expected:,} parameters, the file has {stored:,}.",
-            where=str(weights),
-            fix="Use the weights that belong to this model.toml.",
+            location=str(weights),
+            hint="Use the weights that belong to this model.toml.",
         )
 
 

@@ -11,13 +11,15 @@ MODEL, RUN, BEST = "model.toml", "run.toml", "best"
 def find_model(path: Path) -> Path:
     """Return the model folder of a path: the folder itself, or `best/` in the folder of a run."""
     if not path.is_dir():
-        what = "This is a file; a model is a folder." if path.exists() else "There is no such folder."
-        raise RegardError(what, where=str(path), fix="Train a model: `regard train --help`.")
+        message = "This is a file; a model is a folder." if path.exists() else "There is no such folder."
+        raise RegardError(message, location=str(path), hint="Train a model: `regard train --help`.")
     if (path / MODEL).is_file() or (path / MANIFEST).is_file():
         return path
     if not (path / RUN).is_file():
-        raise RegardError("This is neither a model nor a run.", where=str(path), fix=f"A model folder has a {MODEL}.")
+        raise RegardError(
+            "This is neither a model nor a run.", location=str(path), hint=f"A model folder has a {MODEL}."
+        )
     if not (path / BEST).is_dir():
-        fix = f"Continue with `regard train --resume {path}`: the first validation writes the model."
-        raise RegardError("This run has no model yet.", where=str(path), fix=fix)
+        hint = f"Continue with `regard train --resume {path}`: the first validation writes the model."
+        raise RegardError("This run has no model yet.", location=str(path), hint=hint)
     return path / BEST

@@ -55,7 +55,7 @@ class RunFolder:
         self.timing = path / "timing.jsonl"
         self.log = path / "log.txt"
         self.finished = path / "finished.json"
-        self.parts = path / "parts.json"
+        self.micro_batches = path / "parts.json"
         self.checkpoints = path / "checkpoints"
         self.trackers = path / "trackers.json"
         self.tensorboard = path / "tensorboard"
@@ -74,8 +74,8 @@ class RunFolder:
                 self._check_no_links()
                 self._check_checkpoint_names()
             except PermissionError as error:
-                fix = "Give yourself permission to read and write everything in the run folder."
-                raise RegardError(f"{error.strerror}.", where=str(error.filename), fix=fix) from error
+                hint = "Give yourself permission to read and write everything in the run folder."
+                raise RegardError(f"{error.strerror}.", location=str(error.filename), hint=hint) from error
             self._clean_up()
             yield
 
@@ -97,7 +97,7 @@ class RunFolder:
         databases = [self.path / f"{self.mlflow.name}{suffix}" for suffix in ("", "-journal", "-wal", "-shm")]
         journals = (self.metrics, self.timing, self.log)
         files = (
-            self.run, self.accepted, self.corpus, self.examples, self.trackers, self.finished, self.parts,
+            self.run, self.accepted, self.corpus, self.examples, self.trackers, self.finished, self.micro_batches,
             *journals, *databases,
         )  # fmt: skip
         atomic = (self.best, self.average, self.adapter, self.tokenizer, self.distilled)
@@ -108,29 +108,29 @@ class RunFolder:
             if path.is_symlink() and _is_inside(path, self.wandb):
                 continue  # W&B links its newest run and its log
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
-                fix = "Replace it with the file or folder itself; only the run folder as a whole may be a link."
-                raise RegardError("This is not a regular file or folder.", where=str(path), fix=fix)
+                hint = "Replace it with the file or folder itself; only the run folder as a whole may be a link."
+                raise RegardError("This is not a regular file or folder.", location=str(path), hint=hint)
         for path in files:
             if path.is_dir():
-                raise RegardError("This is not a regular file.", where=str(path), fix="Move this folder elsewhere.")
+                raise RegardError("This is not a regular file.", location=str(path), hint="Move this folder elsewhere.")
         for path in (*folders, self.tensorboard, self.wandb):
             _check_folder(path)
         for path in (*journals, *databases, *tracked):
             if path.is_file() and not path.is_symlink() and path.stat().st_nlink > 1:
-                fix = "Replace it with a copy: the run writes to this file, which would also change the linked one."
-                raise RegardError("The file has a second name elsewhere (a hard link).", where=str(path), fix=fix)
+                hint = "Replace it with a copy: the run writes to this file, which would also change the linked one."
+                raise RegardError("The file has a second name elsewhere (a hard link).", location=str(path), hint=hint)
 
     def _check_checkpoint_names(self) -> None:
         """Refuse entries that look like checkpoints but are none: a resumed run would overlook or replace them."""
         for path in self.checkpoints.glob("step-*"):
             if _CHECKPOINT_NAME.fullmatch(path.name) is None:
-                fix = "Move it out of this folder, or name it as Regard does, such as step-00000100."
-                raise RegardError("This is not the name of a checkpoint.", where=str(path), fix=fix)
+                hint = "Move it out of this folder, or name it as Regard does, such as step-00000100."
+                raise RegardError("This is not the name of a checkpoint.", location=str(path), hint=hint)
             _check_folder(path)
 
 
 def parse_step(name: str) -> int | None:
-    """Return the update of a complete checkpoint from the name of its folder; None for any other name.
+    """Return the step of a complete checkpoint from the name of its folder; None for any other name.
 
     >>> parse_step("step-00000100"), parse_step("step-00000100.tmp"), parse_step("step-100")
     (100, None, None)
@@ -141,7 +141,7 @@ def parse_step(name: str) -> int | None:
 
 def _check_folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
-        raise RegardError("This is not a folder.", where=str(path), fix="Move this file elsewhere.")
+        raise RegardError("This is not a folder.", location=str(path), hint="Move this file elsewhere.")
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -157,7 +157,7 @@ def _iter_tree(*folders: Path) -> Iterator[Path]:
             yield from (Path(directory) / name for name in (*subfolders, *files))
 
 
-class NoJournal:
+class NullWriter:
     """The journal of a process that writes none."""
 
     size = 0
@@ -169,7 +169,7 @@ class NoJournal:
         """Do nothing."""
 
 
-class Journal:
+class JsonlWriter:
     """An append-only JSON Lines file that can be truncated to its size at a checkpoint."""
 
     def __init__(self, path: Path) -> None:
@@ -193,8 +193,8 @@ class Journal:
         if self._path.stat().st_size < size:
             raise RegardError(
                 f"The file has lost lines: it has {self._path.stat().st_size} bytes; at the checkpoint it had {size}.",
-                where=str(self._path),
-                fix="Restore the file from a copy: the run appends where the checkpoint ended.",
+                location=str(self._path),
+                hint="Restore the file from a copy: the run appends where the checkpoint ended.",
             )
         with self._path.open("ab") as file:
             file.truncate(size)

@@ -17,7 +17,7 @@ from regard.models.build import build
 BYTES_PER_PARAMETER = 4  # float32
 
 
-def count_parameters(settings: AnyModelConfig, *, where: str | None = None) -> int:
+def count_parameters(settings: AnyModelConfig, *, location: str | None = None) -> int:
     """Count the parameters on the meta device. One layer per stack is built: all layers of a stack are alike."""
     stacks: dict[str, Any] = {
         name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)
@@ -29,7 +29,7 @@ def count_parameters(settings: AnyModelConfig, *, where: str | None = None) -> i
         with torch.device("meta"):
             model = build(single_layer)
     except (RuntimeError, OverflowError) as error:  # a size that does not fit 64 bits
-        raise _too_large_error("more parameters than can be counted", where) from error
+        raise _too_large_error("more parameters than can be counted", location) from error
     count = 0
     for name, parameter in model.named_parameters():
         stack: Any = stacks.get(name.split(".")[0])
@@ -40,7 +40,7 @@ def count_parameters(settings: AnyModelConfig, *, where: str | None = None) -> i
     return count
 
 
-def check_fits_memory(settings: AnyModelConfig, *, where: str, copies: float = 1.0) -> int:
+def check_fits_memory(settings: AnyModelConfig, *, location: str, copies: float = 1.0) -> int:
     """Return the bytes of the model's parameters; raise `RegardError` if they exceed the memory of this machine.
 
     Args:
@@ -48,14 +48,14 @@ def check_fits_memory(settings: AnyModelConfig, *, where: str, copies: float = 1
         where: Where the settings come from.
         copies: Copies of the parameters in this machine's memory; less than 1 if it holds shards of them.
     """
-    size = count_parameters(settings, where=where) * BYTES_PER_PARAMETER
+    size = count_parameters(settings, location=location) * BYTES_PER_PARAMETER
     if size * copies > limits.total_memory():
         needed = f"{size * copies:,.0f} bytes of memory; this machine has {limits.total_memory():,}"
-        raise _too_large_error(needed, where)
+        raise _too_large_error(needed, location)
     return size
 
 
-def _too_large_error(requirement: str, where: str | None) -> RegardError:
+def _too_large_error(requirement: str, location: str | None) -> RegardError:
     return RegardError(
-        f"The model needs {requirement}.", where=where, fix="Use a smaller model, or a machine with more memory."
+        f"The model needs {requirement}.", location=location, hint="Use a smaller model, or a machine with more memory."
     )

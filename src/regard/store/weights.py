@@ -104,21 +104,21 @@ def check_safetensors(path: Path) -> None:
 @contextmanager
 def _check_file(path: Path) -> Iterator[None]:
     """Turn a missing, truncated or malformed file into a `DamagedError`."""
-    fix = "Restore an intact copy of the folder."
+    hint = "Restore an intact copy of the folder."
     try:
         with path.open("rb") as file:
             prefix = file.read(8)
         header_size = int.from_bytes(prefix, "little")
         if header_size > limits.HEADER and prefix.startswith(PICKLE_PREFIXES):
-            what = "This is a pickle or a torch.save file: loading it could execute code, so Regard refuses it."
-            raise DamagedError(what, where=str(path), fix="Get the weights as safetensors.")
+            message = "This is a pickle or a torch.save file: loading it could execute code, so Regard refuses it."
+            raise DamagedError(message, location=str(path), hint="Get the weights as safetensors.")
         if header_size > limits.HEADER:
             raise SafetensorError(f"its header has {header_size:,} bytes; the limit is {limits.HEADER:,}")
         yield
     except FileNotFoundError:
-        raise DamagedError("The file is missing.", where=str(path), fix=fix) from None
+        raise DamagedError("The file is missing.", location=str(path), hint=hint) from None
     except SafetensorError as error:
-        raise DamagedError(f"The safetensors file is damaged: {error}.", where=str(path), fix=fix) from error
+        raise DamagedError(f"The safetensors file is damaged: {error}.", location=str(path), hint=hint) from error
 
 
 def describe_mismatch(
@@ -139,7 +139,7 @@ def describe_mismatch(
     return "; ".join(sorted(faults)[:5]) + ("; ..." if len(faults) > 5 else "")
 
 
-def load_into(model: nn.Module, weights: Mapping[str, Tensor], *, where: str) -> None:
+def load_into(model: nn.Module, weights: Mapping[str, Tensor], *, location: str) -> None:
     """Copy weights into a model; raise `RegardError` unless names and shapes match and dtypes are floating-point."""
     parameters = dict(model.named_parameters())
     dtype_faults = [
@@ -151,7 +151,7 @@ def load_into(model: nn.Module, weights: Mapping[str, Tensor], *, where: str) ->
         {name: parameter.shape for name, parameter in parameters.items()}, weights, dtype_faults
     ):
         raise RegardError(
-            f"The weights do not fit the model: {mismatch}.", where=where, fix="Use the weights of this model."
+            f"The weights do not fit the model: {mismatch}.", location=location, hint="Use the weights of this model."
         )
     for name, parameter in parameters.items():
         parameter.data.copy_(weights[name])

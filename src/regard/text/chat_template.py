@@ -75,8 +75,8 @@ def read_chat_template(path: Path) -> str:
     try:
         return read_regular_file(path, MAX_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        fix = f"Name a Jinja file of at most {MAX_BYTES:,} bytes."
-        raise RegardError("The chat template cannot be read.", where=str(path), fix=fix) from error
+        hint = f"Name a Jinja file of at most {MAX_BYTES:,} bytes."
+        raise RegardError("The chat template cannot be read.", location=str(path), hint=hint) from error
 
 
 def find_chat_template(folder: Path) -> str | None:
@@ -85,7 +85,7 @@ def find_chat_template(folder: Path) -> str | None:
     return read_chat_template(path) if path.is_file() else None
 
 
-def check_chat_template(text: str, where: str) -> None:
+def check_chat_template(text: str, location: str) -> None:
     """Refuse a text that is too long, is no template, or exceeds a limit with a short conversation.
 
     Raises:
@@ -93,15 +93,15 @@ def check_chat_template(text: str, where: str) -> None:
     """
     import_optional("jinja2", "serve", "Chat templates")
     if (size := len(text.encode())) > MAX_BYTES:
-        what = f"The chat template has {size:,} bytes; the limit is {MAX_BYTES:,}."
-        raise RegardError(what, where=where, fix="Use a simpler template.")
+        message = f"The chat template has {size:,} bytes; the limit is {MAX_BYTES:,}."
+        raise RegardError(message, location=location, hint="Use a simpler template.")
     conversation = {"messages": [{"role": "user", "content": "Hello"}], "add_generation_prompt": True}
     for variables in (None, conversation):
         try:
             PROCESS.render(text, variables)
         except TemplateError as error:
             if variables is None or isinstance(error, TemplateLimitError):  # others may need other messages
-                raise _make_error(error, where) from error
+                raise _make_error(error, location) from error
 
 
 def _render(text: str, variables: Mapping[str, Any] | None) -> str:
@@ -111,9 +111,9 @@ def _render(text: str, variables: Mapping[str, Any] | None) -> str:
         raise _make_error(error) from error
 
 
-def _make_error(error: TemplateError, where: str | None = None) -> RegardError:
+def _make_error(error: TemplateError, location: str | None = None) -> RegardError:
     if isinstance(error, TemplateRefusal):
-        return RegardError(f"The chat template refuses the messages: {error}", fix="Change the messages.")
+        return RegardError(f"The chat template refuses the messages: {error}", hint="Change the messages.")
     if isinstance(error, TemplateLimitError):
-        return RegardError(f"The chat template is stopped: {error}.", where=where, fix="Use a simpler template.")
-    return RegardError(f"The chat template fails: {error}.", where=where, fix="Correct the template.")
+        return RegardError(f"The chat template is stopped: {error}.", location=location, hint="Use a simpler template.")
+    return RegardError(f"The chat template fails: {error}.", location=location, hint="Correct the template.")

@@ -21,14 +21,14 @@ class TokenBytes:
     """The bytes of each token, and which tokens start or end a word."""
 
     def __init__(
-        self, vocabulary: Sequence[str], decoder: dict[str, Any] | None, specials: SpecialIds, where: str
+        self, vocabulary: Sequence[str], decoder: dict[str, Any] | None, specials: SpecialIds, location: str
     ) -> None:
         join_style = pretokenize.read_join_style(decoder)
         if join_style is None:
             raise RegardError(
                 "The `decoder` of this tokenizer is not one that Regard supports.",
-                where=where,
-                fix="Use a tokenizer made by `regard tokenizer learn`.",
+                location=location,
+                hint="Use a tokenizer made by `regard tokenizer learn`.",
             )
         self.join_style: pretokenize.JoinStyle = join_style
         self.control = specials.control
@@ -77,7 +77,7 @@ class TokenBytes:
         invalid_id = next(token for token in ids if not 0 <= token < len(self.bytes))
         return RegardError(
             f"There is no token {invalid_id}: the vocabulary has {len(self.bytes)} tokens, numbered from 0.",
-            fix="Use the tokenizer that produced the ids.",
+            hint="Use the tokenizer that produced the ids.",
         )
 
 

@@ -160,7 +160,7 @@ def _train_unigram(
         if "not large enough" not in str(error):
             raise
         raise RegardError(
-            f"{error}.", fix="Increase the vocabulary size, or use the kind byte_bpe, which needs only the 256 bytes."
+            f"{error}.", hint="Increase the vocabulary size, or use the kind byte_bpe, which needs only the 256 bytes."
         ) from error
     scored = [
         (subword, score)
@@ -220,11 +220,11 @@ def _counted_texts(texts: Iterable[str]) -> Iterator[str]:
         if characters > MAX_CHARACTERS:
             raise RegardError(
                 f"The text has more than {MAX_CHARACTERS:,} characters: the counts of `tokenizers` would overflow.",
-                fix="Learn from a sample of the text: a few million lines are enough.",
+                hint="Learn from a sample of the text: a few million lines are enough.",
             )
         yield text
     if not characters:
-        raise RegardError("There is no text to learn from.", fix="Pass files that are not empty.")
+        raise RegardError("There is no text to learn from.", hint="Pass files that are not empty.")
 
 
 def _learnable_size(size: int, special_tokens: list[str], minimum: int, minimum_name: str) -> int:
@@ -232,6 +232,6 @@ def _learnable_size(size: int, special_tokens: list[str], minimum: int, minimum_
     if size - len(special_tokens) < minimum:
         raise RegardError(
             f"A vocabulary of {size} is too small for {len(special_tokens)} special tokens and {minimum_name}.",
-            fix=f"Set the vocabulary size to at least {len(special_tokens) + minimum}.",
+            hint=f"Set the vocabulary size to at least {len(special_tokens) + minimum}.",
         )
     return size - len(special_tokens)

@@ -26,7 +26,7 @@ MISSING = -1  # the index of an n-gram that does not occur
 
 
 @dataclass(frozen=True)
-class Order:
+class NgramOrder:
     """The n-grams of one length."""
 
     keys: IntArray
@@ -45,7 +45,7 @@ class NgramModel:
         vocabulary: Number of different tokens.
     """
 
-    def __init__(self, orders: list[Order], vocabulary: int) -> None:
+    def __init__(self, orders: list[NgramOrder], vocabulary: int) -> None:
         self.orders = orders
         self.vocabulary = vocabulary
 
@@ -63,8 +63,8 @@ class NgramModel:
         """
         text = _check_tokens(tokens, vocabulary)
         if n < 1 or len(text) < n:
-            what = f"{n}-grams cannot be counted in a text of {len(text):,} tokens."
-            raise RegardError(what, fix="Choose n from 1 to the length of the text.")
+            message = f"{n}-grams cannot be counted in a text of {len(text):,} tokens."
+            raise RegardError(message, hint="Choose n from 1 to the length of the text.")
         indices = np.zeros(len(text) + 1, np.int64)  # of the k-gram that starts at each position; the empty one is 0
         counted = list[tuple[IntArray, IntArray]]()  # keys and counts of each order
         suffixes = list[IntArray]()  # of each n-gram: the index of its last n - 1 tokens
@@ -74,7 +74,7 @@ class NgramModel:
             suffixes.append(indices[1:][first])
             counted.append((unique, counts))
             indices = longer
-        orders, contexts = list[Order](), 1
+        orders, contexts = list[NgramOrder](), 1
         for (keys, counts), longer_suffixes in zip(counted, [*suffixes[1:], None], strict=True):
             if longer_suffixes is not None:  # a lower order counts the different tokens before its n-grams
                 counts = np.bincount(longer_suffixes, minlength=len(keys))
@@ -118,7 +118,7 @@ class NgramModel:
         return index
 
 
-def _discount(keys: IntArray, counts: IntArray, contexts: int, vocabulary: int) -> Order:
+def _discount(keys: IntArray, counts: IntArray, contexts: int, vocabulary: int) -> NgramOrder:
     """Return the shares and the backoff weights of one order."""
     frequencies = [int(np.count_nonzero(counts == k)) for k in (1, 2, 3, 4)]
     discounts = np.array([0.0, *_estimate_discounts(frequencies)])
@@ -128,7 +128,7 @@ def _discount(keys: IntArray, counts: IntArray, contexts: int, vocabulary: int) 
     freed = np.bincount(context, amounts, minlength=contexts)
     backoff = np.divide(freed, totals, out=np.ones(contexts), where=totals > 0)
     shares = np.divide(counts - amounts, totals[context], out=np.zeros(len(keys)), where=totals[context] > 0)
-    return Order(keys, shares, backoff)
+    return NgramOrder(keys, shares, backoff)
 
 
 def _estimate_discounts(frequencies: list[int]) -> list[float]:
@@ -157,6 +157,6 @@ def _check_tokens(tokens: ArrayLike, vocabulary: int) -> IntArray:
     text = np.asarray(tokens, np.int64)
     if text.ndim != 1 or (len(text) and not 0 <= text.min() <= text.max() < vocabulary):
         raise RegardError(
-            f"The tokens of a text are one row of ids from 0 to {vocabulary - 1:,}.", fix="Give the ids of one text."
+            f"The tokens of a text are one row of ids from 0 to {vocabulary - 1:,}.", hint="Give the ids of one text."
         )
     return text

@@ -51,7 +51,7 @@ JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words
 
 def make_normalizer(settings: AnyTokenizerConfig) -> normalizers.Normalizer | None:
     """Make the normalizer: first the user's settings, then the space marks of the kind; None if it has no steps."""
-    steps = _make_user_steps(settings.normalise)
+    steps = _make_user_steps(settings.normalize)
     match settings:
         case BpeConfig():
             steps += [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(_TEXT_END), SPACE_MARK)]

@@ -74,7 +74,7 @@ def check_round_trip(tokenizer: Tokenizer, lines: Iterable[tuple[Location, str]]
             if unk in ids:
                 report.unknown.add(location, text, decoded, ids.count(unk))
             elif decoded != text:
-                tally = report.normalized if decoded == tokenizer.normalise(text) else report.changed
+                tally = report.normalized if decoded == tokenizer.normalize(text) else report.changed
                 tally.add(location, text, decoded)
     return report
 

@@ -36,7 +36,7 @@ _FIX = "Learn a tokenizer with `regard tokenizer learn`."
 Field = tuple[int, int | bytes]  # number and value: a varint, or the bytes of any other type
 
 
-def write_model(document: dict[str, Any], where: str | None = None) -> bytes:
+def write_model(document: dict[str, Any], location: str | None = None) -> bytes:
     """Write the unigram tokenizer of a parsed `tokenizer.json` as a SentencePiece model.
 
     Args:
@@ -55,8 +55,8 @@ def write_model(document: dict[str, Any], where: str | None = None) -> bytes:
     if obstacles:
         raise RegardError(
             f"SentencePiece cannot represent this tokenizer: {'; '.join(obstacles)}.",
-            where=where,
-            fix="Train with `--export argos`, which chooses a unigram tokenizer that fits.",
+            location=location,
+            hint="Train with `--export argos`, which chooses a unigram tokenizer that fits.",
         )
     byte_tokens = BYTE_TOKENS if model["byte_fallback"] else {}
     entries = [
@@ -79,7 +79,7 @@ def write_model(document: dict[str, Any], where: str | None = None) -> bytes:
     )
 
 
-def read_model(content: bytes, where: str | None = None) -> bytes:
+def read_model(content: bytes, location: str | None = None) -> bytes:
     """Read a SentencePiece model and return it as a `tokenizer.json`.
 
     Entries keep their numbers. Roles that the file lacks (such as `mask`) are added behind them. Normalization by NFKC
@@ -91,7 +91,7 @@ def read_model(content: bytes, where: str | None = None) -> bytes:
     try:
         document = _to_document(content)
     except (ValueError, struct.error) as error:
-        raise RegardError(f"This is not a SentencePiece model: {error}.", where=where, fix=_FIX) from error
+        raise RegardError(f"This is not a SentencePiece model: {error}.", location=location, hint=_FIX) from error
     return (json.dumps(document, ensure_ascii=False) + "\n").encode()
 
 

@@ -45,7 +45,7 @@ class SpecialIds:
             available = ", ".join(self.languages) or "none"
             raise RegardError(
                 f"The vocabulary has no tag for the language '{name}' (it has: {available}).",
-                fix=f'Learn the tokenizer with specials.languages = [..., "{name}"].',
+                hint=f'Learn the tokenizer with specials.languages = [..., "{name}"].',
             )
         return self.languages[name]
 
@@ -84,10 +84,10 @@ def special_token_texts(specials: SpecialsConfig) -> list[str]:
     if too_short := [text for text in tokens if len(text) < 2]:
         raise RegardError(
             f"The special token '{too_short[0]}' is too short: a single character is ordinary text.",
-            fix=f"Give it a longer name, e.g. <{too_short[0] or 'pad'}>.",
+            hint=f"Give it a longer name, e.g. <{too_short[0] or 'pad'}>.",
         )
     if duplicates := sorted(set(specials.extra) & set(texts_by_role(specials).values())):
-        raise RegardError(f"'{duplicates[0]}' cannot be both a special and an extra token.", fix="Rename one of them.")
+        raise RegardError(f"'{duplicates[0]}' cannot be both a special and an extra token.", hint="Rename one of them.")
     return list(dict.fromkeys(tokens))
 
 
@@ -112,15 +112,15 @@ def to_document_parts(specials: SpecialsConfig, ids: dict[str, int]) -> dict[str
     return {"added_tokens": added_tokens, "post_processor": template}
 
 
-def read_special_ids(document: dict[str, Any], where: str | None = None) -> SpecialIds:
+def read_special_ids(document: dict[str, Any], location: str | None = None) -> SpecialIds:
     """Read the ids by role from a parsed `tokenizer.json`."""
     template = document.get("post_processor") or {}
     ids_by_role = {name: entry["ids"][0] for name, entry in template.get("special_tokens", {}).items() if entry["ids"]}
     if missing := [role for role in ROLES if role not in ids_by_role]:
         raise RegardError(
             f"The file has no token for the role: {', '.join(missing)}.",
-            where=where,
-            fix="Learn it with `regard tokenizer learn`, or add the role to `special_tokens` of a TemplateProcessing.",
+            location=location,
+            hint="Learn it with `regard tokenizer learn`, or add the role to `special_tokens` of a TemplateProcessing.",
         )
     languages = {
         name.removeprefix(LANGUAGE_PREFIX): ids_by_role[name]

@@ -50,17 +50,17 @@ class Tokenizer:
         where: Its path, for error messages.
     """
 
-    def __init__(self, content: bytes, where: str = "tokenizer.json") -> None:
+    def __init__(self, content: bytes, location: str = "tokenizer.json") -> None:
         self.content = content
-        document, self.backend = _parse(content, where)
-        self.specials = specials.read_special_ids(document, where)
+        document, self.backend = _parse(content, location)
+        self.specials = specials.read_special_ids(document, location)
         self.size: int = self.backend.get_vocab_size(with_added_tokens=True)
         self.backend.encode_special_tokens = True  # the string "<pad>" in a text is ordinary text
         self._document = document
         self._normalizer = pretokenize.read_user_normalizer(document.get("normalizer"))
         extra = sorted(self.specials.extra, key=len, reverse=True)
         self._extra_pattern = re.compile(f"({'|'.join(map(re.escape, extra))})") if extra else None
-        self._where = where
+        self._where = location
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
@@ -72,14 +72,14 @@ class Tokenizer:
         try:
             content = read_regular_file(path, limits.DOCUMENT)
         except OSError as error:
-            what, fix = (
+            message, hint = (
                 f"The tokenizer file cannot be read: {error.strerror}.",
                 "Learn one with `regard tokenizer learn`.",
             )
-            raise RegardError(what, where=str(path), fix=fix) from error
+            raise RegardError(message, location=str(path), hint=hint) from error
         if path.suffix in sentencepiece.SUFFIXES:
-            content = sentencepiece.read_model(content, where=str(path))
-        return cls(content, where=str(path))
+            content = sentencepiece.read_model(content, location=str(path))
+        return cls(content, location=str(path))
 
     def save(self, path: Path) -> None:
         """Write the file atomically."""
@@ -101,14 +101,14 @@ class Tokenizer:
         vocabulary, control = set(self.vocabulary), {self.vocabulary[token] for token in self.specials.control}
         for text in texts:
             if len(text) < 2 or text in control:
-                what = f"'{text}' is a special token." if text in control else f"The token '{text}' is too short."
-                raise RegardError(what, fix="Give the new token another name, of two characters or more.")
+                message = f"'{text}' is a special token." if text in control else f"The token '{text}' is too short."
+                raise RegardError(message, hint="Give the new token another name, of two characters or more.")
         new = [text for text in dict.fromkeys(texts) if text not in vocabulary]
         if not new:
             return self
         added = [specials.make_added_token(text, self.size + number) for number, text in enumerate(new)]
         document = {**self._document, "added_tokens": [*self._document["added_tokens"], *added]}
-        return Tokenizer(to_json(document), where=self._where)
+        return Tokenizer(to_json(document), location=self._where)
 
     def encode(self, text: str) -> Encoding:
         """Encode a text with offsets and word ids; adds no special tokens."""
@@ -200,7 +200,7 @@ class Tokenizer:
         """Make a decoder for ids that arrive one by one; it returns whole characters only."""
         return StreamingDecoder(self.token_bytes)
 
-    def normalise(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """Return the text as encoding and decoding would, if it has no unknown tokens: equal, or normalized."""
         if self._normalizer is None:
             return text
@@ -277,7 +277,7 @@ class Tokenizer:
         return Tokenizer, (self.content, self._where)  # for worker processes
 
 
-def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Tokenizer]:
+def _parse(content: bytes, location: str) -> tuple[dict[str, Any], tokenizers.Tokenizer]:
     try:
         document = parse_json(content)
         tokenizer_check.check_tokenizer_json(document)
@@ -287,8 +287,8 @@ def _parse(content: bytes, where: str) -> tuple[dict[str, Any], tokenizers.Token
             raise
         raise RegardError(  # `tokenizers` raises bare Exception
             f"This is not a valid tokenizer file: {str(error)[:200]}.",
-            where=where,
-            fix="Learn one with `regard tokenizer learn`.",
+            location=location,
+            hint="Learn one with `regard tokenizer learn`.",
         ) from error
 
 
@@ -298,7 +298,7 @@ def _is_panic(error: BaseException) -> bool:
 
 
 @contextmanager
-def _translate_errors(texts: Sequence[object], where: str) -> Iterator[None]:
+def _translate_errors(texts: Sequence[object], location: str) -> Iterator[None]:
     """Raise a `RegardError` for strings that are not valid text and for panics of `tokenizers`."""
     try:
         yield
@@ -307,8 +307,10 @@ def _translate_errors(texts: Sequence[object], where: str) -> Iterator[None]:
     except BaseException as error:
         if not _is_panic(error):
             raise
-        what = f"The tokenizer failed on this text: {str(error)[:200]}."
-        raise RegardError(what, where=where, fix="Use a tokenizer made by `regard tokenizer learn`.") from error
+        message = f"The tokenizer failed on this text: {str(error)[:200]}."
+        raise RegardError(
+            message, location=location, hint="Use a tokenizer made by `regard tokenizer learn`."
+        ) from error
 
 
 def _make_surrogate_error(texts: Sequence[object], error: TypeError) -> Exception:
@@ -320,6 +322,6 @@ def _make_surrogate_error(texts: Sequence[object], error: TypeError) -> Exceptio
             if "\ud800" <= character <= "\udfff":
                 return RegardError(
                     f"Character {position} of text {row} is a lone surrogate (U+{ord(character):04X}), not valid text.",
-                    fix="Read it as UTF-8, or replace it: text.encode('utf-16', 'surrogatepass').decode('utf-16').",
+                    hint="Read it as UTF-8, or replace it: text.encode('utf-16', 'surrogatepass').decode('utf-16').",
                 )
     return error

@@ -54,15 +54,17 @@ class TokenizerPair:
         if has_joint and side_files:
             raise RegardError(
                 f"The folder holds both {JOINT_FILE} and {side_files[0]}, so it is not clear which one to use.",
-                where=str(folder),
-                fix="Remove the file that does not belong to the model.",
+                location=str(folder),
+                hint="Remove the file that does not belong to the model.",
             )
         if has_joint:
             return cls.joint(Tokenizer.load(folder / JOINT_FILE))
         if len(side_files) < 2:
             missing = f"no {JOINT_FILE}" if not side_files else f"{side_files[0]} but not the other side's file"
             raise RegardError(
-                f"The folder holds {missing}.", where=str(folder), fix="Learn tokenizers with `regard tokenizer learn`."
+                f"The folder holds {missing}.",
+                location=str(folder),
+                hint="Learn tokenizers with `regard tokenizer learn`.",
             )
         return cls(Tokenizer.load(folder / SOURCE_FILE), Tokenizer.load(folder / TARGET_FILE))
 

@@ -19,7 +19,7 @@ from regard.training.events import Event, Finished, Listener, Message, Planned, 
 from regard.training.options import TrainOptions
 
 if TYPE_CHECKING:
-    from regard.data.doctor.one_pass import TrainingVerdict
+    from regard.data.doctor.one_pass import TrainingCheckResult
     from regard.training.distributed.processes import SingleProcess
 
 MAX_PREVIEWS = 3  # sources of a corpus that are previewed
@@ -35,7 +35,7 @@ def train(
     data: Paths = None,
     columns: str | None = None,
     images: Paths = None,
-    sounds: Paths = None,
+    audio: Paths = None,
     out: AnyPath,
     languages: tuple[str, str] | None = None,
     validation: Paths = None,
@@ -44,7 +44,7 @@ def train(
     preset: str | None = None,
     teacher: Paths = None,
     minutes: float | None = None,
-    updates: int | None = None,
+    steps: int | None = None,
     seed: int | None = None,
     settings: Mapping[str, Any] | None = None,
     run: AnyPath | None = None,
@@ -53,7 +53,7 @@ def train(
     force: bool = False,
     ranks: int = 1,
 ) -> Finished:
-    """Train a model from text, images or sounds. Settings that are not given are chosen from the corpus.
+    """Train a model from text, images or audio clips. Settings that are not given are chosen from the corpus.
 
     It prints nothing; the run folder holds the choices, their reasons and all scores in log.txt. Ctrl-C saves a
     checkpoint and returns; `resume` continues the run exactly.
@@ -67,19 +67,19 @@ def train(
             Default: chosen by their content.
         images: Images: folders with one folder per label, idx files (MNIST), Parquet files, or tables of files and
             their labels or captions.
-        sounds: Sounds: folders with one folder per label, or tables of files and their labels or texts.
+        audio clips: Audio clips: folders with one folder per label, or tables of files and their labels or texts.
         out: New folder for checkpoints, log and the best model.
         languages: Source and target language, e.g. ("en", "de").
-        validation: Validation corpora, in the format of `data`, `text`, `images` or `sounds`.
+        validation: Validation corpora, in the format of `data`, `text`, `images` or `audio clips`.
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         preset: Model preset; by default chosen from the size of the corpus.
         teacher: Models that translate the training sources; the new model also learns from their translations
             (sequence-level distillation).
-        minutes: Time from the call to its end: chooses model size and number of updates to fit, and adapts them.
-        updates: Total number of optimizer updates.
+        minutes: Time from the call to its end: chooses model size and number of steps to fit, and adapts them.
+        steps: Total number of optimizer updates.
         seed: Random seed: initial weights, dropout, data order, validation split.
-        settings: Settings that override every choice, e.g. {"train.clip": 0.5} or {"train": {"clip": 0.5}}.
+        settings: Settings that override every choice, e.g. {"train.max_grad_norm": 0.5} or {"train": {"clip": 0.5}}.
         run: Run file (TOML) with all settings, instead of a corpus.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         listeners: Called with every event (`regard.training.events`), for example `print`.
@@ -101,7 +101,7 @@ def train(
         data=_as_list(data),
         columns=columns,
         images=_as_list(images),
-        sounds=_as_list(sounds),
+        audio=_as_list(audio),
         out=Path(out),
         languages=languages,
         validation=_as_list(validation),
@@ -111,7 +111,7 @@ def train(
         teacher=_as_list(teacher),
         settings=settings,
         minutes=minutes,
-        updates=updates,
+        steps=steps,
         seed=seed,
         track=_as_list(track),
         force=force,
@@ -128,7 +128,7 @@ def tune(
     data: Paths = None,
     columns: str | None = None,
     images: Paths = None,
-    sounds: Paths = None,
+    audio: Paths = None,
     out: AnyPath,
     lora: int | None = None,
     extra_layers: int | None = None,
@@ -142,7 +142,7 @@ def tune(
     validation_source: Paths = None,
     validation_target: Paths = None,
     minutes: float | None = None,
-    updates: int | None = None,
+    steps: int | None = None,
     seed: int | None = None,
     settings: Mapping[str, Any] | None = None,
     track: Sequence[str] = (),
@@ -154,7 +154,7 @@ def tune(
 
     The corpus decides what is learned: pairs continue a translator, or teach a language model to answer prompts; text
     continues a language model; labels and tags give an encoder a new head; files with texts continue a model that
-    captions images or transcribes sounds. `resume` continues an interrupted run.
+    captions images or transcribes audio clips. `resume` continues an interrupted run.
 
     Args:
         model: The model to start from: a model folder, or a run folder (its best model).
@@ -164,7 +164,7 @@ def tune(
         data: Corpora of other formats: .tsv, .jsonl, .conllu, ...
         columns: Columns of `data`, as for `train`.
         images: Images, as for `train`.
-        sounds: Sounds, as for `train`.
+        audio clips: Audio clips, as for `train`.
         out: New folder for checkpoints, log and the best model.
         lora: Train adapters of this rank, and keep the model's own weights as they are.
         extra_layers: Add this many new layers on top of each stack.
@@ -174,13 +174,13 @@ def tune(
         add_tokens: File of texts that become tokens of their own, one per line.
         chat_template: Jinja file that puts the words of a conversation around prompts. Default: that of the model.
         languages: Source and target language, e.g. ("en", "de").
-        validation: Validation corpora, in the format of `data`, `text`, `images` or `sounds`.
+        validation: Validation corpora, in the format of `data`, `text`, `images` or `audio clips`.
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         minutes: Time from the call to its end.
-        updates: Total number of optimizer updates.
+        steps: Total number of optimizer updates.
         seed: Random seed: new weights, dropout, data order, validation split.
-        settings: Settings that override every choice, e.g. {"tuning.lora.alpha": 32.0}.
+        settings: Settings that override every choice, e.g. {"finetune.lora.alpha": 32.0}.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         listeners: Called with every event (`regard.training.events`), for example `print`.
         force: Train although the corpus doctor advises against it.
@@ -200,7 +200,7 @@ def tune(
         data=_as_list(data),
         columns=columns,
         images=_as_list(images),
-        sounds=_as_list(sounds),
+        audio=_as_list(audio),
         out=Path(out),
         lora=lora,
         extra_layers=extra_layers,
@@ -215,7 +215,7 @@ def tune(
         validation_target=_as_list(validation_target),
         settings=settings,
         minutes=minutes,
-        updates=updates,
+        steps=steps,
         seed=seed,
         track=_as_list(track),
         force=force,
@@ -226,7 +226,7 @@ def tune(
 def resume(
     folder: AnyPath,
     *,
-    updates: int | None = None,
+    steps: int | None = None,
     more: int | None = None,
     settings: Mapping[str, Any] | None = None,
     force: bool = False,
@@ -238,8 +238,8 @@ def resume(
 
     Args:
         folder: The run folder.
-        updates: New total of updates, counted from the start of the run.
-        more: Updates to add to the old total.
+        steps: New total of steps, counted from the start of the run.
+        more: Steps to add to the old total.
         settings: Settings to change; needs `force`.
         force: Continue although settings or corpus files changed.
         track: Trackers that receive the metrics, as for `train`.
@@ -256,7 +256,7 @@ def resume(
     options = TrainOptions(
         resume=Path(folder),
         settings=settings,
-        updates=updates,
+        steps=steps,
         more=more,
         force=force,
         track=_as_list(track),
@@ -292,9 +292,9 @@ def start(
     processes = connect_processes()
     try:
         if processes.is_main:
-            with run.leading(processes):
+            with run.run_rank_zero(processes):
                 return _start(options, listeners, started, processes)
-        return run.follow(options.resume or options.out or Path(), processes)
+        return run.run_worker_rank(options.resume or options.out or Path(), processes)
     except RuntimeError as error:
         if (explained := processes.explain(error)) is None:
             raise
@@ -322,14 +322,14 @@ def _start(
         return run.resume(
             folder,
             changes=options.changes,
-            updates=options.updates,
+            steps=options.steps,
             more=options.more,
             force=options.force,
             listeners=[*listeners, FileLog(RunFolder(folder).log), *trackers],
             started=started,
             processes=processes,
         )
-    plan = make_plan(options, listeners, started=started)
+    plan = preview_run(options, listeners, started=started)
     return run.fit(
         plan.run,
         folder,
@@ -341,7 +341,7 @@ def _start(
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPreview:
     """A run before its start."""
 
     run: RunConfig
@@ -357,26 +357,26 @@ class Plan:
         return (*self.preview, *(f"Warning: {warning}" for warning in self.warnings), *self.reasons)
 
     def measure_duration(self, listeners: Sequence[Listener] = ()) -> str:
-        """Return the time that the user gave, or time a few updates and estimate how long the run takes here."""
+        """Return the time that the user gave, or time a few steps and estimate how long the run takes here."""
         from regard.training.recipes.text import describe_minutes  # only when needed
 
-        if self.run.train.minutes is not None:  # the plan was timed, and the run adapts its updates
-            most = "at most " if self.run.train.updates == self.run.train.max_updates else ""
+        if self.run.train.minutes is not None:  # the plan was timed, and the run adapts its steps
+            most = "at most " if self.run.train.steps == self.run.train.max_steps else ""
             return f"Time: {most}{describe_minutes(self.run.train.minutes)}, as you requested."
-        from regard.training.recipes.configure import measure_update  # only when needed
+        from regard.training.recipes.configure import measure_step  # only when needed
 
-        _emit(Stage("timing a few updates"), listeners)
-        seconds = measure_update(self.run, self.typical_length, should_tune=True)
-        total_time = format_duration(seconds * self.run.train.updates)
-        return f"Time: about {total_time} on this machine ({seconds:.3g} s per update, measured over a few updates)."
+        _emit(Stage("timing a few steps"), listeners)
+        seconds = measure_step(self.run, self.typical_length, should_tune=True)
+        total_time = format_duration(seconds * self.run.train.steps)
+        return f"Time: about {total_time} on this machine ({seconds:.3g} s per step, measured over a few steps)."
 
 
-def make_plan(
+def preview_run(
     options: TrainOptions,
     listeners: Sequence[Listener] = (),
     *,
     started: float | None = None,
-) -> Plan:
+) -> RunPreview:
     """Read the run file or analyze the corpus, choose every setting, and report the choices as events.
 
     Raises:
@@ -385,18 +385,18 @@ def make_plan(
     from regard.data.preview import preview_source  # these are slow to import: only when needed
     from regard.training.corpus_check import check_run, review_verdict
     from regard.training.device import check_training_device
-    from regard.training.recipes.configure import configure, measure_update
+    from regard.training.recipes.configure import configure, measure_step
     from regard.training.vocabularies import expect_vocabularies
 
-    def time_update(run: RunConfig, length: int) -> float:
-        _emit(Stage("timing a few updates"), listeners)
-        return measure_update(run, length)
+    def time_step(run: RunConfig, length: int) -> float:
+        _emit(Stage("timing a few steps"), listeners)
+        return measure_step(run, length)
 
     warnings: tuple[str, ...] = ()
 
-    def review(verdict: "TrainingVerdict") -> None:
+    def review(verdict: "TrainingCheckResult") -> None:
         nonlocal warnings
-        warnings = review_verdict(verdict, sources, options.spell("force"), is_forced=options.force)
+        warnings = review_verdict(verdict, sources, options.format_option("force"), is_forced=options.force)
         for warning in warnings:
             _emit(Message(warning, "warning"), listeners)
 
@@ -417,7 +417,7 @@ def make_plan(
             _emit(Stage("checking the corpus"), listeners)
             verdict, file_infos = check_run(run)
             review(verdict)
-        length = run.data.max_length if run.model.task == "continue" else min(DEFAULT_LENGTH, run.data.max_length)
+        length = run.data.max_length if run.model.task == "causal_lm" else min(DEFAULT_LENGTH, run.data.max_length)
     else:
         _emit(Stage("analyzing the corpus"), listeners)
         auto_run = configure(
@@ -426,7 +426,7 @@ def make_plan(
             preset=options.preset,
             minutes=options.minutes,
             changes=options.changes,
-            timer=time_update,
+            timer=time_step,
             started=started,
             review=review,
             parent=options.parent,
@@ -435,10 +435,10 @@ def make_plan(
         length = min(auto_run.typical_length, run.data.max_length)
     run = expect_vocabularies(run)
     if run.model.task == "translate" and not (run.model.languages or any(source.languages for source in sources)):
-        option = options.spell("languages")
+        option = options.format_option("languages")
         hint = f"Name them with {option} (e.g. en de), or later with `regard model set-languages`."
         reasons = (*reasons, f"Languages: not named, but a server and some exports need them. {hint}")
-    plan = Plan(run, (*reasons, _describe_cost(run, length)), length, file_infos, warnings, preview)
+    plan = RunPreview(run, (*reasons, _describe_cost(run, length)), length, file_infos, warnings, preview)
     _emit(Planned(plan.reasons), listeners)
     return plan
 
@@ -457,7 +457,10 @@ def _describe_cost(run: RunConfig, length: int) -> str:
     batch_size = max(1, run.data.batch_tokens // length)
     source, target = (0, length) if run.model.family == "decoder_only" else (length, length)
     model_cost = cost(run.model, batch_size=batch_size, source=source, target=target)
-    parameters, flops = model_cost.parameters.total(), model_cost.training.total() * run.accumulate * run.train.updates
+    parameters, flops = (
+        model_cost.parameters.total(),
+        model_cost.training.total() * run.gradient_accumulation * run.train.steps,
+    )
     memory = 16 * parameters + model_cost.activations.total()  # weights, gradients, two moments; activations
     return (
         f"Cost: {parameters:,} parameters, at most {flops / 1e12:,.3g} TFLOP in all, about "

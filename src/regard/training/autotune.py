@@ -4,7 +4,7 @@
 
     autotune            before a run: picks the fastest [device] settings on a batch of the corpus; the run file records
                         them, so that a resumed run keeps them
-    seconds_per_update  before the corpus is tokenized: forecasts the time of an update on a synthetic batch, for
+    seconds_per_update  before the corpus is tokenized: forecasts the time of a step on a synthetic batch, for
                         `--minutes` and for the forecast that the user sees
 
 All options compute the same function (up to rounding): number of threads, rows of logits per chunk, attention in
@@ -48,13 +48,13 @@ ROUNDS = 5  # how often each option is timed at most; the options take turns
 MIN_ROUNDS = 3  # the same at least for the number of threads: on a busy machine a wrong one costs most of the speed
 MAX_TUNING_SECONDS = 20.0  # per setting
 TUNING_SHARE = 0.03  # the same as a share of `train.minutes`
-FORECAST_TUNING_SECONDS = 2.0  # the same in `seconds_per_update`
-TIMING_SECONDS, MAX_TIMINGS = 1.0, 20  # `time_update` times batches for this many seconds and at most this often
+FORECAST_TUNING_SECONDS = 2.0  # the same in `seconds_per_step`
+TIMING_SECONDS, MAX_TIMINGS = 1.0, 20  # `time_step` times batches for this many seconds and at most this often
 MAX_TIME_RATIO = 0.97  # an option replaces the default only if it takes less than this share of its time
 LOGIT_ROWS = (0, 256, 1024)  # candidates for device.logit_rows; 0 computes all rows at once
 SMALL_VOCABULARY = 1000  # tokens: below, the logits are small and torch's own loss is the fastest
 MAX_BATCH_SECONDS = 2.0  # `autotune` times only some rows of a batch that takes longer
-MAX_TRIAL_FLOPS = 1e10  # `seconds_per_update` times only some rows of a batch that costs more
+MAX_TRIAL_FLOPS = 1e10  # `seconds_per_step` times only some rows of a batch that costs more
 CANDIDATE_BATCHES = 9  # batches from which `pick_typical_batch` takes the one of median size
 
 
@@ -77,9 +77,9 @@ def autotune(run: RunConfig, run_data: RunData, emit: Listener) -> RunConfig:
         max_tuning_seconds=time_limit,
     )
     tuned = timer.tune()
-    # With `train.minutes` the run measures its updates and reports its plans.
-    seconds = None if minutes is not None else timer.time_update()
-    if lines := _describe_result(timer.timings, tuned, seconds, run.train.updates):
+    # With `train.minutes` the run measures its steps and reports its plans.
+    seconds = None if minutes is not None else timer.time_step()
+    if lines := _describe_result(timer.timings, tuned, seconds, run.train.steps):
         emit(Message(" ".join(lines)))
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
 
@@ -102,13 +102,13 @@ def make_load(run: RunConfig, run_data: RunData) -> Callable[[], object]:
     return StepTimer(run, pick_typical_batch(run, run_data), max_seconds=MAX_BATCH_SECONDS).time_batch
 
 
-def seconds_per_update(run: RunConfig, length: int, *, should_tune: bool = True) -> float:
-    """Measure the seconds that one update takes on this machine, for rows of `length` tokens.
+def seconds_per_step(run: RunConfig, length: int, *, should_tune: bool = True) -> float:
+    """Measure the seconds that one step takes on this machine, for rows of `length` tokens.
 
     Without tuning this takes about two seconds for a small model; the settings are those of the reference code.
     """
     run = resolve_device(run)
-    check_fits_memory(run.model, where="the model")
+    check_fits_memory(run.model, location="the model")
     rows = max(1, run.data.batch_tokens // length)
     trial_rows = max(1, min(rows, int(rows * MAX_TRIAL_FLOPS / count_flops(run, length))))
     threads = torch.get_num_threads()
@@ -124,7 +124,7 @@ def seconds_per_update(run: RunConfig, length: int, *, should_tune: bool = True)
             )
             if should_tune:
                 timer.tune()
-            return timer.time_update()
+            return timer.time_step()
     finally:
         torch.set_num_threads(threads)
 
@@ -230,10 +230,10 @@ class StepTimer:
         self.model.zero_grad()
         return self._last_seconds / self._share
 
-    def time_update(self) -> float:
-        """Measure the seconds of one update: its batches and one optimizer step."""
+    def time_step(self) -> float:
+        """Measure the seconds of one step: its batches and one optimizer step."""
         batch_seconds, step_seconds = self.time_parts()
-        return self._run.accumulate * batch_seconds + step_seconds
+        return self._run.gradient_accumulation * batch_seconds + step_seconds
 
     def time_parts(self) -> tuple[float, float]:
         """Measure the seconds of one batch and of one optimizer step (learning rate 0: no weight moves)."""
@@ -296,7 +296,7 @@ def pick_typical_batch(run: RunConfig, run_data: RunData) -> Batch:
 
 
 def synthetic_batch(run: RunConfig, rows: int, length: int) -> Batch:
-    """Return a batch of random tokens, images or sounds in the shape that the run's task has."""
+    """Return a batch of random tokens, images or audio clips in the shape that the run's task has."""
     model, zeros = run.model, torch.zeros(rows, dtype=torch.long)  # (B)
     if isinstance(source := getattr(model, "source", None), PatchesConfig):
         height, width = source.size or (source.patch, source.patch * (length - source.class_token))
@@ -304,17 +304,17 @@ def synthetic_batch(run: RunConfig, rows: int, length: int) -> Batch:
         if model.task == "caption":
             text = torch.zeros(rows, max(1, length // 2), dtype=torch.long)  # (B, T)
             return Batch(0, text, zeros, zeros, source=images, target=text)
-        if model.task != "fill":
+        if model.task != "masked_lm":
             return Batch(0, zeros, zeros, zeros, source=images)
         labels = torch.zeros(rows, source.count_vectors(height, width) - source.class_token, dtype=torch.long)
         positions = torch.arange(length).expand(rows, -1)  # (B, visible)
         return Batch(0, labels, zeros, zeros, source=images, positions=positions)
     if isinstance(mel := getattr(model, "source", None), MelConfig):
-        sounds = torch.rand(rows, length, mel.bins)  # (B, frames, bins)
+        audio = torch.rand(rows, length, mel.bins)  # (B, frames, bins)
         if model.family == "encoder_only":
-            return Batch(0, zeros, zeros, zeros, source=sounds)
+            return Batch(0, zeros, zeros, zeros, source=audio)
         text = torch.zeros(rows, max(1, mel.count_vectors(length) // 2), dtype=torch.long)  # (B, T)
-        return Batch(0, text, zeros, zeros, source=sounds, target=text)
+        return Batch(0, text, zeros, zeros, source=audio, target=text)
     tables = [getattr(model, side) for side in ("source", "target", "tokens") if hasattr(model, side)]
     vocabulary_size = min(table.vocabulary for table in tables if table.kind == "tokens")
     tokens = torch.randint(0, vocabulary_size, (rows, length))  # (B, T)
@@ -352,7 +352,7 @@ def count_flops(run: RunConfig, length: int) -> float:
 
 
 def _describe_result(
-    timings: Mapping[str, Mapping[Any, float]], tuned: Mapping[str, Any], seconds: float | None, updates: int
+    timings: Mapping[str, Mapping[Any, float]], tuned: Mapping[str, Any], seconds: float | None, steps: int
 ) -> list[str]:
     """Describe what was timed: only settings with at least two options that took turns."""
     lines = []
@@ -364,5 +364,5 @@ def _describe_result(
     if "attention" in timings and tuned["attention"] == "float32":
         lines.append("Attention: in float32, faster than in lower precision.")
     if seconds is not None:
-        lines.append(f"An update takes about {seconds:.2g} s: {format_duration(seconds * updates)} in total.")
+        lines.append(f"A step takes about {seconds:.2g} s: {format_duration(seconds * steps)} in total.")
     return lines

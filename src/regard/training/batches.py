@@ -5,7 +5,7 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config.model import MelConfig, PatchesConfig
 from regard.config.run import AugmentationConfig, RunConfig, SpecAugmentConfig
-from regard.data.batches.audio import ClassifySounds, Transcribe, check_rate
+from regard.data.batches.audio import ClassifyAudio, Transcribe, check_rate
 from regard.data.batches.images import CaptionImages, ClassifyImages, MaskedPatches, check_shape
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
@@ -29,8 +29,8 @@ def make_loader(
     Args:
         run: The settings.
         shards: The part.
-        tokenizers: Tokenizers of source and target; None if the model labels images or sounds.
-        augmentation: Random changes of images or sounds; validation has none.
+        tokenizers: Tokenizers of source and target; None if the model labels images or audio clips.
+        augmentation: Random changes of images or audio clips; validation has none.
         options: Passed to `Loader`.
     """
     data = run.data
@@ -39,7 +39,7 @@ def make_loader(
         seed=data.seed,
         max_tokens=data.batch_tokens,
         max_length=data.max_length,
-        packed=task.packed,
+        packs_sequences=task.packs_sequences,
         few_shapes=run.device.cpu_fast_path,
     )
     return Loader(shards, task, order_settings, **options)
@@ -63,7 +63,7 @@ def make_task(
     if isinstance(media, PatchesConfig):
         assert not isinstance(augmentation, SpecAugmentConfig)  # noqa: S101 - the settings refuse it
         size, seed = check_shape(shards, media), run.data.seed
-        if kind == "fill":
+        if kind == "masked_lm":
             return shards, MaskedPatches(media, size, augmentation, seed, run.masking.probability)
         if tokenizers is not None:
             return shards, CaptionImages(media, size, augmentation, seed, tokenizers.target.specials)
@@ -72,15 +72,15 @@ def make_task(
         assert not isinstance(augmentation, AugmentationConfig)  # noqa: S101 - the settings refuse it
         media = media.model_copy(update={"rate": check_rate(shards, media)})
         if tokenizers is None:
-            return shards, ClassifySounds(media, augmentation, run.data.seed)
+            return shards, ClassifyAudio(media, augmentation, run.data.seed)
         generation = getattr(run.model, "generation", None)
         prompt = () if generation is None else generation.prompt
         return shards, Transcribe(media, augmentation, run.data.seed, tokenizers.target.specials, prompt)
-    assert tokenizers is not None  # noqa: S101 - only models of images and sounds have none
-    assert kind != "transcribe"  # noqa: S101 - the settings refuse it without sounds
+    assert tokenizers is not None  # noqa: S101 - only models of images and audio clips have none
+    assert kind != "transcribe"  # noqa: S101 - the settings refuse it without audio clips
     assert kind != "caption"  # noqa: S101 - the settings refuse it without images
     max_length = min(run.data.max_length, run.data.batch_tokens)
-    if kind in ("fill", "restore") and shards.streams == ("source",):
+    if kind in ("masked_lm", "span_corruption") and shards.streams == ("source",):
         shards = shards.split_long(max_length - 2)  # 2 special tokens are added
     if kind == "cbow":
         return shards.split_long(max_length), Cbow(tokenizers.source.specials)
@@ -91,10 +91,10 @@ def make_task(
     if has_language_tags and not all(shards.languages):
         raise RegardError(
             "The tokenizer has language tags, but a source does not declare its languages.",
-            fix='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
+            hint='Give every source its languages = ["en", "de"], or leave tokenizer.specials.languages empty.',
         )
     starts_with_bos = run.model.family != "decoder_only" or run.model.starts_with_bos
-    if kind == "continue" and shards.streams == ("source", "target"):
+    if kind == "causal_lm" and shards.streams == ("source", "target"):
         return shards, PromptResponse(tokenizers.source.specials, starts_with_bos)
     task = build_task(
         kind,

@@ -16,7 +16,7 @@ MISSING = "(not set)"
 # Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
 TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillation", "tokenizer.")
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
-LENGTH_SETTINGS = ("train.updates", "train.minutes", "train.max_updates")  # --updates and --more change them
+LENGTH_SETTINGS = ("train.steps", "train.minutes", "train.max_steps")  # --steps and --more change them
 PROCESS_SETTINGS = "parallel."  # a run continues with any number of processes
 NAME_SETTING = "model.languages"  # does not affect training; `regard model set-languages` changes it
 
@@ -35,9 +35,11 @@ def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, A
             yield key, old, new
 
 
-def check_changes(before: TomlTable, new_run: RunConfig, is_accepted: bool, *, is_extended: bool, where: str) -> None:
+def check_changes(
+    before: TomlTable, new_run: RunConfig, is_accepted: bool, *, is_extended: bool, location: str
+) -> None:
     """Raise RegardError if settings changed that cannot change, or that the user has not accepted."""
-    before = to_dict(RUN_FILES.parse(before, where=where))  # fills settings that an older version lacked
+    before = to_dict(RUN_FILES.parse(before, location=location))  # fills settings that an older version lacked
     ignored = {NAME_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
     changed = [
         difference
@@ -53,27 +55,27 @@ def check_changes(before: TomlTable, new_run: RunConfig, is_accepted: bool, *, i
         listing = _format_changes(token_changes)
         raise RegardError(
             f"The tokens of this run were made with other settings:\n{listing}",
-            where=where,
-            fix="Undo the changes, or start a new run.",
+            location=location,
+            hint="Undo the changes, or start a new run.",
         )
-    if tuning_changes := [difference for difference in changed if difference[0].startswith("tuning")]:
+    if tuning_changes := [difference for difference in changed if difference[0].startswith("finetune")]:
         raise RegardError(
             f"The run started from another model, or trains other parameters:\n{_format_changes(tuning_changes)}",
-            where=where,
-            fix="Undo the changes, or start a new run.",
+            location=location,
+            hint="Undo the changes, or start a new run.",
         )
     model_changes = [difference for difference in changed if difference[0].startswith("model.")]
-    if model_changes and _weight_shapes(RUN_FILES.parse(before, where=where)) != _weight_shapes(new_run):
+    if model_changes and _weight_shapes(RUN_FILES.parse(before, location=location)) != _weight_shapes(new_run):
         raise RegardError(
             f"The weights of this run belong to another model:\n{_format_changes(model_changes)}",
-            where=where,
-            fix="Undo the changes, or start a new run.",
+            location=location,
+            hint="Undo the changes, or start a new run.",
         )
     if changed and not is_accepted:
         raise RegardError(
             f"The settings differ from those of the run:\n{_format_changes(changed)}",
-            where=where,
-            fix="Undo the changes, or accept them with --force.",
+            location=location,
+            hint="Undo the changes, or accept them with --force.",
         )
 
 

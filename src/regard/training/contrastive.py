@@ -5,8 +5,8 @@ cross-entropies (InfoNCE, van den Oord et al. 2018; in both directions as in CLI
 
     1/2 ( -log softmax_j s(i, j) [i]  -  log softmax_j s(j, i) [i] )
 
-The negatives of a pair are the other texts of its batch, not those of other batches of the same update or of other
-ranks. So the loss of an update is a sum over its batches, and does not depend on the number of ranks.
+The negatives of a pair are the other texts of its batch, not those of other batches of the same step or of other
+ranks. So the loss of a step is a sum over its batches, and does not depend on the number of ranks.
 """
 
 import torch

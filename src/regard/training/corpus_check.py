@@ -10,11 +10,11 @@ from dataclasses import replace
 from regard.base.errors import RegardError
 from regard.config.run import AnySourceConfig, RunConfig
 from regard.data.corpus import Corpus
-from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
+from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.data.example import Defects, Example, FileInfo
 
 
-def check_run(run: RunConfig) -> tuple[TrainingVerdict, dict[str, FileInfo]]:
+def check_run(run: RunConfig) -> tuple[TrainingCheckResult, dict[str, FileInfo]]:
     """Read the corpora of a run once: the doctor's verdict, and size and sha256 of their files."""
     check = TrainingCheck(run.data.train, run.data.validation)
     defects = Defects(hash_files=True)  # the defects are reported when the shards are written
@@ -22,8 +22,8 @@ def check_run(run: RunConfig) -> tuple[TrainingVerdict, dict[str, FileInfo]]:
         corpus = Corpus(sources)
         corpus.check_regular_files()
         for index, example in corpus.examples(defects):
-            add(index, _join_response(example) if run.model.task == "continue" else example)
-    return check.judge(), defects.file_infos
+            add(index, _join_response(example) if run.model.task == "causal_lm" else example)
+    return check.classify_language(), defects.file_infos
 
 
 def _join_response(example: Example) -> Example:
@@ -34,7 +34,7 @@ def _join_response(example: Example) -> Example:
 
 
 def review_verdict(
-    verdict: TrainingVerdict, sources: Sequence[AnySourceConfig], force_option: str, *, is_forced: bool
+    verdict: TrainingCheckResult, sources: Sequence[AnySourceConfig], force_option: str, *, is_forced: bool
 ) -> tuple[str, ...]:
     """Return the warnings of a verdict.
 
@@ -52,8 +52,8 @@ def review_verdict(
         paths = [path for source in sources for path in source.paths]
         raise RegardError(
             f"Do not train on this yet:{findings}",
-            where=" and ".join(paths[:2]) + (" and more" if len(paths) > 2 else ""),
-            fix="Repair the corpus; `regard check` lists the lines and writes a cleaned corpus. If the text is meant "
+            location=" and ".join(paths[:2]) + (" and more" if len(paths) > 2 else ""),
+            hint="Repair the corpus; `regard check` lists the lines and writes a cleaned corpus. If the text is meant "
             f"to be like this (a model that shall copy, a test), use {force_option}.",
         )
     return (*verdict.refusals, *verdict.warnings)

@@ -32,7 +32,7 @@ from regard.store.run_folder import RunFolder
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.distill import Distilled, distill
 from regard.training.events import Listener, Message, Stage
-from regard.training.splits import PartExamples, TrainingCorpus, original_training_part, render_prompts
+from regard.training.splits import SplitExamples, TrainingCorpus, original_training_part, render_prompts
 from regard.training.tokenizers import load_parent_tokenizers, make_tokenizers
 
 MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
@@ -44,7 +44,7 @@ MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes ta
 class RunData:
     """Everything that training reads."""
 
-    tokenizer_pair: TokenizerPair | None  # None: the model labels images or sounds
+    tokenizer_pair: TokenizerPair | None  # None: the model labels images or audio clips
     train: Shards
     validation: Shards | None
     examples: tuple[ValidationExample, ...]  # raw text of the first validation examples
@@ -80,7 +80,9 @@ def prepare_data(
     distilled = None
     if (settings := run.distillation) is not None:
         device, max_length = run.device.name, run.data.max_length
-        distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
+        distilled = distill(
+            original_training_part(run), settings, folder, emit, device=device, max_new_tokens=max_length
+        )
     training = TrainingCorpus(run, distilled)
     tokenizers = None if not run.has_tokenizer else make_tokenizers(run, training, folder, emit)
     shards = _make_shards(run, training, tokenizers, folder, emit)
@@ -98,8 +100,8 @@ def _save_file_infos(path: Path, corpus: Corpus, computed: Mapping[str, FileInfo
     file_infos = {file: list(info) for file, info in corpus.hash_files(computed).items()}
     content = (json.dumps(file_infos, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     if len(content) > limits.DOCUMENT:
-        what = f"The corpus has {pluralize(len(file_infos), 'file')}: the list of their names is too large to load."
-        raise RegardError(what, where=str(path), fix="Join them into fewer files.")
+        message = f"The corpus has {pluralize(len(file_infos), 'file')}: the list of their names is too large to load."
+        raise RegardError(message, location=str(path), hint="Join them into fewer files.")
     write_atomic(path, content)
 
 
@@ -109,8 +111,8 @@ def _read_file_infos(path: Path) -> dict[str, Sequence[int | str]]:
     if not isinstance(file_infos, dict) or not all(
         isinstance(info, list) and len(info) == 2 for info in file_infos.values()
     ):
-        fix = "Restore the file from a backup, or remove it if you know that the corpus is unchanged."
-        raise DamagedError("The list of corpus files is damaged.", where=str(path), fix=fix)
+        hint = "Restore the file from a backup, or remove it if you know that the corpus is unchanged."
+        raise DamagedError("The list of corpus files is damaged.", location=str(path), hint=hint)
     return file_infos
 
 
@@ -123,21 +125,21 @@ def _make_shards(
 ) -> dict[str, Shards]:
     """Open the shards of every part; write those that are missing, in one pass over each corpus."""
     examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
-    parts = render_prompts(run, tokenizers, training.examples(defects))
-    _write_parts(training.corpus, parts, names, examples, tokenizers, folder, defects, emit)
+    splits = render_prompts(run, tokenizers, training.examples(defects))
+    _write_splits(training.corpus, splits, names, examples, tokenizers, folder, defects, emit)
     if run.data.validation:
         corpus, defects = Corpus(run.data.validation), Defects()
         validation = (("validation", index, example) for index, example in corpus.examples(defects))
-        parts = render_prompts(run, tokenizers, validation)
-        _write_parts(corpus, parts, ["validation"], examples, tokenizers, folder, defects, emit)
+        splits = render_prompts(run, tokenizers, validation)
+        _write_splits(corpus, splits, ["validation"], examples, tokenizers, folder, defects, emit)
         names = [*names, "validation"]
     weights = {"validation": training.validation_weights} if "validation" in training.names else {}
     return {name: _open_part(folder.shards / name, tokenizers, weights.get(name)) for name in names}
 
 
-def _write_parts(
+def _write_splits(
     corpus: Corpus,
-    parts: PartExamples,
+    splits: SplitExamples,
     names: Sequence[str],
     examples: "_ExampleFile",
     tokenizers: TokenizerPair | None,
@@ -151,7 +153,7 @@ def _write_parts(
     if not missing and not needs_examples:
         return
     if needs_examples:
-        parts = examples.collect(parts)
+        splits = examples.collect(splits)
     if missing:
         samples, tokens = dict.fromkeys(missing, 0), dict.fromkeys(missing, 0)
         kind = corpus.sources[0].kind
@@ -161,14 +163,14 @@ def _write_parts(
             name = done.folder.name
             samples[name] += done.samples
             tokens[name] += done.tokens
-            if kind in ("images", "sounds"):
+            if kind in ("images", "audio"):
                 emit(Stage(f"storing the {kind} of the {name} corpus", pluralize(samples[name], "sample")))
             else:
                 counts = f"{pluralize(samples[name], unit)}, {pluralize(tokens[name], 'token')}"
                 emit(Stage(f"tokenizing the {name} corpus", counts))
 
         prepare_parts(
-            ((folder.shards / name, index, example) for name, index, example in parts if name in missing),
+            ((folder.shards / name, index, example) for name, index, example in splits if name in missing),
             corpus,
             tokenizers,
             [folder.shards / name for name in missing],
@@ -176,12 +178,12 @@ def _write_parts(
             report=report,
         )
         if empty := [name for name, count in samples.items() if not count]:
-            what = f"The {empty[0]} part of the corpus is empty."
-            raise RegardError(what, fix="Give more text, a larger data.held_out, or a validation corpus.")
+            message = f"The {empty[0]} part of the corpus is empty."
+            raise RegardError(message, hint="Give more text, a larger data.held_out, or a validation corpus.")
         if defects.counts:
             emit(Message(f"Defects in the {names[0]} corpus: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
     else:
-        for _ in parts:
+        for _ in splits:
             if examples.is_full:
                 break
     if needs_examples:
@@ -200,9 +202,9 @@ class _ExampleFile:
         """Whether MAX_EXAMPLES are collected."""
         return len(self._lines) >= MAX_EXAMPLES
 
-    def collect(self, parts: PartExamples) -> PartExamples:
+    def collect(self, splits: SplitExamples) -> SplitExamples:
         """Pass examples through, and keep the first of the validation part."""
-        for name, index, example in parts:
+        for name, index, example in splits:
             if name == "validation" and not self.is_full and isinstance(example.content, str):
                 source = example.source if example.target is not None else example.source[:MAX_TEXT_CHARACTERS]
                 fields = [source, example.target, example.label, example.languages]
@@ -218,36 +220,36 @@ def _open_part(path: Path, tokenizers: TokenizerPair | None, weights: Mapping[st
     try:
         shards = open_corpus(path, weights, verify=True)
     except DamagedError as error:
-        fix = f"Remove {path} and resume: Regard writes it again from the text."
-        raise DamagedError(error.what, where=error.where, fix=fix) from error
+        hint = f"Remove {path} and resume: Regard writes it again from the text."
+        raise DamagedError(error.message, location=error.location, hint=hint) from error
     _check_tokenizers(shards, tokenizers, str(path))
     return shards
 
 
-def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, where: str) -> None:
+def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, location: str) -> None:
     """Raise unless the shards were made with these tokenizers and hold only their tokens."""
-    if (tokenizers is None) != (shards.streams in (("image",), ("sound",))):
+    if (tokenizers is None) != (shards.streams in (("image",), ("audio",))):
         has = " and ".join(shards.streams)
-        what = f"The model labels images or sounds, but the corpus has {has}."
-        what = what if tokenizers is None else f"The model reads or writes text, and the corpus has {has} only."
-        raise RegardError(what, where=where, fix="Give a corpus that the model can read.")
+        message = f"The model labels images or audio clips, but the corpus has {has}."
+        message = message if tokenizers is None else f"The model reads or writes text, and the corpus has {has} only."
+        raise RegardError(message, location=location, hint="Give a corpus that the model can read.")
     if tokenizers is None:
         return
     size = max(tokenizers.source.size, tokenizers.target.size)
     for shard in shards.shards:
         tokens = shard.tokens
-        if shard.streams[0] in ("image", "sound") and tokens.size:
+        if shard.streams[0] in ("image", "audio") and tokens.size:
             tokens = tokens[~select_first_stream(shard.lengths)]
         if tokens.max(initial=0) >= size:
-            what = f"Shard {shard.name} has token ids beyond the vocabulary of {size:,}."
-            raise DamagedError(what, where=where, fix="Prepare it again from the text.")
+            message = f"Shard {shard.name} has token ids beyond the vocabulary of {size:,}."
+            raise DamagedError(message, location=location, hint="Prepare it again from the text.")
     made_from = shards.shards[0].made_from
     for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
         if made_from.get(side, tokenizer.fingerprint) != tokenizer.fingerprint:
             raise RegardError(
                 f"The shards were made with another {side} tokenizer.",
-                where=where,
-                fix="Restore the tokenizers that they were made with.",
+                location=location,
+                hint="Restore the tokenizers that they were made with.",
             )
 
 
@@ -285,12 +287,12 @@ def _open_prepared(run: RunConfig, location: str, folder: RunFolder) -> RunData:
         _check_tokenizers(shards, tokenizers, location)
     if tokenizers is None or train.streams[0] != "source":
         return RunData(tokenizers, train, validation, ())
-    if run.tuning is not None and not folder.checkpoints.is_dir():
-        parent = load_parent_tokenizers(run.tuning)
+    if run.finetune is not None and not folder.checkpoints.is_dir():
+        parent = load_parent_tokenizers(run.finetune)
         if parent.fingerprint != tokenizers.fingerprint:
-            fix = f"Prepare the corpus with the tokenizers of {run.tuning.parent}."
-            what = "The corpus was prepared with other tokenizers than those of the parent."
-            raise RegardError(what, where=location, fix=fix)
+            hint = f"Prepare the corpus with the tokenizers of {run.finetune.parent}."
+            message = "The corpus was prepared with other tokenizers than those of the parent."
+            raise RegardError(message, location=location, hint=hint)
     has_texts = validation is not None and run.raster is None
     examples = tuple(_decode_examples(validation, tokenizers)) if has_texts and validation else ()
     return RunData(tokenizers, train, validation, examples)

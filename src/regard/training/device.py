@@ -14,7 +14,7 @@ def resolve_device(run: RunConfig) -> RunConfig:
     """Replace device "auto" with the best available one; raise if the requested device is missing."""
     name = run.device.name
     if name == "auto":
-        return RUN_FILES.change(run, {"device.name": _default_device()}, where=RUN)
+        return RUN_FILES.change(run, {"device.name": _default_device()}, location=RUN)
     check_training_device(name)
     return run
 
@@ -22,8 +22,8 @@ def resolve_device(run: RunConfig) -> RunConfig:
 def check_training_device(name: str) -> None:
     """Raise an error if this machine has no such device."""
     if name != "auto":
-        fix = "Choose another: --set device.name=cpu (to resume a run that used it, also --force)."
-        check_device(name, where="device.name", fix=fix)
+        hint = "Choose another: --set device.name=cpu (to resume a run that used it, also --force)."
+        check_device(name, location="device.name", hint=hint)
 
 
 def prefers_bfloat16(name: str) -> bool:

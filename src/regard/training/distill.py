@@ -139,7 +139,7 @@ def distill(
     emit: Listener,
     *,
     device: str = "cpu",
-    max_length: int = 1024,
+    max_new_tokens: int = 1024,
 ) -> Distilled:
     """Translate the sources of a corpus with the teachers, or open the translations of an earlier start.
 
@@ -149,7 +149,7 @@ def distill(
         folder: The run folder.
         emit: Called with the progress and with the number of translations that are left out.
         device: Device of the teachers.
-        max_length: Sources of more tokens are not translated.
+        max_new_tokens: Sources of more tokens are not translated.
 
     Raises:
         RegardError: If a teacher is missing or translates other languages, or no translation is usable.
@@ -162,14 +162,16 @@ def distill(
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        fix = "Choose another folder: --set distillation.cache=FOLDER."
-        raise RegardError(f"The cache cannot be created: {error.strerror}.", where=str(cache), fix=fix) from error
-    groups = [_Group(members, settings, device, max_length) for members in group_teachers(teachers, settings)]
+        hint = "Choose another folder: --set distillation.cache=FOLDER."
+        raise RegardError(f"The cache cannot be created: {error.strerror}.", location=str(cache), hint=hint) from error
+    groups = [_SourceGroup(members, settings, device, max_new_tokens) for members in group_teachers(teachers, settings)]
     finished = _translate_all(corpus, groups, cache, emit)
     translations = sum(chunk.translations for chunk in finished)
     if not translations:
-        fix = "Translate a few of them with `regard translate`: the teachers need more training."
-        raise RegardError("The teachers' translations are all empty or cut off.", where=settings.teachers[0], fix=fix)
+        hint = "Translate a few of them with `regard translate`: the teachers need more training."
+        raise RegardError(
+            "The teachers' translations are all empty or cut off.", location=settings.teachers[0], hint=hint
+        )
     with create_folder(folder.distilled) as path:
         record = DistillationRecord(
             format=FORMAT,
@@ -194,16 +196,16 @@ def open_distilled(folder: RunFolder, corpus: Corpus) -> Distilled:
     """
     verify(folder.distilled)
     path = folder.distilled / RECORD_FILE
-    fix = f"Remove {folder.distilled} and resume: the teachers translate again."
+    hint = f"Remove {folder.distilled} and resume: the teachers translate again."
     try:
-        record = TypeAdapter(DistillationRecord).validate_python(read_json(path, fix))
+        record = TypeAdapter(DistillationRecord).validate_python(read_json(path, hint))
         if not all(file.source in range(len(corpus.sources)) for file in record.files):
             raise ValueError("a file belongs to no source of the corpus")
         if not all(_FILE_NAME.fullmatch(file.name) for file in record.files):
             raise ValueError("a file has an unexpected name")
     except (FileNotFoundError, ValueError) as error:
-        what = "The record of the translations is damaged."
-        raise DamagedError(what, where=str(path), fix=fix) from error
+        message = "The record of the translations is damaged."
+        raise DamagedError(message, location=str(path), hint=hint) from error
     return Distilled(folder.distilled, record)
 
 
@@ -232,17 +234,17 @@ class _Chunk:
 
 
 @dataclass
-class _Group:
+class _SourceGroup:
     """Teachers that make one translation of every source: one teacher, or an ensemble."""
 
     teachers: Sequence[Teacher]
     settings: DistillationConfig
     device: str
-    max_length: int
+    max_new_tokens: int
     _translator: Translator | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        search = [self.settings.beam_size, self.max_length]
+        search = [self.settings.beam_size, self.max_new_tokens]
         self._key = json.dumps([FORMAT, [teacher.identity for teacher in self.teachers], search])
 
     @property
@@ -264,7 +266,7 @@ class _Group:
         """Translate a chunk; return its counts and its file: a line of counts, then a line per translation."""
         lengths = [len(tokens) + 2 for tokens in self.translator.tokenizers.source.encode_ids(list(texts))]  # tag, eos
         positions = [teacher.settings.encoder.max_positions for teacher in self.teachers]
-        limit = min([self.max_length, *(length for length in positions if length is not None)])
+        limit = min([self.max_new_tokens, *(length for length in positions if length is not None)])
         short_texts = [text for text, length in zip(texts, lengths, strict=True) if length <= limit]
         has_tags = bool(self.translator.tokenizers.source.specials.languages)
         translations = self.translator.translate(
@@ -293,7 +295,7 @@ def _find_fault(translation: Translation) -> str | None:
     return None if translation.ended else "cut off at the maximum length"
 
 
-def _translate_all(corpus: Corpus, groups: Sequence[_Group], cache: Path, emit: Listener) -> list[_Chunk]:
+def _translate_all(corpus: Corpus, groups: Sequence[_SourceGroup], cache: Path, emit: Listener) -> list[_Chunk]:
     """Translate all chunks that are not in the cache."""
     total = len(groups) * sum(1 for _ in corpus.examples(Defects()))
     progress, finished = _Progress(total, emit), list[_Chunk]()
@@ -338,7 +340,7 @@ def _read_header(path: Path) -> _Header | None:
     return header if hashlib.sha256(body).hexdigest() == header.sha256 else None
 
 
-def _join_chunks(finished: Sequence[_Chunk], groups: Sequence[_Group], folder: Path) -> Iterator[TranslationFile]:
+def _join_chunks(finished: Sequence[_Chunk], groups: Sequence[_SourceGroup], folder: Path) -> Iterator[TranslationFile]:
     """Write one file per source and group of teachers; yield the description of each file that is not empty."""
     names = [group.name for group in groups]
     places = sorted({(chunk.source, chunk.group) for chunk in finished if chunk.translations})

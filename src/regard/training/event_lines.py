@@ -1,6 +1,6 @@
 """The events of a run as plain lines: on standard output without a terminal, and always in log.txt.
 
-12:01:33  update 1,200/8,000  epoch 19  loss 3.4120  9,812 tokens/s  lr 0.003  grad norm 0.84  1 h 02 min left
+12:01:33  step 1,200/8,000  epoch 19  loss 3.4120  9,812 tokens/s  lr 0.003  grad norm 0.84  1 h 02 min left
 12:01:40  validation at 1,200: loss 3.2010, chrf 31.20, best so far
 12:01:40    source:    A man in a blue shirt.
 """
@@ -22,51 +22,51 @@ from regard.training.events import (
     Spiked,
     Stage,
     Started,
-    Updated,
+    StepFinished,
     Validated,
 )
 
-LOG_INTERVAL = 10.0  # seconds between two lines about updates
-SPEED_WINDOW = 30  # updates that the speed is averaged over
+LOG_INTERVAL = 10.0  # seconds between two lines about steps
+SPEED_WINDOW = 30  # steps that the speed is averaged over
 Clock = Callable[[], float]
 
 
 class Speed:
-    """Tokens per second and seconds per update, averaged over the last few updates."""
+    """Tokens per second and seconds per step, averaged over the last few steps."""
 
     def __init__(self) -> None:
         self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)
         self.tokens_per_second = 0.0  # source and target tokens, without padding
-        self.seconds_per_update = 0.0
+        self.seconds_per_step = 0.0
 
-    def add(self, event: Updated) -> None:
-        """Add an update."""
+    def add(self, event: StepFinished) -> None:
+        """Add a step."""
         self._recent.append((event.input_tokens, event.seconds))
         tokens, seconds = (sum(column) for column in zip(*self._recent, strict=True))
         self.tokens_per_second = tokens / max(seconds, 1e-9)
-        self.seconds_per_update = seconds / len(self._recent)
+        self.seconds_per_step = seconds / len(self._recent)
 
 
 class LineLogger:
-    """A listener that writes one line per event, but for updates at most one every few seconds."""
+    """A listener that writes one line per event, but for steps at most one every few seconds."""
 
     def __init__(
         self, write: Callable[[str], object], *, seconds: float = LOG_INTERVAL, clock: Clock = time.time
     ) -> None:
         self._write, self._interval, self._clock = write, seconds, clock
-        self._speed, self._total_updates = Speed(), 0
+        self._speed, self._total_steps = Speed(), 0
         self._next_line_time = 0.0
         self._printed_signatures: set[str] = set()
 
     def __call__(self, event: Event) -> None:
         """Handle an event."""
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             self._speed.add(event)
-            if event.update not in (1, self._total_updates) and self._clock() < self._next_line_time:
+            if event.step not in (1, self._total_steps) and self._clock() < self._next_line_time:
                 return
             self._next_line_time = self._clock() + self._interval
         if isinstance(event, Started | Replanned):
-            self._total_updates = event.updates
+            self._total_steps = event.steps
         if isinstance(event, Planned):
             for reason in event.reasons:
                 self._write(f"- {reason}")
@@ -83,12 +83,12 @@ class LineLogger:
                 yield event.name + (f": {event.progress}" if event.progress else "")
             case Started():
                 yield from format_started(event)
-            case Updated():
-                yield self._format_update(event)
+            case StepFinished():
+                yield self._format_step(event)
             case Validated():
                 best = ", best so far" if event.is_best else ""
                 duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
-                yield f"validation at {event.update:,}: {format_scores(event.scores, event.errors)}{best}{duration}"
+                yield f"validation at {event.step:,}: {format_scores(event.scores, event.errors)}{best}{duration}"
                 for sample in event.samples:
                     yield from format_sample(sample)
                 yield from self._format_signatures(event.signatures)
@@ -97,7 +97,7 @@ class LineLogger:
             case Replanned():
                 yield format_replanned(event)
             case Spiked():
-                yield f"warning: spike at update {event.update:,}: {event.fault}; {event.action}"
+                yield f"warning: spike at step {event.step:,}: {event.fault}; {event.action}"
             case Finished():
                 yield format_finished(event)
 
@@ -108,10 +108,10 @@ class LineLogger:
                 self._printed_signatures.add(name)
                 yield f"  {name} signature: {signature}"
 
-    def _format_update(self, event: Updated) -> str:
-        time_left = format_duration((self._total_updates - event.update) * self._speed.seconds_per_update)
+    def _format_step(self, event: StepFinished) -> str:
+        time_left = format_duration((self._total_steps - event.step) * self._speed.seconds_per_step)
         parts = [
-            f"update {event.update:,}/{self._total_updates:,}",
+            f"step {event.step:,}/{self._total_steps:,}",
             f"epoch {event.epoch + 1}",
             f"loss {event.loss:.4f}",
             f"{self._speed.tokens_per_second:,.0f} tokens/s",
@@ -141,7 +141,7 @@ class FileLog:
 
 def format_started(event: Started) -> Iterator[str]:
     """Describe a run that starts or resumes."""
-    position = f"resuming after update {event.update:,}" if event.update else "starting"
+    position = f"resuming after step {event.step:,}" if event.step else "starting"
     yield (
         f"{position}: {event.parameters:,} parameters, {pluralize(event.samples, f'training {event.unit}')}, "
         f"{pluralize(event.validation_samples, f'validation {event.unit}')}, device {event.device}"
@@ -149,9 +149,9 @@ def format_started(event: Started) -> Iterator[str]:
 
 
 def format_replanned(event: Replanned) -> str:
-    """Describe a change of the number of updates."""
+    """Describe a change of the number of steps."""
     return (
-        f"new plan: {event.updates:,} updates in all, because an update takes {event.seconds_per_update:.2g} s and "
+        f"new plan: {event.steps:,} steps in all, because a step takes {event.seconds_per_step:.2g} s and "
         f"{format_duration(event.seconds_left)} are left"
     )
 
@@ -166,7 +166,7 @@ def format_finished(event: Finished) -> str:
     }
     best = f"; best: {format_scores(event.best_scores)}" if event.best_scores else ""
     shortfall = f". {event.shortfall}" if event.shortfall else ""
-    return f"{reasons[event.reason]}, at update {event.update:,}{best}{shortfall}"
+    return f"{reasons[event.reason]}, at step {event.step:,}{best}{shortfall}"
 
 
 def format_scores(values: Mapping[str, float], errors: Mapping[str, float] | None = None) -> str:

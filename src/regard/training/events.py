@@ -36,11 +36,11 @@ class Planned(CompactRepr):
 
 @dataclass(frozen=True, repr=False)
 class Started(CompactRepr):
-    """Training starts or, in a resumed run, continues after `update`."""
+    """Training starts or, in a resumed run, continues after `step`."""
 
     folder: Path
-    update: int  # updates done so far
-    updates: int  # total of the run
+    step: int  # steps done so far
+    steps: int  # total of the run
     parameters: int
     samples: int  # per epoch
     validation_samples: int
@@ -51,18 +51,18 @@ class Started(CompactRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class Updated(CompactRepr):
+class StepFinished(CompactRepr):
     """One optimizer step."""
 
-    update: int
+    step: int
     epoch: int
     loss: float  # per target token, label smoothing included
     negative_log_likelihood: float  # per target token, without smoothing
-    tokens: int  # tokens (or texts, or words) with a label in this update
+    tokens: int  # tokens (or texts, or words) with a label in this step
     input_tokens: int  # tokens that the model read: source and target, without padding
     learning_rate: float
     gradient_norm: float  # before clipping
-    seconds: float  # wall time of this update
+    seconds: float  # wall time of this step
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +78,7 @@ class SampleOutput(CompactRepr):
 class Validated(CompactRepr):
     """Scores on the validation corpus."""
 
-    update: int
+    step: int
     scores: Mapping[str, float]  # loss, accuracy and, depending on the task, perplexity, bits_per_byte, f1, bleu, chrf
     is_best: bool
     samples: tuple[SampleOutput, ...] = ()
@@ -91,25 +91,25 @@ class Validated(CompactRepr):
 class Saved(CompactRepr):
     """A checkpoint is complete on disk."""
 
-    update: int
+    step: int
     path: Path
 
 
 @dataclass(frozen=True, repr=False)
 class Replanned(CompactRepr):
-    """The number of updates changed, because the run has another speed than expected (`train.minutes`)."""
+    """The number of steps changed, because the run has another speed than expected (`train.minutes`)."""
 
-    update: int
-    updates: int  # the new total
+    step: int
+    steps: int  # the new total
     seconds_left: float  # of the time budget
-    seconds_per_update: float
+    seconds_per_step: float
 
 
 @dataclass(frozen=True, repr=False)
 class Spiked(CompactRepr):
     """The loss or gradient spiked; `action` says how the trainer responded."""
 
-    update: int
+    step: int
     fault: str
     action: str
 
@@ -121,12 +121,12 @@ StopReason = Literal["finished", "no improvement", "stop requested", "spike"]
 class Finished(CompactRepr):
     """The run ended, or paused until it is resumed."""
 
-    update: int
+    step: int
     reason: StopReason
     folder: Path
     best_scores: Mapping[str, float] = field(default_factory=dict)
     shortfall: str = field(default="", compare=False)  # why the model is not usable yet, and the time that it may need
-    more_updates: int = 0  # that it may need
+    more_steps: int = 0  # that it may need
 
     def load(self, device: "AnyDevice" = "cpu") -> "AnyPipeline":
         """Load the best model, as `regard.load` does."""
@@ -135,5 +135,5 @@ class Finished(CompactRepr):
         return load(self.folder, device)
 
 
-Event = Message | Stage | Planned | Started | Updated | Validated | Saved | Replanned | Spiked | Finished
+Event = Message | Stage | Planned | Started | StepFinished | Validated | Saved | Replanned | Spiked | Finished
 Listener = Callable[[Event], None]

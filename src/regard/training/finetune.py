@@ -1,6 +1,6 @@
 """Fine-tuning: start from the weights of a parent, and train all of them, some of them, or adapters.
 
-A run that starts from a parent begins with a checkpoint of update 0, which holds the parent's weights
+A run that starts from a parent begins with a checkpoint of step 0, which holds the parent's weights
 (`first_checkpoint`).
 """
 
@@ -43,16 +43,16 @@ def prepare_model(model: nn.Module, run: RunConfig, *, should_draw: bool = False
         run: The settings.
         should_draw: Initialize the adapters. Otherwise they have no values before a checkpoint is loaded.
     """
-    if (tuning := run.tuning) is None:
+    if (finetune := run.finetune) is None:
         return
-    if tuning.lora is not None:
-        add_adapters(model, tuning.lora, seed=run.seed + ADAPTER_SEED if should_draw else None)
-    is_trained = _make_filter(model, tuning)
+    if finetune.lora is not None:
+        add_adapters(model, finetune.lora, seed=run.seed + ADAPTER_SEED if should_draw else None)
+    is_trained = _make_filter(model, finetune)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_trained(name, parameter))
 
 
-def _make_filter(model: nn.Module, tuning: FinetuneConfig) -> Callable[[str, nn.Parameter], bool]:
+def _make_filter(model: nn.Module, finetune: FinetuneConfig) -> Callable[[str, nn.Parameter], bool]:
     """Return a function that says whether a parameter is trained."""
     tables = {
         id(parameter)
@@ -60,15 +60,15 @@ def _make_filter(model: nn.Module, tuning: FinetuneConfig) -> Callable[[str, nn.
         if isinstance(module, nn.Embedding | Position)
         for parameter in module.parameters()
     }
-    if tuning.lora is not None:  # labels are new, or few: their head is trained as a whole
+    if finetune.lora is not None:  # labels are new, or few: their head is trained as a whole
         has_labels = isinstance(model.head, ClassHead | TagHead)
         return lambda name, _: is_adapter(name) or (has_labels and name.startswith(HEAD))
-    if tuning.layers is not None:
-        prefixes = (*_list_last_layers(model, tuning.layers), HEAD)
+    if finetune.layers is not None:
+        prefixes = (*_list_last_layers(model, finetune.layers), HEAD)
         return lambda name, parameter: (
             (name.startswith(prefixes) or ".final_norm." in name) and id(parameter) not in tables
         )
-    if tuning.freeze_embeddings:
+    if finetune.freeze_embeddings:
         return lambda _, parameter: id(parameter) not in tables
     return lambda *_: True
 
@@ -78,18 +78,18 @@ def _list_last_layers(model: nn.Module, count: int) -> Iterator[str]:
     for name, stack in model.named_modules():
         if isinstance(stack, Stack):
             if count > len(stack.layers):
-                what = f"The {name} has {pluralize(len(stack.layers), 'layer')}, fewer than {count}."
-                raise RegardError(what, where="tuning.layers", fix=f"Use at most {len(stack.layers)}.")
+                message = f"The {name} has {pluralize(len(stack.layers), 'layer')}, fewer than {count}."
+                raise RegardError(message, location="finetune.layers", hint=f"Use at most {len(stack.layers)}.")
             yield from (f"{name}.layers.{index}." for index in range(len(stack.layers) - count, len(stack.layers)))
 
 
-def compute_rate_scales(model: nn.Module, tuning: FinetuneConfig | None) -> dict[str, float]:
+def compute_rate_scales(model: nn.Module, finetune: FinetuneConfig | None) -> dict[str, float]:
     """Return the factors on the learning rate, by the name of the parameter; empty if all are 1.
 
     The head and the last norm have 1, the last layer d = `layer_decay`, the layer below it d^2, and so on down to the
     embeddings.
     """
-    if tuning is None or tuning.layer_decay == 1:
+    if finetune is None or finetune.layer_decay == 1:
         return {}
     depths = {name: len(stack.layers) for name, stack in model.named_modules() if isinstance(stack, Stack)}
     scales: dict[str, float] = {}
@@ -102,7 +102,7 @@ def compute_rate_scales(model: nn.Module, tuning: FinetuneConfig | None) -> dict
             height = depths[stack] - int(rest.split(".")[1])
         elif stack in depths:  # positions and the norm before the first layer
             height = depths[stack] + 1
-        scales[name] = tuning.layer_decay**height
+        scales[name] = finetune.layer_decay**height
     return scales
 
 
@@ -112,13 +112,15 @@ def check_parent(run: RunConfig) -> RunConfig:
     Raises:
         RegardError: If the run file names another sha256, or there is no such model.
     """
-    tuning = run.tuning
-    assert tuning is not None  # noqa: S101 - the caller checked
-    sha256 = hash_of_weights(find_model(Path(tuning.parent)), WEIGHTS)
-    if tuning.parent_sha256 not in ("", sha256):
-        what = f"The weights of the parent have the sha256 {sha256[:12]}..., not {tuning.parent_sha256[:12]}..."
-        raise RegardError(what, where=tuning.parent, fix="Give the parent of this run, or remove parent_sha256.")
-    return RUN_FILES.change(run, {"tuning.parent_sha256": sha256})
+    finetune = run.finetune
+    assert finetune is not None  # noqa: S101 - the caller checked
+    sha256 = hash_of_weights(find_model(Path(finetune.parent)), WEIGHTS)
+    if finetune.parent_sha256 not in ("", sha256):
+        message = f"The weights of the parent have the sha256 {sha256[:12]}..., not {finetune.parent_sha256[:12]}..."
+        raise RegardError(
+            message, location=finetune.parent, hint="Give the parent of this run, or remove parent_sha256."
+        )
+    return RUN_FILES.change(run, {"finetune.parent_sha256": sha256})
 
 
 def copy_parent(model: nn.Module, run: RunConfig, emit: Listener) -> None:
@@ -127,23 +129,27 @@ def copy_parent(model: nn.Module, run: RunConfig, emit: Listener) -> None:
     Raises:
         RegardError: If the parent's weights do not fit the run's model.
     """
-    tuning = run.tuning
-    assert tuning is not None  # noqa: S101 - the caller checked
-    parent = read_model(Path(tuning.parent))
-    new_layers = max(tuning.extra_layers or 0, (tuning.layers or 0) if tuning.fresh_layers else 0)
+    finetune = run.finetune
+    assert finetune is not None  # noqa: S101 - the caller checked
+    parent = read_model(Path(finetune.parent))
+    new_layers = max(finetune.extra_layers or 0, (finetune.layers or 0) if finetune.fresh_layers else 0)
     fresh = tuple(_list_last_layers(model, new_layers))
     fresh += () if parent.settings.head == run.model.head else (HEAD,)  # other labels, or another kind of head
-    if HEAD in fresh and tuning.lora is not None and run.model.task == "fill":
-        what = "LoRA does not train the head of masked tokens, and the parent has none."
-        raise RegardError(what, where="tuning.lora", fix="Tune all parameters, or the last layers.")
+    if HEAD in fresh and finetune.lora is not None and run.model.task == "masked_lm":
+        message = "LoRA does not train the head of masked tokens, and the parent has none."
+        raise RegardError(message, location="finetune.lora", hint="Tune all parameters, or the last layers.")
     weights = get_weights(parent.model)
-    extra = tuple(_list_last_layers(model, tuning.extra_layers or 0))
+    extra = tuple(_list_last_layers(model, finetune.extra_layers or 0))
     if extra and any(name.startswith(extra) for name in weights):
-        what = f"The model has not {pluralize(tuning.extra_layers or 0, 'layer')} more than its parent in each stack."
-        raise RegardError(what, where="tuning.extra_layers", fix="Add them to the layers of the model, or remove it.")
-    if tuning.add_tokens:
-        weights = _extend_vocabulary(weights, parent.tokenizers, tuning.add_tokens)
-    new = _copy_weights(weights, get_weights(model), fresh, where=str(parent.path))
+        message = (
+            f"The model has not {pluralize(finetune.extra_layers or 0, 'layer')} more than its parent in each stack."
+        )
+        raise RegardError(
+            message, location="finetune.extra_layers", hint="Add them to the layers of the model, or remove it."
+        )
+    if finetune.add_tokens:
+        weights = _extend_vocabulary(weights, parent.tokenizers, finetune.add_tokens)
+    new = _copy_weights(weights, get_weights(model), fresh, location=str(parent.path))
     prepare_model(model, run, should_draw=True)
     emit(Message(_describe(model, run, new)))
 
@@ -163,7 +169,7 @@ def _extend_vocabulary(
 
 
 def _copy_weights(
-    weights: Mapping[str, Tensor], parameters: Mapping[str, Tensor], fresh: tuple[str, ...], *, where: str
+    weights: Mapping[str, Tensor], parameters: Mapping[str, Tensor], fresh: tuple[str, ...], *, location: str
 ) -> list[str]:
     """Copy the parent's weights into the model, except for fresh ones; return the names of those that stay new."""
     new: list[str] = []
@@ -175,15 +181,15 @@ def _copy_weights(
             parameter.copy_(weight)
         else:
             has = "is missing there" if weight is None else f"has shape {tuple(weight.shape)} there"
-            what = f"The parent is another model: {name} {tuple(parameter.shape)} {has}."
-            raise RegardError(what, where=where, fix="Change only the head of the parent's model.toml.")
+            message = f"The parent is another model: {name} {tuple(parameter.shape)} {has}."
+            raise RegardError(message, location=location, hint="Change only the head of the parent's model.toml.")
     return new
 
 
 def _describe(model: nn.Module, run: RunConfig, new: list[str]) -> str:
     """Say which parameters start from the parent, which are new, and how many are trained."""
-    tuning = run.tuning
-    assert tuning is not None  # noqa: S101
+    finetune = run.finetune
+    assert finetune is not None  # noqa: S101
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     total = sum(parameter.numel() for parameter in model.parameters())
     sizes = dict(model.named_parameters())
@@ -193,6 +199,6 @@ def _describe(model: nn.Module, run: RunConfig, new: list[str]) -> str:
         places = sorted({".".join(name.split(".")[:3]) if "layers" in name else name.split(".")[0] for name in new})
         new_text = f" New: {', '.join(places)} ({count:,} parameters)."
     return (
-        f"The run starts from {tuning.parent} and trains {trained:,} of {total:,} parameters "
+        f"The run starts from {finetune.parent} and trains {trained:,} of {total:,} parameters "
         f"({trained / total:.2%}).{new_text}"
     )

@@ -39,11 +39,11 @@ def clear_vectors(settings: AnyModelConfig) -> AnyModelConfig:
 def check_vectors(settings: AnyModelConfig) -> None:
     """Raise RegardError if a folder holds no model, or one of another width."""
     for name, folder in find_vectors(settings).items():
-        width = MODEL_FILES.load(find_model(folder) / MODEL).width
-        if width != settings.width:
-            what = f"Its vectors have {width} numbers, those of this model {settings.width}."
-            fix = f"Set model.width = {width}, or train vectors of {settings.width} numbers."
-            raise RegardError(what, where=f"model.{name}.vectors = {folder}", fix=fix)
+        width = MODEL_FILES.load(find_model(folder) / MODEL).d_model
+        if width != settings.d_model:
+            message = f"Its vectors have {width} numbers, those of this model {settings.d_model}."
+            hint = f"Set model.d_model = {width}, or train vectors of {settings.d_model} numbers."
+            raise RegardError(message, location=f"model.{name}.vectors = {folder}", hint=hint)
 
 
 def copy_vectors(model: nn.Module, settings: AnyModelConfig, tokenizers: TokenizerPair, emit: Listener) -> None:

@@ -25,7 +25,7 @@ MAX_FACTORS = {0.99: 1.5, 0.5: 4.0}
 def compute_max_length_ratio(pairs: Shards, media: MelConfig | PatchesConfig | None = None) -> float:
     """Return the number of target tokens per source token, eos included, that hardly any pair exceeds.
 
-    The frames of a sound and the vectors of an image count as source tokens; `media` says how many there are.
+    The frames of an audio clip and the vectors of an image count as source tokens; `media` says how many there are.
     """
     sources = (_count_source(shard.lengths[0], media) for shard in pairs.shards)
     targets = (shard.lengths[1] + 1.0 for shard in pairs.shards)

@@ -1,8 +1,8 @@
 """Muon in float32, for devices without bfloat16 matrix units.
 
-`torch.optim.Muon` orthogonalizes updates in bfloat16 on every device. A CPU without AMX emulates bfloat16: for a matrix
+`torch.optim.Muon` orthogonalizes steps in bfloat16 on every device. A CPU without AMX emulates bfloat16: for a matrix
 of 768 x 512 that takes 229 ms instead of 55 ms in float32 (one thread), which was half of the training time of a
-GRU translator. `Float32Muon` is the same optimizer with the same state; its updates are closer to the exact ones.
+GRU translator. `Float32Muon` is the same optimizer with the same state; its steps are closer to the exact ones.
 
     reference   torch.optim.Muon
     proof       tests/training/test_muon.py: its steps, and the iteration on singular values
@@ -30,12 +30,12 @@ class Float32Muon(torch.optim.Muon):
             momentum, learning_rate = group["momentum"], group["lr"]
             for parameter, gradient, average in zip(parameters, gradients, averages, strict=True):
                 average.lerp_(gradient, 1 - momentum)
-                update = orthogonalize(
+                step = orthogonalize(
                     gradient.lerp(average, momentum),  # Nesterov's momentum
                     group["ns_coefficients"], group["ns_steps"], group["eps"],
                 )  # fmt: skip
                 parameter.mul_(1 - learning_rate * group["weight_decay"])
-                parameter.add_(update, alpha=-learning_rate * 0.2 * max(parameter.shape) ** 0.5)  # AdamW's usual size
+                parameter.add_(step, alpha=-learning_rate * 0.2 * max(parameter.shape) ** 0.5)  # AdamW's usual size
 
 
 def orthogonalize(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:

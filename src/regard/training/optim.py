@@ -1,8 +1,8 @@
 """Parameter groups, optimizers, and an optimizer state that safetensors can store.
 
-    matrices    weights of nn.Linear, recurrent       weight decay; Muon orthogonalizes the updates of the nn.Linear
+    matrices    weights of nn.Linear, recurrent       weight decay; Muon orthogonalizes the steps of the nn.Linear
                 cells and attention scores            and recurrent weights inside layers
-    tables      embeddings, positions                 no decay: a rare token's row has no gradient in most updates,
+    tables      embeddings, positions                 no decay: a rare token's row has no gradient in most steps,
                                                       so decay alone would shrink it to zero
     vectors     biases, norms                         no decay: pulling a norm's scale to zero disables its layer
 
@@ -82,7 +82,7 @@ class Optimizers:
         """Update every parameter that has a gradient."""
         if self._learning_rate is None:
             raise RegardError(
-                "The optimizer has no learning rate.", fix="Call `set_learning_rate` before the first step."
+                "The optimizer has no learning rate.", hint="Call `set_learning_rate` before the first step."
             )
         for optimizer in self.optimizers:
             optimizer.step()
@@ -147,9 +147,9 @@ class Optimizers:
                 if key != "step" and entry in state and state[entry].dtype != parameter.dtype:
                     wrong_dtypes.append(f"{entry} is {state[entry].dtype}, not {parameter.dtype}")
         if mismatch := describe_mismatch(expected, state, wrong_dtypes):
-            fix = "Resume with the model and the optimizer of the run that saved it."
+            hint = "Resume with the model and the optimizer of the run that saved it."
             raise RegardError(
-                f"The state does not fit the optimizer: {mismatch}.", where="the optimizer's state", fix=fix
+                f"The state does not fit the optimizer: {mismatch}.", location="the optimizer's state", hint=hint
             )
 
 
@@ -175,8 +175,8 @@ def make_optimizers(
             optimizers = [torch.optim.Adam(groups_of_adam, lr=0.0, betas=betas, eps=eps, fused=True)]
         case MuonConfig(weight_decay=decay, betas=betas):
             if not groups.layers:
-                what = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
-                raise RegardError(what, fix="Set train.optimizer.kind to 'adamw'.")
+                message = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
+                raise RegardError(message, hint="Set train.optimizer.kind to 'adamw'.")
             device = next(iter(groups.layers.values())).device
             kind = torch.optim.Muon if prefers_bfloat16(str(device)) else Float32Muon
             muon = kind(

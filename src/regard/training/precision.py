@@ -35,7 +35,7 @@ class GradScaler:
     """Scales the loss so that float16 gradients do not underflow; a no-op for other precisions.
 
         scaler.scale(loss).backward()
-        scaler.unscale(optimizers)      # once, after the last batch of an update; then clip, check, step
+        scaler.unscale(optimizers)      # once, after the last batch of a step; then clip, check, step
         scaler.update()                 # after every `unscale`, also if the step is skipped
 
     The scale grows while gradients are finite and is halved when one is not. The caller checks for this and skips the
@@ -56,7 +56,7 @@ class GradScaler:
             self._scaler.unscale_(optimizer)
 
     def update(self) -> None:
-        """Choose the scale of the next update."""
+        """Choose the scale of the next step."""
         self._scaler.update()
 
     def state_dict(self) -> dict[str, float | int]:
@@ -70,11 +70,13 @@ class GradScaler:
             RegardError: If the state belongs to another precision, or is none of a gradient scaler.
         """
         if bool(state) != self.is_enabled:
-            what = "has a gradient scale" if state else "has no gradient scale"
-            fix = "Resume with the precision that the run started with."
-            raise RegardError(f"The saved state {what}.", where="progress.scaler", fix=fix)
+            message = "has a gradient scale" if state else "has no gradient scale"
+            hint = "Resume with the precision that the run started with."
+            raise RegardError(f"The saved state {message}.", location="progress.scaler", hint=hint)
         if state.keys() != self.state_dict().keys() or not all(0 <= value < math.inf for value in state.values()):
-            fix = "Restore the checkpoint from a backup, or start a new run."
-            raise RegardError("The saved state of the gradient scale is damaged.", where="progress.scaler", fix=fix)
+            hint = "Restore the checkpoint from a backup, or start a new run."
+            raise RegardError(
+                "The saved state of the gradient scale is damaged.", location="progress.scaler", hint=hint
+            )
         if self.is_enabled:
             self._scaler.load_state_dict(dict(state))

@@ -30,7 +30,7 @@ _TOKENIZERS = {"parent": "that of the parent"}
 _LABEL_UNITS = {
     "classify": "labeled texts seen",
     "tag": "tagged words seen",
-    "fill": "masked tokens",
+    "masked_lm": "masked tokens",
     "embed": "pairs seen",
     "cbow": "tokens seen",
     "skip_gram": "tokens seen",
@@ -74,21 +74,21 @@ class ModelWriter:
         if run_data.distilled is not None:
             data |= run_data.distilled.describe()
         training: dict[str, int | float | str] = {
-            "updates": progress.update,
+            "steps": progress.step,
             _name_labels(run): progress.tokens,
             "epochs": 0 if progress.position is None else progress.position.epoch,
-            "tokens per update": run.train.update_tokens,
+            "tokens per step": run.train.step_tokens,
             "optimizer": run.train.optimizer.kind,
             "schedule": run.train.schedule.kind,
             "seed": run.seed,
         }
-        if run.tuning is not None:
-            training |= describe_tuning(run.tuning)
+        if run.finetune is not None:
+            training |= describe_tuning(run.finetune)
         elif vectors := find_vectors(run.model):
             training["embeddings initialized from"] = ", ".join(map(str, dict.fromkeys(vectors.values())))
         note = ""
         if averaged:
-            note = f"The weights are the mean of {len(averaged)} checkpoints, updates {averaged[0]} to {averaged[-1]}."
+            note = f"The weights are the mean of {len(averaged)} checkpoints, steps {averaged[0]} to {averaged[-1]}."
         elif run.train.ema:
             note = f"The weights are an exponential moving average with decay {run.train.ema}."
         reads = _describe_input(run, run_data)
@@ -98,13 +98,13 @@ class ModelWriter:
         files = {}
         if run.contrastive is not None:
             files[EMBEDDING_FILE] = DEFAULT_POOLING.to_json()
-        if run.tuning is not None and run.tuning.chat_template:
-            files[CHAT_TEMPLATE_FILE] = run.tuning.chat_template.encode()
-        if run.tuning is not None and (lora := run.tuning.lora) is not None:
+        if run.finetune is not None and run.finetune.chat_template:
+            files[CHAT_TEMPLATE_FILE] = run.finetune.chat_template.encode()
+        if run.finetune is not None and (lora := run.finetune.lora) is not None:
             whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
             if name == BEST:
-                sha256 = run.tuning.parent_sha256
-                adapter = AdapterConfig(parent=run.tuning.parent, parent_sha256=sha256, lora=lora)
+                sha256 = run.finetune.parent_sha256
+                adapter = AdapterConfig(parent=run.finetune.parent, parent_sha256=sha256, lora=lora)
                 write_adapter(self._folder.adapter, adapter, {key: whole[key] for key in self._trained}, files)
             merged = merge_weights(whole, lora.scale)
             write_model(path, settings, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
@@ -116,8 +116,8 @@ class ModelWriter:
 def _name_labels(run: RunConfig) -> str:
     if run.reads_images and not run.has_tokenizer:
         return "labeled images seen" if run.model.task == "classify" else "masked patches"
-    if run.reads_sounds and run.model.task == "classify":
-        return "labeled sounds seen"
+    if run.reads_audio and run.model.task == "classify":
+        return "labeled audio clips seen"
     return _LABEL_UNITS.get(run.model.task, "target tokens")
 
 
@@ -125,8 +125,8 @@ def _describe_input(run: RunConfig, run_data: RunData) -> str:
     """Return the line of a model card about what the model reads."""
     if run.reads_images:
         return f"input: images of {describe_shape(run_data.train.image_shape)}"
-    if run.reads_sounds:
-        return f"input: sounds of {run_data.train.sample_rate:,} samples per second"
+    if run.reads_audio:
+        return f"input: audio clips of {run_data.train.sample_rate:,} samples per second"
     kind, size = run.tokenizer.kind, run_data.tokenizers.source.size
     if (raster := run.raster) is not None:
         shape = describe_shape((raster.channels, *raster.size))
@@ -134,18 +134,18 @@ def _describe_input(run: RunConfig, run_data: RunData) -> str:
     return f"vocabulary: {_TOKENIZERS.get(kind, kind)}, {size:,} tokens"
 
 
-def describe_tuning(tuning: FinetuneConfig) -> dict[str, str]:
+def describe_tuning(finetune: FinetuneConfig) -> dict[str, str]:
     """Return the lines of a model card about the parent and the parameters that were trained."""
-    if tuning.lora is not None:
-        trained = f"LoRA of rank {tuning.lora.rank} on {', '.join(tuning.lora.modules)}, merged into the weights"
-    elif tuning.layers is not None:
-        trained = f"the last {tuning.layers} layers of each stack" + ", initialized anew" * tuning.fresh_layers
+    if finetune.lora is not None:
+        trained = f"LoRA of rank {finetune.lora.rank} on {', '.join(finetune.lora.modules)}, merged into the weights"
+    elif finetune.layers is not None:
+        trained = f"the last {finetune.layers} layers of each stack" + ", initialized anew" * finetune.fresh_layers
     else:
-        trained = "all parameters" + " but the embeddings" * tuning.freeze_embeddings
-    if tuning.extra_layers is not None:
-        trained += f"; {pluralize(tuning.extra_layers, 'new layer')} on top of each stack"
-    facts = {"parent": tuning.parent, "sha256 of the parent's weights": tuning.parent_sha256, "tuned": trained}
-    if tuning.add_tokens:
-        shown = ", ".join(tuning.add_tokens[:10]) + (", ..." if len(tuning.add_tokens) > 10 else "")
-        facts["new tokens"] = f"{len(tuning.add_tokens):,} ({shown}), each from the mean of its subwords"
+        trained = "all parameters" + " but the embeddings" * finetune.freeze_embeddings
+    if finetune.extra_layers is not None:
+        trained += f"; {pluralize(finetune.extra_layers, 'new layer')} on top of each stack"
+    facts = {"parent": finetune.parent, "sha256 of the parent's weights": finetune.parent_sha256, "tuned": trained}
+    if finetune.add_tokens:
+        shown = ", ".join(finetune.add_tokens[:10]) + (", ..." if len(finetune.add_tokens) > 10 else "")
+        facts["new tokens"] = f"{len(finetune.add_tokens):,} ({shown}), each from the mean of its subwords"
     return facts

@@ -1,4 +1,4 @@
-"""Settings that follow from the data of a run: vocabulary sizes, labels, sizes of images, bins of sounds."""
+"""Settings that follow from the data of a run: vocabulary sizes, labels, sizes of images, bins of audio clips."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ def resolve_run(run: RunConfig, run_data: RunData) -> RunConfig:
     changes: dict[str, Any] = {}
     if run.reads_images:
         changes |= _describe_images(run, run_data.train)
-    if run.reads_sounds:
-        changes |= _describe_sounds(run, run_data.train)
+    if run.reads_audio:
+        changes |= _describe_audio(run, run_data.train)
     if run_data.tokenizer_pair is not None:
         tokenizers = run_data.tokenizers
         sizes = list_vocabulary_sizes(run.model, tokenizers.source.size, tokenizers.target.size)
@@ -40,7 +40,7 @@ def resolve_run(run: RunConfig, run_data: RunData) -> RunConfig:
         changes["model.max_length_ratio"] = max(run.model.max_length_ratio, ratio)
     if not run.model.languages and len(run_data.train.languages) == 1:
         changes["model.languages"] = list(run_data.train.languages[0])
-    return RUN_FILES.parse(with_changes(table, changes), where=RUN)
+    return RUN_FILES.parse(with_changes(table, changes), location=RUN)
 
 
 def _describe_images(run: RunConfig, shards: Shards) -> dict[str, Any]:
@@ -51,14 +51,14 @@ def _describe_images(run: RunConfig, shards: Shards) -> dict[str, Any]:
     patches = run.model.source  # type: ignore[union-attr]
     assert isinstance(patches, PatchesConfig)  # noqa: S101 - the caller knows
     changes: dict[str, Any] = {"model.source.size": list(check_shape(shards, patches))}
-    if not patches.mean and not patches.deviation:
+    if not patches.mean and not patches.std:
         mean, deviation = measure_channels(shards)
-        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+        changes |= {"model.source.mean": mean, "model.source.std": deviation}
     return changes
 
 
-def _describe_sounds(run: RunConfig, shards: Shards) -> dict[str, Any]:
-    """Return the rate of the sounds, and mean and deviation of the bins of the training part unless they are set.
+def _describe_audio(run: RunConfig, shards: Shards) -> dict[str, Any]:
+    """Return the rate of the audio clips, and mean and deviation of the bins of the training part unless they are set.
 
     A tuned model keeps those of its parent, also if it has none (Whisper).
     """
@@ -66,7 +66,7 @@ def _describe_sounds(run: RunConfig, shards: Shards) -> dict[str, Any]:
     assert isinstance(mel, MelConfig)  # noqa: S101 - the caller knows
     rate = check_rate(shards, mel)
     changes: dict[str, Any] = {"model.source.rate": rate}
-    if run.tuning is None and not mel.mean and not mel.deviation:
+    if run.finetune is None and not mel.mean and not mel.std:
         mean, deviation = measure_bins(shards, mel.model_copy(update={"rate": rate}))
-        changes |= {"model.source.mean": mean, "model.source.deviation": deviation}
+        changes |= {"model.source.mean": mean, "model.source.std": deviation}
     return changes

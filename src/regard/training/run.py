@@ -5,8 +5,8 @@ resume(Path("my-model"))          # the same run, from its last checkpoint
 
 Both reuse the finished files of an earlier start: tokenizers, shards, tuned device settings, checkpoints.
 
-With several processes, rank 0 calls one of the two and the other ranks call `follow`: they wait until rank 0 has
-prepared the run, and train with the settings that it sends.
+With several processes, rank 0 calls one of the two and the other ranks call `run_worker_rank`: they wait until rank 0
+has prepared the run, and train with the settings that it sends.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ import torch
 
 from regard.base import cpu_fast_path
 from regard.base.errors import DamagedError, RegardError, RetryError
-from regard.base.files import is_leftover, read_json, write_atomic
+from regard.base.files import is_temporary, read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
@@ -64,7 +64,7 @@ def fit(
         run: Settings of the run.
         folder: The run folder; it must be empty or missing.
         listeners: Called with every event.
-        pause_at: Save and stop after this update; `resume` continues.
+        pause_at: Save and stop after this step; `resume` continues.
         file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
         started: When the command began (`time.perf_counter()`; default: now); `train.minutes` counts from there.
         processes: The processes that train the model, of which this is rank 0.
@@ -76,18 +76,18 @@ def fit(
         RegardError: If the folder is not empty or the settings cannot be trained.
     """
     started = time.perf_counter() if started is None else started
-    if folder.exists() and (not folder.is_dir() or any(not is_leftover(path) for path in folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(not is_temporary(path) for path in folder.iterdir())):
         is_run = (folder / RUN).is_file()
-        fix = (
+        hint = (
             f"Continue with `regard train --resume {folder}`, or choose another."
             if is_run
             else "Choose another folder."
         )
-        raise RegardError("The folder is not empty.", where=str(folder), fix=fix)
+        raise RegardError("The folder is not empty.", location=str(folder), hint=hint)
     run_folder = RunFolder(folder)
     with handle_signals() as stop_request, run_folder.lock():
         RUN_FILES.save(run, run_folder.run)
-        with cpu_fast_path.only_if(run.device.cpu_fast_path):
+        with cpu_fast_path.enabled(run.device.cpu_fast_path):
             return _run(run, run_folder, listeners, pause_at, stop_request, started, file_infos, processes)
 
 
@@ -95,7 +95,7 @@ def resume(
     folder: Path,
     *,
     changes: Mapping[str, Any] | None = None,
-    updates: int | None = None,
+    steps: int | None = None,
     more: int | None = None,
     force: bool = False,
     listeners: Sequence[Listener] = (),
@@ -108,11 +108,11 @@ def resume(
     Args:
         folder: The run folder.
         changes: Settings to change, {"a.b": value}; needs `force`.
-        updates: New total of updates, counted from the start of the run.
-        more: Updates to add to the old total.
+        steps: New total of steps, counted from the start of the run.
+        more: Steps to add to the old total.
         force: Continue although settings or corpus files changed.
         listeners: Called with every event.
-        pause_at: Save and stop after this update.
+        pause_at: Save and stop after this step.
         started: When the command began (`time.perf_counter()`; default: now), for `train.minutes`.
         processes: The processes that train the model, of which this is rank 0.
 
@@ -127,54 +127,54 @@ def resume(
     run_folder = RunFolder(folder)
     if not run_folder.run.is_file():
         raise RegardError(
-            "This folder holds no run.", where=str(folder), fix=f"A run folder has a {RUN}: train a model first."
+            "This folder holds no run.", location=str(folder), hint=f"A run folder has a {RUN}: train a model first."
         )
     with handle_signals() as stop_request, run_folder.lock():
         run = RUN_FILES.load(run_folder.run)
         state = _load_newest_state(run_folder, run, ranks=1 if processes is None else processes.world_size)
-        new_run = _extend(run, _planned_updates(run, state), updates, more)
+        new_run = _extend(run, _planned_steps(run, state), steps, more)
         if changes:
-            new_run = RUN_FILES.parse(to_dict(new_run), changes, where=str(run_folder.run))
+            new_run = RUN_FILES.parse(to_dict(new_run), changes, location=str(run_folder.run))
         # Settings that were accepted before a kill need not be accepted again; else the newest checkpoint's count.
         before = to_dict(run) if state is None or _is_accepted(run, run_folder) else state["run"]
-        is_extended = updates is not None or more is not None
-        check_changes(before, new_run, force, is_extended=is_extended, where=str(run_folder.run))
+        is_extended = steps is not None or more is not None
+        check_changes(before, new_run, force, is_extended=is_extended, location=str(run_folder.run))
         _check_data(run, run_folder, force, listeners)
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
-        with cpu_fast_path.only_if(new_run.device.cpu_fast_path):
+        with cpu_fast_path.enabled(new_run.device.cpu_fast_path):
             return _run(new_run, run_folder, listeners, pause_at, stop_request, started, processes=processes)
 
 
-def follow(folder: Path, processes: SingleProcess) -> Finished:
-    """Train as a rank other than 0: wait for the settings of rank 0, then make the same updates.
+def run_worker_rank(folder: Path, processes: SingleProcess) -> Finished:
+    """Train as a rank other than 0: wait for the settings of rank 0, then make the same steps.
 
     Raises:
-        RegardError: If rank 0 failed before the first update.
+        RegardError: If rank 0 failed before the first step.
     """
     with handle_signals() as stop_request:  # also while rank 0 prepares: its answer says that the run stops
         start = processes.decide_patiently(None)
-        if "tuning" in start:  # rank 0 must time its settings beside ranks that compute, as in training
-            run = RUN_FILES.parse(start["tuning"], where=RUN)
-            with cpu_fast_path.only_if(run.device.cpu_fast_path):
+        if "finetune" in start:  # rank 0 must time its settings beside ranks that compute, as in training
+            run = RUN_FILES.parse(start["finetune"], location=RUN)
+            with cpu_fast_path.enabled(run.device.cpu_fast_path):
                 load = make_load(run, prepare_data(run, RunFolder(folder), _ignore))
                 start = processes.decide_patiently(None, meanwhile=load)
         if "error" in start:
-            raise RetryError(f"Rank 0 failed: {start['error']}", fix="See its output.")
+            raise RetryError(f"Rank 0 failed: {start['error']}", hint="See its output.")
         if "reason" in start:
             return Finished(0, start["reason"], folder, {})
-        run, run_folder = RUN_FILES.parse(start["run"], where=RUN), RunFolder(folder)
+        run, run_folder = RUN_FILES.parse(start["run"], location=RUN), RunFolder(folder)
         _set_threads(run, processes, _ignore)
-        with cpu_fast_path.only_if(run.device.cpu_fast_path):
-            processes.arrange(run)
+        with cpu_fast_path.enabled(run.device.cpu_fast_path):
+            processes.init_device_mesh(run)
             run_data = prepare_data(run, run_folder, _ignore)  # rank 0 has written all of it
-            trainer = Trainer(run, run_folder, run_data, _ignore, processes=processes, parts=start["parts"])
+            trainer = Trainer(run, run_folder, run_data, _ignore, processes=processes, micro_batches=start["parts"])
             return trainer.train(should_stop=lambda: bool(stop_request))
 
 
 @contextmanager
-def leading(processes: SingleProcess) -> Iterator[None]:
-    """Tell the ranks that wait in `follow` if rank 0 ends this block before the run has started."""
+def run_rank_zero(processes: SingleProcess) -> Iterator[None]:
+    """Tell the ranks that wait in `run_worker_rank` if rank 0 ends this block before the run has started."""
     try:
         yield
     except BaseException as error:
@@ -183,11 +183,11 @@ def leading(processes: SingleProcess) -> Iterator[None]:
         raise
 
 
-def add_updates(folder: Path, more: int) -> int:
-    """Return the total number of updates of a run with `more` added."""
+def add_steps(folder: Path, more: int) -> int:
+    """Return the total number of steps of a run with `more` added."""
     run_folder = RunFolder(folder)
     run = RUN_FILES.load(run_folder.run)
-    return _planned_updates(run, _load_newest_state(run_folder, run)) + more
+    return _planned_steps(run, _load_newest_state(run_folder, run)) + more
 
 
 def is_finished(folder: Path) -> bool:
@@ -202,7 +202,7 @@ def is_finished(folder: Path) -> bool:
             if checkpoints.last_change == change:
                 raise
             continue  # the checkpoint was replaced while it was read: read it again
-        has_ended = state is not None and Progress.from_state(state, where=str(checkpoints.folder)).finished
+        has_ended = state is not None and Progress.from_state(state, location=str(checkpoints.folder)).finished
         return has_ended and run_folder.finished.is_file()
 
 
@@ -228,37 +228,37 @@ def _run(
     processes.check(run)
     _set_threads(run, processes, emit)
     try:
-        if run.tuning is not None and not folder.checkpoints.is_dir():
+        if run.finetune is not None and not folder.checkpoints.is_dir():
             run = check_parent(run)
         elif not folder.checkpoints.is_dir():
             check_vectors(run.model)
         run_data = prepare_data(run, folder, emit, file_infos)
         run = resolve_run(run, run_data)
-        check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
-        if not processes.can_tune(run):
+        check_fits_memory(run.model, location=str(folder.run), copies=processes.copies_per_host)
+        if not processes.can_autotune(run):
             run = use_defaults(run)
         if processes.world_size > 1 and needs_tuning(run):
-            processes.decide_patiently({"tuning": to_dict(run)})
+            processes.decide_patiently({"finetune": to_dict(run)})
         run = autotune(run, run_data, emit)
         write_start(run, folder, run_data.tokenizer_pair, emit)
     except (_StoppedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not stop_request:
             raise  # unless a stop was requested: the signal also ends the worker processes
-        emit(
-            Message(f"{stop_request.signal_name}: the run stops before its first update; finished preparation is kept.")
-        )
+        emit(Message(f"{stop_request.signal_name}: the run stops before its first step; finished preparation is kept."))
         finished = Finished(0, "stop requested", folder.path, {})
         processes.decide_patiently({"reason": finished.reason})
         emit(finished)
         return finished
-    parts = _read_parts(folder) if processes.world_size > 1 else 1
+    micro_batches = _read_micro_batches(folder) if processes.world_size > 1 else 1
     processes.has_started = True
-    processes.decide_patiently({"run": to_dict(run), "parts": parts})
-    processes.arrange(run)
+    processes.decide_patiently({"run": to_dict(run), "parts": micro_batches})
+    processes.init_device_mesh(run)
     if processes.world_size > 1:
         emit(Message(f"Training with {processes}."))
     seconds_used = time.perf_counter() - started
-    trainer = Trainer(run, folder, run_data, emit, seconds_used=seconds_used, processes=processes, parts=parts)
+    trainer = Trainer(
+        run, folder, run_data, emit, seconds_used=seconds_used, processes=processes, micro_batches=micro_batches
+    )
     if trainer.has_new_settings:  # the user accepted them; recorded first, so that a kill leaves both files or neither
         write_atomic(folder.accepted, json.dumps({"settings": _hash_settings(run)}).encode() + b"\n")
     RUN_FILES.save(run, folder.run)  # only now: the trainer can train with these settings
@@ -279,15 +279,17 @@ def _ignore(event: Event) -> None:
     """Ignore the events of a rank other than 0: rank 0 emits the same ones."""
 
 
-def _read_parts(folder: RunFolder) -> int:
+def _read_micro_batches(folder: RunFolder) -> int:
     """Return the parts per batch that an earlier start chose when memory ran out; 1 if it did not."""
     try:
-        parts = read_json(folder.parts)["parts"]
-        return parts if type(parts) is int and parts > 0 else 1
+        micro_batches = read_json(folder.micro_batches)["parts"]
+        return micro_batches if type(micro_batches) is int and micro_batches > 0 else 1
     except FileNotFoundError:
         return 1
     except (KeyError, TypeError):
-        raise DamagedError("The file holds no number of parts.", where=str(folder.parts), fix="Remove it.") from None
+        raise DamagedError(
+            "The file holds no number of parts.", location=str(folder.micro_batches), hint="Remove it."
+        ) from None
 
 
 def _is_accepted(run: RunConfig, folder: RunFolder) -> bool:
@@ -319,30 +321,30 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
     return should_stop
 
 
-def _planned_updates(run: RunConfig, state: TomlTable | None) -> int:
-    """Return the total number of updates: that of the newest plan, or that of the settings."""
+def _planned_steps(run: RunConfig, state: TomlTable | None) -> int:
+    """Return the total number of steps: that of the newest plan, or that of the settings."""
     plans = [] if state is None else state["progress"]["plans"]
-    return plans[-1]["updates"] if plans else run.train.updates
+    return plans[-1]["steps"] if plans else run.train.steps
 
 
-def _extend(run: RunConfig, planned: int, updates: int | None, more: int | None) -> RunConfig:
-    """Change the total number of updates; a number that the user gives replaces a time budget."""
-    if updates is not None and more is not None:
+def _extend(run: RunConfig, planned: int, steps: int | None, more: int | None) -> RunConfig:
+    """Change the total number of steps; a number that the user gives replaces a time budget."""
+    if steps is not None and more is not None:
         raise RegardError(
-            "Both a new total of updates and an addition were given.", fix="Use --updates or --more, not both."
+            "Both a new total of steps and an addition were given.", hint="Use --steps or --more, not both."
         )
-    if updates is None and more is None:
+    if steps is None and more is None:
         return run
-    total = updates if updates is not None else planned + (more or 0)
-    return RUN_FILES.change(run, {"train.updates": total, "train.minutes": None, "train.max_updates": None})
+    total = steps if steps is not None else planned + (more or 0)
+    return RUN_FILES.change(run, {"train.steps": total, "train.minutes": None, "train.max_steps": None})
 
 
 def _load_newest_state(folder: RunFolder, run: RunConfig, ranks: int = 1) -> TomlTable | None:
     """Return the state of the newest checkpoint, if there is one, of a model that fits into the memory of `ranks`."""
-    size = check_fits_memory(run.model, where=str(folder.run), copies=1 / ranks)
+    size = check_fits_memory(run.model, location=str(folder.run), copies=1 / ranks)
     state = Checkpoints(folder.checkpoints, lambda _: None, size).load_newest_state()
     if state is not None:
-        Progress.from_state(state, where=str(folder.checkpoints))
+        Progress.from_state(state, location=str(folder.checkpoints))
     return state
 
 
@@ -351,28 +353,30 @@ def _check_data(run: RunConfig, folder: RunFolder, force: bool, listeners: Seque
         check_corpus(run, folder)
     except CorpusError as error:
         if not force:
-            fix = "Restore the old files, or continue with the tokens in the run folder: --force."
-            raise RegardError(error.what, where=error.where, fix=fix) from None
+            hint = "Restore the old files, or continue with the tokens in the run folder: --force."
+            raise RegardError(error.message, location=error.location, hint=hint) from None
         for listener in listeners:
-            listener(Message(f"{error.what} The run continues with the tokens in its folder.", "warning"))
+            listener(Message(f"{error.message} The run continues with the tokens in its folder.", "warning"))
 
 
 def _check_unfinished(state: TomlTable, run: RunConfig, folder: RunFolder) -> None:
     progress = state["progress"]
-    done = progress["update"]
-    total = _planned_updates(run, state if run.train.minutes is not None else None)
+    done = progress["step"]
+    total = _planned_steps(run, state if run.train.minutes is not None else None)
     if total < done:
         raise RegardError(
-            f"The run has already made {pluralize(done, 'update')}, more than the requested {total:,}.",
-            where=str(folder.path),
-            fix=f"--updates counts from the start of the run: give more than {done:,}, or add N with --more N.",
+            f"The run has already made {pluralize(done, 'step')}, more than the requested {total:,}.",
+            location=str(folder.path),
+            hint=f"--steps counts from the start of the run: give more than {done:,}, or add N with --more N.",
         )
     changed = {path for path, _, _ in differences(state["run"], to_dict(run))}
-    is_extended = "train.updates" in changed or ("train.minutes" in changed and run.train.minutes is None)
+    is_extended = "train.steps" in changed or ("train.minutes" in changed and run.train.minutes is None)
     is_patience_changed = done < total and "validation.patience" in changed
     is_complete = progress["finished"] and folder.finished.is_file()  # else: killed before it had cleaned up
     if is_complete and not is_extended and not is_patience_changed:
-        fix = "Use its model, or continue with --more N" + (" or another validation.patience." if done < total else ".")
+        hint = "Use its model, or continue with --more N" + (
+            " or another validation.patience." if done < total else "."
+        )
         raise FinishedError(
-            f"The run is finished: it has made {done} of {total} updates.", where=str(folder.path), fix=fix
+            f"The run is finished: it has made {done} of {total} steps.", location=str(folder.path), hint=hint
         )

@@ -20,7 +20,7 @@ class StopRequest:
         return self.signal_name is not None
 
     def handle(self, signum: int, _frame: FrameType | None) -> None:
-        """Record a signal; the training loop checks for it between updates."""
+        """Record a signal; the training loop checks for it between steps."""
         if self.signal_name is not None and signum == signal.SIGINT:
             self.is_forced = True
             raise KeyboardInterrupt

@@ -37,7 +37,7 @@ class SpikeDetector:
         self.spikes = spikes
 
     def check(self, loss: float, gradient_norm: float) -> str | None:
-        """Return why an update is a spike, or None; without a spike, the loss is added to the window."""
+        """Return why a step is a spike, or None; without a spike, the loss is added to the window."""
         for name, value in (("loss", loss), ("gradient", gradient_norm)):
             if not math.isfinite(value):
                 return f"the {name} is {value}"

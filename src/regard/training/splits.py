@@ -12,7 +12,7 @@ from regard.text.chat_template import ChatTemplate
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.distill import Distilled
 
-PartExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
+SplitExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
 
 
 def is_split(run: RunConfig) -> bool:
@@ -56,30 +56,30 @@ class TrainingCorpus:
         """The names of the parts."""
         return ["train", "validation"] if is_split(self._run) else ["train"]
 
-    def examples(self, defects: Defects) -> PartExamples:
+    def examples(self, defects: Defects) -> SplitExamples:
         """Read the corpus once and yield every example with the name of its part and the index of its source."""
         data = self._run.data
-        parts = (
+        splits = (
             split_examples(self.corpus, data.held_out, data.seed, defects)
             if is_split(self._run)
             else ((False, index, example) for index, example in self.corpus.examples(defects))
         )
-        for is_held_out, index, example in parts:
+        for is_held_out, index, example in splits:
             if index >= self._first_translated:  # relative to the run folder: equal runs have equal shards anywhere
-                path = Path(example.where.file)
-                where = Location(f"{path.parent.name}/{path.name}", example.where.line)
-                example = replace(example, where=where)
+                path = Path(example.location.file)
+                location = Location(f"{path.parent.name}/{path.name}", example.location.line)
+                example = replace(example, location=location)
             if is_held_out or index >= self._first_trained:
                 yield "validation" if is_held_out else "train", index, example
 
 
-def render_prompts(run: RunConfig, tokenizers: TokenizerPair | None, parts: PartExamples) -> PartExamples:
+def render_prompts(run: RunConfig, tokenizers: TokenizerPair | None, splits: SplitExamples) -> SplitExamples:
     """Put the words of the chat template around the prompts, if the run has one and the examples have responses."""
-    text = "" if run.tuning is None else run.tuning.chat_template
+    text = "" if run.finetune is None else run.finetune.chat_template
     template = None
     if text and tokenizers is not None and run.model.family == "decoder_only":
         template = ChatTemplate(text, tokenizers.source, starts_with_bos=run.model.starts_with_bos)
-    for name, index, example in parts:
+    for name, index, example in splits:
         if template is not None and example.target is not None:
             example = replace(example, source=template.render_prompt(example.source))
         yield name, index, example

@@ -1,8 +1,8 @@
-"""One update: accumulate the gradients of its batches, then step the optimizer.
+"""One step: accumulate the gradients of its batches, then step the optimizer.
 
 The random generator is seeded from (seed, epoch, global batch) before every batch: results depend neither on the
 process that computes a batch, nor on the batches before it, nor on a stop in between. The loss is divided by the tokens
-of the whole update, so that results do not depend on how the update is split into batches.
+of the whole step, so that results do not depend on how the step is split into batches.
 """
 
 import math
@@ -26,8 +26,8 @@ DROPOUT_KEY = 17  # purpose of the random key; differs from those of data order 
 
 
 @dataclass(frozen=True)
-class UpdateStats:
-    """Loss and gradient of an update, before the optimizer step."""
+class StepStats:
+    """Loss and gradient of a step, before the optimizer step."""
 
     loss: float  # per token
     negative_log_likelihood: float  # per token, without smoothing
@@ -40,15 +40,15 @@ class UpdateStats:
 class OutOfMemoryError(RetryError):
     """Memory ran out on one of several ranks: all of them stop, and the next start splits every batch."""
 
-    def __init__(self, rank: int, parts: int) -> None:
-        what = f"Memory ran out on rank {rank}."
-        fix = f"Resume: every rank then computes each batch in {parts} parts. Or reduce data.batch_tokens."
-        super().__init__(what, fix=fix)
-        self.parts = parts
+    def __init__(self, rank: int, micro_batches: int) -> None:
+        message = f"Memory ran out on rank {rank}."
+        hint = f"Resume: every rank then computes each batch in {micro_batches} parts. Or reduce data.batch_tokens."
+        super().__init__(message, hint=hint)
+        self.micro_batches = micro_batches
 
 
-class Updater:
-    """Computes updates on one device.
+class StepRunner:
+    """Computes steps on one device.
 
     Args:
         objective: The loss to minimize.
@@ -57,7 +57,7 @@ class Updater:
         clip: Maximum gradient norm; 0 turns clipping off.
         precision: Precision of matrix products.
         warn: Called with a text when memory runs out and batches are split.
-        processes: The processes that share the batches of an update.
+        processes: The processes that share the batches of a step.
         parts: Parts that every batch is split into from the start.
     """
 
@@ -71,7 +71,7 @@ class Updater:
         precision: Precision = "float32",
         warn: Callable[[str], None] = lambda _: None,
         processes: SingleProcess | None = None,
-        parts: int = 1,
+        micro_batches: int = 1,
     ) -> None:
         self.objective = objective
         self.optimizers = optimizers
@@ -80,19 +80,19 @@ class Updater:
         self.device = self._parameters[0].device
         self.scaler = GradScaler(self.device.type, precision)
         self._seed, self._clip, self._precision, self._warn = seed, clip, precision, warn
-        self.parts = parts
+        self.micro_batches = micro_batches
 
-    def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> UpdateStats:
+    def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> StepStats:
         """Run forward and backward through all batches; if memory runs out, repeat with smaller parts.
 
         Raises:
             RegardError: If a single row does not fit into memory.
-            OutOfMemoryError: If memory runs out on one of several ranks: it cannot repeat the update alone.
+            OutOfMemoryError: If memory runs out on one of several ranks: it cannot repeat the step alone.
         """
-        parts = self.parts
+        micro_batches = self.micro_batches
         while True:
             try:
-                return self._accumulate(batches, epoch, parts)
+                return self._accumulate(batches, epoch, micro_batches)
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
@@ -101,18 +101,18 @@ class Updater:
             if not all(batch.is_divisible for batch in batches):
                 raise RegardError(
                     "There is not enough memory for a batch, and its loss compares all its pairs: it cannot be split.",
-                    fix="Reduce data.batch_tokens (fewer negatives), or set train.checkpoint_activations = true.",
+                    hint="Reduce data.batch_tokens (fewer negatives), or set train.checkpoint_activations = true.",
                 )
             rows = max(batch.labels.size(0) for batch in batches)
-            if parts >= rows:
+            if micro_batches >= rows:
                 raise RegardError(
                     "There is not enough memory for a single row of a batch.",
-                    fix="Reduce data.max_length, set train.checkpoint_activations = true, or use a smaller model.",
+                    hint="Reduce data.max_length, set train.checkpoint_activations = true, or use a smaller model.",
                 )
-            parts = min(2 * parts, rows)
+            micro_batches = min(2 * micro_batches, rows)
             if self.processes.world_size > 1:
-                raise OutOfMemoryError(self.processes.rank, parts)
-            self._warn(f"Memory ran out: the update is computed again with each batch in {parts} parts.")
+                raise OutOfMemoryError(self.processes.rank, micro_batches)
+            self._warn(f"Memory ran out: the step is computed again with each batch in {micro_batches} parts.")
 
     def step(self, learning_rate: float) -> None:
         """Step the optimizer with this learning rate and discard the gradients."""
@@ -124,7 +124,7 @@ class Updater:
         """Discard the gradients without a step."""
         self.optimizers.zero_grad()
 
-    def _accumulate(self, batches: Sequence[Batch], epoch: int, parts: int) -> UpdateStats:
+    def _accumulate(self, batches: Sequence[Batch], epoch: int, micro_batches: int) -> StepStats:
         processes = self.processes
         label_counts, input_counts = [batch.label_count for batch in batches], [batch.input_count for batch in batches]
         tokens, input_tokens = (int(count) for count in processes.sum([sum(label_counts), sum(input_counts)]))
@@ -132,12 +132,12 @@ class Updater:
         loss = torch.zeros((), dtype=torch.float64)
         negative_log_likelihood = torch.zeros((), dtype=torch.float64)
         for number, batch in enumerate(batches, start=1):
-            batch_parts = list(cut_rows(batch, parts))
+            batch_rows = list(cut_rows(batch, micro_batches))
             if processes.world_size > 1:  # every rank makes the same number of passes
-                batch_parts += [_without_labels(batch_parts[0])] * (parts - len(batch_parts))
-            for index, part in enumerate(batch_parts):
+                batch_rows += [_without_labels(batch_rows[0])] * (micro_batches - len(batch_rows))
+            for index, part in enumerate(batch_rows):
                 seed_batch(self._seed, epoch, batch.number, index)
-                with processes.accumulate(is_last=number == len(batches) and index == len(batch_parts) - 1):
+                with processes.accumulate(is_last=number == len(batches) and index == len(batch_rows) - 1):
                     with autocast(self.device.type, self._precision):
                         loss_sums = self.objective(part)
                     self.scaler.scale(loss_sums.total / divisor).backward()
@@ -152,7 +152,7 @@ class Updater:
             value / count for value in processes.sum([loss.item(), negative_log_likelihood.item()])
         )
         has_overflowed = is_scaled and math.isfinite(mean_loss) and not math.isfinite(gradient_norm)
-        return UpdateStats(
+        return StepStats(
             mean_loss,
             mean_likelihood,
             tokens,
@@ -180,18 +180,18 @@ def _without_labels(batch: Batch) -> Batch:
     return replace(row, labels=torch.full_like(row.labels, IGNORE_INDEX))
 
 
-def cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
-    """Split a batch by rows into `parts`, or fewer if it has fewer rows.
+def cut_rows(batch: Batch, micro_batches: int) -> Iterator[Batch]:
+    """Split a batch by rows into `micro_batches`, or fewer if it has fewer rows.
 
     >>> whole = Batch(0, torch.arange(5), torch.arange(5), torch.zeros(5))
     >>> [part.labels.tolist() for part in cut_rows(whole, 2)]
     [[0, 1, 2], [3, 4]]
     """
-    if parts == 1:
+    if micro_batches == 1:
         yield batch
         return
     rows = batch.labels.size(0)
-    size = -(-rows // parts)
+    size = -(-rows // micro_batches)
     for start in range(0, rows, size):
         slices: dict[str, Any] = {}
         for field in fields(batch):

@@ -49,9 +49,9 @@ def find_teachers(folders: Iterable[str], sources: Sequence[AnySourceConfig]) ->
     for folder in folders:
         path = find_model(Path(folder))
         if path.resolve() in (teacher.path.resolve() for teacher in teachers):
-            fix = "Give each teacher once; another --seed makes another teacher."
-            raise RegardError("This teacher was given twice.", where=folder, fix=fix)
-        settings = _check_settings(codec.MODEL_FILES.load(path / MODEL), sources, where=folder)
+            hint = "Give each teacher once; another --seed makes another teacher."
+            raise RegardError("This teacher was given twice.", location=folder, hint=hint)
+        settings = _check_settings(codec.MODEL_FILES.load(path / MODEL), sources, location=folder)
         teachers.append(Teacher(folder, path, settings))
     return teachers
 
@@ -69,21 +69,21 @@ def group_teachers(teachers: Sequence[Teacher], settings: DistillationConfig) ->
 
 
 def _check_settings(
-    settings: AnyModelConfig, sources: Sequence[AnySourceConfig], *, where: str
+    settings: AnyModelConfig, sources: Sequence[AnySourceConfig], *, location: str
 ) -> EncoderDecoderConfig:
     if not isinstance(settings, EncoderDecoderConfig) or settings.task != "translate":
         raise RegardError(
             f"This model cannot be a teacher: its task is '{settings.task}', and teachers translate.",
-            where=where,
-            fix="Give an encoder-decoder that was trained on pairs.",
+            location=location,
+            hint="Give an encoder-decoder that was trained on pairs.",
         )
     for source in sources:
         if not _covers(settings.languages, source.languages):
             languages, corpus_languages = (" to ".join(names) for names in (settings.languages, source.languages))
             raise RegardError(
                 f"The teacher translates {languages}, and the corpus is {corpus_languages}.",
-                where=where,
-                fix="Give a teacher of the same languages; --languages names those of the corpus.",
+                location=location,
+                hint="Give a teacher of the same languages; --languages names those of the corpus.",
             )
     return settings
 

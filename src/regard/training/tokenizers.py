@@ -28,8 +28,8 @@ def make_tokenizers(run: RunConfig, training: TrainingCorpus, folder: RunFolder,
     settings = run.tokenizer
     assert not isinstance(settings, NoTokenizerConfig)  # noqa: S101 - the settings refuse it
     if isinstance(settings, ParentTokenizerConfig):
-        assert run.tuning is not None  # noqa: S101 - the settings refuse it otherwise
-        tokenizers = load_parent_tokenizers(run.tuning)
+        assert run.finetune is not None  # noqa: S101 - the settings refuse it otherwise
+        tokenizers = load_parent_tokenizers(run.finetune)
     elif isinstance(settings, CodebookConfig):
         tokenizers = TokenizerPair.joint(_learn_codebook(settings, training, emit))
     else:
@@ -39,9 +39,9 @@ def make_tokenizers(run: RunConfig, training: TrainingCorpus, folder: RunFolder,
     return tokenizers
 
 
-def load_parent_tokenizers(tuning: FinetuneConfig) -> TokenizerPair:
+def load_parent_tokenizers(finetune: FinetuneConfig) -> TokenizerPair:
     """Load the tokenizers of the parent, with the tokens that the run adds."""
-    return TokenizerPair.load(find_model(Path(tuning.parent))).add_tokens(tuning.add_tokens)
+    return TokenizerPair.load(find_model(Path(finetune.parent))).add_tokens(finetune.add_tokens)
 
 
 def _learn_tokenizers(
@@ -56,9 +56,9 @@ def _learn_tokenizers(
                 if (text := side(example)) and sampler.should_keep(text):
                     yield text
 
-    if run.reads_images or run.reads_sounds:
+    if run.reads_images or run.reads_audio:
         return TokenizerPair.joint(learn(iter_texts(_get_target), settings))
-    if run.model.task in ("embed", "continue"):  # one encoder, or decoder, reads both sides
+    if run.model.task in ("embed", "causal_lm"):  # one encoder, or decoder, reads both sides
         return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
     if run.model.family != "encoder_decoder" or run.model.task != "translate":
         return TokenizerPair.joint(learn(iter_texts(_get_source), settings))

@@ -17,7 +17,7 @@ from regard.base.extras import import_optional
 from regard.base.files import read_json, write_atomic
 from regard.config.toml_file import read_toml, suggest
 from regard.store.run_folder import RunFolder
-from regard.training.events import Event, Finished, Listener, Started, Updated, Validated
+from regard.training.events import Event, Finished, Listener, Started, StepFinished, Validated
 
 TrackerName = Literal["tensorboard", "wandb", "mlflow"]
 Send = Callable[[int, Mapping[str, float]], None]
@@ -26,7 +26,7 @@ Send = Callable[[int, Mapping[str, float]], None]
 def make_tracker(name: str, folder: Path) -> Listener:
     """Return a listener that logs the metrics of a run to a tracker."""
     if name not in get_args(TrackerName):
-        raise RegardError(f"There is no tracker '{name}'.", fix=suggest(name, list(get_args(TrackerName))))
+        raise RegardError(f"There is no tracker '{name}'.", hint=suggest(name, list(get_args(TrackerName))))
     return _Tracker(name, folder)
 
 
@@ -44,15 +44,15 @@ class _Tracker:
     def __call__(self, event: Event) -> None:
         if isinstance(event, Started):
             settings = read_toml(RunFolder(self._folder).run)
-            self._send, self._close = self._open(self._module, self._folder, settings, event.update)
+            self._send, self._close = self._open(self._module, self._folder, settings, event.step)
         if self._send is None:
             return
-        if isinstance(event, Updated):
+        if isinstance(event, StepFinished):
             metrics = {"loss": event.loss, "learning_rate": event.learning_rate, "gradient_norm": event.gradient_norm}
             metrics["tokens_per_second"] = event.input_tokens / max(event.seconds, 1e-9)
-            self._send(event.update, {f"train/{name}": value for name, value in metrics.items()})
+            self._send(event.step, {f"train/{name}": value for name, value in metrics.items()})
         elif isinstance(event, Validated):
-            self._send(event.update, {f"validation/{name}": value for name, value in event.scores.items()})
+            self._send(event.step, {f"validation/{name}": value for name, value in event.scores.items()})
         elif isinstance(event, Finished):
             self._close()
 
@@ -61,8 +61,8 @@ _MODULES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb", "mlflow"
 _Connection = tuple[Send, Callable[[], object]]
 
 
-def _open_tensorboard(module: Any, folder: Path, _settings: Mapping[str, Any], update: int) -> _Connection:
-    writer = module.SummaryWriter(str(RunFolder(folder).tensorboard), purge_step=update + 1)
+def _open_tensorboard(module: Any, folder: Path, _settings: Mapping[str, Any], last_step: int) -> _Connection:
+    writer = module.SummaryWriter(str(RunFolder(folder).tensorboard), purge_step=last_step + 1)
 
     def send(step: int, metrics: Mapping[str, float]) -> None:
         for name, value in metrics.items():
@@ -71,7 +71,7 @@ def _open_tensorboard(module: Any, folder: Path, _settings: Mapping[str, Any], u
     return send, writer.close
 
 
-def _open_wandb(module: Any, folder: Path, settings: Mapping[str, Any], _update: int) -> _Connection:
+def _open_wandb(module: Any, folder: Path, settings: Mapping[str, Any], _step: int) -> _Connection:
     mode = None if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE") else "offline"
     run = module.init(
         project=os.environ.get("WANDB_PROJECT", "regard"),
@@ -86,7 +86,7 @@ def _open_wandb(module: Any, folder: Path, settings: Mapping[str, Any], _update:
     return lambda step, metrics: run.log(dict(metrics), step=step), run.finish
 
 
-def _open_mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _update: int) -> _Connection:
+def _open_mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _step: int) -> _Connection:
     if not os.environ.get("MLFLOW_TRACKING_URI"):
         module.set_tracking_uri(f"sqlite:///{RunFolder(folder).mlflow.resolve()}")
     module.set_experiment("regard")
@@ -114,8 +114,8 @@ def _read_experiment_ids(folder: Path) -> dict[str, str]:
     path = RunFolder(folder).trackers
     if not path.exists():
         return {}
-    fix = "Remove it: the run then starts new experiments in its trackers."
-    ids = read_json(path, fix)
+    hint = "Remove it: the run then starts new experiments in its trackers."
+    ids = read_json(path, hint)
     if not isinstance(ids, dict) or not all(isinstance(name, str) for name in ids.values()):
-        raise DamagedError("The file holds no experiment ids.", where=str(path), fix=fix)
+        raise DamagedError("The file holds no experiment ids.", location=str(path), hint=hint)
     return ids

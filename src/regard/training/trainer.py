@@ -1,6 +1,6 @@
-"""The training loop: updates, validation, checkpoints. A run can be killed at any moment and resumed exactly.
+"""The training loop: steps, validation, checkpoints. A run can be killed at any moment and resumed exactly.
 
-A resumed run and an uninterrupted one produce byte-identical weights and `metrics.jsonl`: everything that an update
+A resumed run and an uninterrupted one produce byte-identical weights and `metrics.jsonl`: everything that a step
 depends on is in the settings, the checkpoint or the position in the data, and lines that were written after the last
 checkpoint are removed and written again.
 """
@@ -17,9 +17,9 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.config.run import RunConfig
 from regard.config.training import RewindConfig, StopConfig
-from regard.data.batches.loader import Update
+from regard.data.batches.loader import StepBatches
 from regard.data.batches.subword_noise import resegmenter
-from regard.store.run_folder import Journal, NoJournal, RunFolder
+from regard.store.run_folder import JsonlWriter, NullWriter, RunFolder
 from regard.store.size_check import check_fits_memory
 from regard.store.weights import get_weights, load_into, sort_names
 from regard.training.autotune import apply_device_settings
@@ -37,8 +37,8 @@ from regard.training.events import (
     Saved,
     Spiked,
     Started,
+    StepFinished,
     StopReason,
-    Updated,
     Validated,
 )
 from regard.training.finetune import compute_rate_scales, prepare_model
@@ -47,12 +47,12 @@ from regard.training.optim import make_optimizers
 from regard.training.publish import ModelWriter
 from regard.training.schedule import learning_rate
 from regard.training.spikes import SpikeDetector
-from regard.training.step import OutOfMemoryError, Updater, UpdateStats
-from regard.training.time_budget import TimeBudget, UpdatePlan
+from regard.training.step import OutOfMemoryError, StepRunner, StepStats
+from regard.training.time_budget import StepSchedule, TimeBudget
 from regard.training.usability import Shortfall, find_shortfall
 from regard.training.validate import Scores, Validator, is_better
 
-TIMING_INTERVAL = 50  # updates between lines of timing.jsonl
+TIMING_INTERVAL = 50  # steps between lines of timing.jsonl
 
 
 STOP_ORDER: tuple[StopReason | None, ...] = (
@@ -85,14 +85,14 @@ class Trainer:
         *,
         seconds_used: float = 0.0,
         processes: SingleProcess | None = None,
-        parts: int = 1,
+        micro_batches: int = 1,
     ) -> None:
         start = time.perf_counter()
         self.run, self.folder, self.emit = run, folder, emit
         self.processes = processes = processes or SingleProcess()
         settings = run.train
         self.device = torch.device(run.device.name)
-        size = check_fits_memory(run.model, where=str(folder.run), copies=processes.copies_per_host)
+        size = check_fits_memory(run.model, location=str(folder.run), copies=processes.copies_per_host)
         self.model = processes.build(run.model, seed=run.seed, device=run.device.name).train()
         prepare_model(self.model, run)
         apply_device_settings(self.model, self.run)
@@ -103,15 +103,15 @@ class Trainer:
             contrastive=run.contrastive,
             should_compile=settings.compile,
         )
-        self.updater = Updater(
+        self.step_runner = StepRunner(
             processes.shard(self.objective),
-            make_optimizers(self.model, settings.optimizer, compute_rate_scales(self.model, run.tuning)),
+            make_optimizers(self.model, settings.optimizer, compute_rate_scales(self.model, run.finetune)),
             seed=run.seed,
-            clip=settings.clip,
+            clip=settings.max_grad_norm,
             precision=settings.precision,
             warn=lambda text: emit(Message(text, "warning")),
             processes=processes,
-            parts=parts,
+            micro_batches=micro_batches,
         )
         self.ema = Ema(self.model, settings.ema) if settings.ema else None
         resegment = resegmenter(
@@ -123,7 +123,7 @@ class Trainer:
             run_data.train,
             run_data.tokenizer_pair,
             run.data.augmentation or run.data.spec_augment,
-            accumulate=run.accumulate,
+            gradient_accumulation=run.gradient_accumulation,
             resegment=resegment,
             **self._share,
         )
@@ -135,11 +135,14 @@ class Trainer:
             processes=processes,
             parameters=get_weights(self.model),
         )
-        self.journal: Journal | NoJournal = NoJournal()
-        self.timing: Journal | NoJournal = NoJournal()
+        self.journal: JsonlWriter | NullWriter = NullWriter()
+        self.timing: JsonlWriter | NullWriter = NullWriter()
         if processes.is_main:
             folder.checkpoints.mkdir(exist_ok=True)
-            self.journal, self.timing = Journal(folder.metrics), Journal(folder.timing)  # they flush the run folder
+            self.journal, self.timing = (
+                JsonlWriter(folder.metrics),
+                JsonlWriter(folder.timing),
+            )  # they flush the run folder
         self.progress = Progress()
         self.spike_detector = SpikeDetector(settings.spikes)
         self.model_writer = ModelWriter(run, folder, run_data, self.model)
@@ -152,7 +155,7 @@ class Trainer:
             else TimeBudget(
                 settings.minutes,
                 self.progress.seconds + seconds_used + time.perf_counter() - start,
-                0.0 if self.validator is None else self.validator.estimate_updates(settings.update_tokens),
+                0.0 if self.validator is None else self.validator.estimate_steps(settings.step_tokens),
             )
         )
 
@@ -160,38 +163,38 @@ class Trainer:
         """Train until the run is finished or should stop, from the newest checkpoint if there is one.
 
         Args:
-            should_stop: Polled between updates; if true, the run saves and stops.
-            pause_at: The run saves and stops after this update.
+            should_stop: Polled between steps; if true, the run saves and stops.
+            pause_at: The run saves and stops after this step.
         """
         self._start()
         progress = self.progress
-        self._train_start, self._update_seconds = (progress.update, time.perf_counter()), 0.0
-        for update in self.loader.updates(progress.position):
+        self._train_start, self._step_seconds = (progress.step, time.perf_counter()), 0.0
+        for step in self.loader.steps(progress.position):
             reason = self._agree_on_stop(self._find_stop_reason(should_stop, pause_at))
             if reason == "stop requested":
                 return self._pause(reason)
             if reason is not None:
                 return self._finish(reason)
-            updates_before = progress.update
-            if not self._update(update):
+            steps_before = progress.step
+            if not self._step(step):
                 return self._pause("spike")
             progress = self.progress
-            if progress.update <= updates_before:
-                continue  # the update was skipped or the run was rewound: nothing new to validate or save
+            if progress.step <= steps_before:
+                continue  # the step was skipped or the run was rewound: nothing new to validate or save
             self._replan()
-            if self._is_due(progress.update, self.run.validation.every):
+            if self._is_due(progress.step, self.run.validation.every_steps):
                 self._validate()
             # The last checkpoint is saved here only if the average needs it; `_finish` saves it with the final state.
-            if self._is_regular(progress.update) and (progress.update < self.plan.updates or self._should_average):
+            if self._is_regular(progress.step) and (progress.step < self.plan.steps or self._should_average):
                 self._save()
         raise AssertionError("the data never ends")  # pragma: no cover
 
     def _find_stop_reason(self, should_stop: Callable[[], bool], pause_at: int | None) -> StopReason | None:
         """Return why the run ends here, if it does."""
-        progress, updates = self.progress, self.plan.updates
-        if progress.update >= updates or self._is_patience_over() or progress.finished:
-            return "finished" if progress.update >= updates else "no improvement"
-        if should_stop() or (pause_at is not None and progress.update >= pause_at):
+        progress, steps = self.progress, self.plan.steps
+        if progress.step >= steps or self._is_patience_over() or progress.finished:
+            return "finished" if progress.step >= steps else "no improvement"
+        if should_stop() or (pause_at is not None and progress.step >= pause_at):
             return "stop requested"
         return None
 
@@ -220,7 +223,7 @@ class Trainer:
 
     def _start(self) -> None:
         progress = self.progress
-        if progress.finished and progress.update < self.plan.updates and self.has_new_settings:
+        if progress.finished and progress.step < self.plan.steps and self.has_new_settings:
             progress.finished, progress.since_best = False, 0  # a finished run was extended
         if self.processes.is_main:
             self.folder.finished.unlink(missing_ok=True)
@@ -231,45 +234,45 @@ class Trainer:
             self._newest_checkpoint = None  # free its memory: as large as the model and its optimizer
             self.checkpoints.set_aside_after(step)
             if has_new_settings:
-                if progress.update == self.plan.updates and progress.update % self.run.validation.every:
-                    self._validate()  # the total was lowered, so this update is now the last
+                if progress.step == self.plan.steps and progress.step % self.run.validation.every_steps:
+                    self._validate()  # the total was lowered, so this step is now the last
                 self._save()  # after a kill, the user need not accept the changed settings again
 
-    def _update(self, update: Update) -> bool:
-        """Make one update, or handle its spike; return False to end the run."""
+    def _step(self, step: StepBatches) -> bool:
+        """Make one step, or handle its spike; return False to end the run."""
         start, epoch = time.perf_counter(), self._current_epoch()
         try:
-            stats = self.updater.compute_gradients(update.batches, epoch)
+            stats = self.step_runner.compute_gradients(step.batches, epoch)
         except OutOfMemoryError as error:  # the next start splits the batches on every rank
-            write_atomic(self.folder.parts, json.dumps({"parts": error.parts}).encode() + b"\n")
+            write_atomic(self.folder.micro_batches, json.dumps({"parts": error.micro_batches}).encode() + b"\n")
             raise
-        if stats.has_overflowed:  # the float16 scale is still adapting: neither an update nor a spike
-            self.updater.discard()
-            self.journal.write(**self._skipped_record(update), overflow="the loss scale of float16 was too large")
-            self.progress.position = update.next_position
+        if stats.has_overflowed:  # the float16 scale is still adapting: neither a step nor a spike
+            self.step_runner.discard()
+            self.journal.write(**self._skipped_record(step), overflow="the loss scale of float16 was too large")
+            self.progress.position = step.next_position
             return True
         fault = self.spike_detector.check(stats.loss, stats.gradient_norm)
         if fault is not None:
-            self.updater.discard()
-            return self._handle_spike(fault, update)
+            self.step_runner.discard()
+            return self._handle_spike(fault, step)
         progress = self.progress
-        progress.update += 1
+        progress.step += 1
         progress.tokens += stats.tokens
-        progress.position = update.next_position
-        schedule_updates = self.run.train.updates
-        position = self.plan.schedule_position(progress.update, schedule_updates)
-        lr = learning_rate(self.run.train.schedule, position, updates=schedule_updates, width=self.run.model.width)
-        self.updater.step(lr)
+        progress.position = step.next_position
+        schedule_steps = self.run.train.steps
+        position = self.plan.schedule_position(progress.step, schedule_steps)
+        lr = learning_rate(self.run.train.schedule, position, steps=schedule_steps, d_model=self.run.model.d_model)
+        self.step_runner.step(lr)
         if self.ema is not None:
-            self.ema.update(progress.update)
-        self._update_seconds += time.perf_counter() - start
+            self.ema.update(progress.step)
+        self._step_seconds += time.perf_counter() - start
         self._record(stats, epoch, lr, time.perf_counter() - start)
         return True
 
-    def _record(self, stats: UpdateStats, epoch: int, lr: float, seconds: float) -> None:
-        update = self.progress.update
+    def _record(self, stats: StepStats, epoch: int, lr: float, seconds: float) -> None:
+        step = self.progress.step
         self.journal.write(
-            update=update,
+            step=step,
             epoch=epoch,
             loss=stats.loss,
             negative_log_likelihood=stats.negative_log_likelihood,
@@ -277,11 +280,11 @@ class Trainer:
             learning_rate=lr,
             gradient_norm=stats.gradient_norm,
         )
-        if update % TIMING_INTERVAL == 0:
-            self.timing.write(update=update, time=round(time.time(), 3), seconds=seconds, tokens=stats.input_tokens)
+        if step % TIMING_INTERVAL == 0:
+            self.timing.write(step=step, time=round(time.time(), 3), seconds=seconds, tokens=stats.input_tokens)
         self.emit(
-            Updated(
-                update,
+            StepFinished(
+                step,
                 epoch,
                 stats.loss,
                 stats.negative_log_likelihood,
@@ -294,65 +297,65 @@ class Trainer:
         )
 
     @property
-    def plan(self) -> UpdatePlan:
+    def plan(self) -> StepSchedule:
         """The current plan: how many updates the run makes."""
-        return self.progress.plans[-1] if self.progress.plans else UpdatePlan(self.run.train.updates)
+        return self.progress.plans[-1] if self.progress.plans else StepSchedule(self.run.train.steps)
 
     def _replan(self) -> None:
-        """With a time budget, plan again at some updates; the checkpoint of this update holds the new plan."""
+        """With a time budget, plan again at some steps; the checkpoint of this step holds the new plan."""
         if self.run.train.minutes is None:
             return
-        plan = self.processes.decide(None if self.budget is None else self._make_plan(self.budget))
+        plan = self.processes.broadcast(None if self.budget is None else self._make_plan(self.budget))
         if plan is not None:
-            self.progress.plans.append(UpdatePlan(**plan))
+            self.progress.plans.append(StepSchedule(**plan))
 
     def _make_plan(self, budget: TimeBudget) -> dict[str, Any] | None:
         """Return the fields of a new plan and report it; None if the current one still fits."""
         progress, settings = self.progress, self.run.train
-        budget.record("update")
-        if progress.update >= self.plan.updates:
-            return None  # this was the last update: its schedule is at the end and cannot be stretched
+        budget.record("step")
+        if progress.step >= self.plan.steps:
+            return None  # this was the last step: its schedule is at the end and cannot be stretched
         final_validations = 0 if self.validator is None else 1 + (settings.average > 1)
-        if not budget.should_plan(self.plan.updates - progress.update, final_validations):
+        if not budget.should_plan(self.plan.steps - progress.step, final_validations):
             return None
         plan = budget.make_plan(
             self.plan,
-            progress.update,
-            schedule_updates=settings.updates,
-            validation_interval=self.run.validation.every,
+            progress.step,
+            schedule_steps=settings.steps,
+            validation_interval=self.run.validation.every_steps,
             final_validations=final_validations,
-            max_updates=settings.max_updates,
+            max_steps=settings.max_steps,
         )
         if plan == self.plan:
             return None
-        self.journal.write(update=progress.update, plan={"updates": plan.updates, "stride": plan.stride})
-        self.emit(Replanned(progress.update, plan.updates, budget.seconds_left, budget.seconds_per_update))
+        self.journal.write(step=progress.step, plan={"steps": plan.steps, "stride": plan.stride})
+        self.emit(Replanned(progress.step, plan.steps, budget.seconds_left, budget.seconds_per_step))
         return asdict(plan)
 
-    def _handle_spike(self, fault: str, update: Update) -> bool:
+    def _handle_spike(self, fault: str, step: StepBatches) -> bool:
         """Apply the spike policy; return False to end the run."""
-        policy, spiked_update = self.run.train.spikes, self.progress.update + 1
-        line = self._skipped_record(update) | {"spike": fault}
+        policy, spiked_step = self.run.train.spikes, self.progress.step + 1
+        line = self._skipped_record(step) | {"spike": fault}
         self.spike_detector.spikes += 1
         if isinstance(policy, StopConfig) or self.spike_detector.is_out_of_patience:
             self.spike_detector.spikes -= 1  # the checkpoint is from before the spike
             self._save()
             self.journal.write(**line, action="stopped")
-            self.emit(Spiked(spiked_update, fault, "stopped; the state before the spike is saved"))
+            self.emit(Spiked(spiked_step, fault, "stopped; the state before the spike is saved"))
             return False
-        step = self._rewind(policy) if isinstance(policy, RewindConfig) else None
-        action = "skipped" if step is None else f"rewound to update {step}; the batches since then are skipped"
-        self.progress.position = update.next_position
+        restored = self._rewind(policy) if isinstance(policy, RewindConfig) else None
+        action = "skipped" if restored is None else f"rewound to update {restored}; the batches since then are skipped"
+        self.progress.position = step.next_position
         self.journal.write(**line, action=action)
-        if step is not None:
+        if restored is not None:
             self._save()
-        self.emit(Spiked(spiked_update, fault, action))
+        self.emit(Spiked(spiked_step, fault, action))
         return True
 
-    def _skipped_record(self, update: Update) -> dict[str, Any]:
-        """Return the fields that identify a skipped update in metrics.jsonl."""
-        batches = [batch.number for batch in update.batches]
-        return {"update": self.progress.update + 1, "epoch": self._current_epoch(), "batches": batches}
+    def _skipped_record(self, step: StepBatches) -> dict[str, Any]:
+        """Return the fields that identify a skipped step in metrics.jsonl."""
+        batches = [batch.number for batch in step.batches]
+        return {"step": self.progress.step + 1, "epoch": self._current_epoch(), "batches": batches}
 
     def _rewind(self, policy: RewindConfig) -> int | None:
         """Restore a checkpoint from well before the spike, if there is one; the data continues after the spike.
@@ -360,7 +363,7 @@ class Trainer:
         Only regular checkpoints count: an uninterrupted run has no others. Later checkpoints lead to the spike and are
         removed, newest first: a run that is killed meanwhile reaches the same spike again and rewinds the same way.
         """
-        newest = self.checkpoints.load_newest(self._regular_steps(at_most=self.progress.update - policy.back))
+        newest = self.checkpoints.load_newest(self._regular_steps(at_most=self.progress.step - policy.rewind_steps))
         if newest is None:
             return None
         step, checkpoint = newest
@@ -369,7 +372,7 @@ class Trainer:
         current, spikes = self.progress, self.spike_detector.spikes
         self._restore(checkpoint)
         self.spike_detector.spikes = spikes
-        self.progress.best, self.progress.best_update = current.best, current.best_update
+        self.progress.best, self.progress.best_step = current.best, current.best_step
         self.progress.best_scores = current.best_scores
         return step
 
@@ -382,17 +385,17 @@ class Trainer:
         value = scores.values.get(metric, float("nan"))
         is_best = is_better(metric, value, progress.best)
         progress.since_best = 0 if is_best else progress.since_best + 1
-        self.journal.write(update=progress.update, validation=scores.values)
+        self.journal.write(step=progress.step, validation=scores.values)
         if is_best:
-            progress.best, progress.best_update, progress.best_scores = value, progress.update, scores.values
+            progress.best, progress.best_step, progress.best_scores = value, progress.step, scores.values
             self._write_model("best", self._published_weights, scores)
         if self.budget is not None:
             self.budget.record("validation")
         self._report_scores(scores, is_best, time.perf_counter() - start)
 
     def _report_scores(self, scores: Scores, is_best: bool, seconds: float = 0.0) -> None:
-        update, samples, signatures = self.progress.update, scores.samples, scores.signatures
-        self.emit(Validated(update, scores.values, is_best, samples, signatures, seconds, scores.errors))
+        step, samples, signatures = self.progress.step, scores.samples, scores.signatures
+        self.emit(Validated(step, scores.values, is_best, samples, signatures, seconds, scores.errors))
 
     def _score(self) -> Scores:
         assert self.validator is not None  # noqa: S101 - the caller checked
@@ -410,7 +413,7 @@ class Trainer:
         self, name: str, weights: dict[str, torch.Tensor], scores: Scores, averaged: Sequence[int] = ()
     ) -> None:
         """Let rank 0 write a model folder; it gathers one sharded tensor after the other, so no rank holds them all."""
-        with self.processes.only_main() as is_main:
+        with self.processes.on_rank_zero() as is_main:
             if is_main:
                 self.model_writer.write(name, weights, self.progress, scores, averaged, fetch=self.processes.whole)
             else:
@@ -421,7 +424,7 @@ class Trainer:
         """Average checkpoints, write the best model and end the run; safe to repeat after a kill."""
         progress = self.progress
         if not progress.finished:
-            if self._should_average and progress.update not in self.checkpoints.steps():
+            if self._should_average and progress.step not in self.checkpoints.steps():
                 self._save()
             if not self._average() and progress.best is None:
                 self._write_model("best", self._published_weights, Scores())
@@ -430,12 +433,12 @@ class Trainer:
         else:  # killed after the last checkpoint
             self.checkpoints.rotate(self._steps_to_keep())
         shortfall = self._find_shortfall(reason)
-        self.timing.write(update=progress.update, time=round(time.time(), 3), update_seconds=self._update_seconds)
+        self.timing.write(step=progress.step, time=round(time.time(), 3), step_seconds=self._step_seconds)
         if self.processes.is_main:  # last: until here a resumed run has something to do
-            content = {"update": progress.update, "reason": reason}
+            content = {"step": progress.step, "reason": reason}
             write_atomic(self.folder.finished, json.dumps(content).encode() + b"\n")
-        text, more = ("", 0) if shortfall is None else (shortfall.text, shortfall.more_updates)
-        finished = Finished(progress.update, reason, self.folder.path, progress.best_scores, text, more)
+        text, more = ("", 0) if shortfall is None else (shortfall.text, shortfall.more_steps)
+        finished = Finished(progress.step, reason, self.folder.path, progress.best_scores, text, more)
         self.emit(finished)
         return finished
 
@@ -445,10 +448,10 @@ class Trainer:
             return None
         metric = self.run.validation.metric
         lines = map(json.loads, self.folder.metrics.read_text(encoding="utf-8").splitlines())
-        scores = ((line["update"], line["validation"].get(metric)) for line in lines if "validation" in line)
-        history = [(update, score) for update, score in scores if score is not None]
-        first_update, start = self._train_start
-        count = self.progress.update - first_update  # none if the run was killed after its last update
+        scores = ((line["step"], line["validation"].get(metric)) for line in lines if "validation" in line)
+        history = [(step, score) for step, score in scores if score is not None]
+        first_step, start = self._train_start
+        count = self.progress.step - first_step  # none if the run was killed after its last step
         seconds = (time.perf_counter() - start) / count if count else None
         return find_shortfall(
             metric,
@@ -471,11 +474,11 @@ class Trainer:
             return False
         weights = average_checkpoints(self.checkpoints.load_weights(step) for step in steps)
         backup = {name: tensor.clone() for name, tensor in get_weights(self.model).items()}
-        load_into(self.model, weights, where="the average")
+        load_into(self.model, weights, location="the average")
         scores = self.validator() if self.validator is not None else Scores()
-        load_into(self.model, backup, where="the model")
+        load_into(self.model, backup, location="the model")
         progress, metric = self.progress, self.run.validation.metric
-        self.journal.write(update=progress.update, averaged=steps, validation=scores.values)
+        self.journal.write(step=progress.step, averaged=steps, validation=scores.values)
         is_best = self.validator is None or is_better(metric, scores.values.get(metric, float("nan")), progress.best)
         self._write_model("average", weights, scores, steps)
         if is_best:
@@ -484,24 +487,24 @@ class Trainer:
         self._report_scores(scores, is_best)
         first, last = steps[0], steps[-1]
         verdict = "better than each of them: it is the best model" if is_best else "not better than the best model"
-        self.emit(Message(f"The mean of the {len(steps)} checkpoints from update {first} to {last} is {verdict}."))
+        self.emit(Message(f"The mean of the {len(steps)} checkpoints from step {first} to {last} is {verdict}."))
         return is_best
 
     def _pause(self, reason: StopReason) -> Finished:
         if reason != "spike":
             self._save()
-        finished = Finished(self.progress.update, reason, self.folder.path, self.progress.best_scores)
+        finished = Finished(self.progress.step, reason, self.folder.path, self.progress.best_scores)
         self.emit(finished)
         return finished
 
     def _save(self) -> None:
         progress = self.progress
         progress.losses, progress.spikes = list(self.spike_detector.losses), self.spike_detector.spikes
-        progress.scaler, progress.journal = self.updater.scaler.state_dict(), self.journal.size
+        progress.scaler, progress.journal = self.step_runner.scaler.state_dict(), self.journal.size
         progress.seconds = 0.0 if self.budget is None else self.budget.seconds_used
         checkpoint = Checkpoint(
             weights=get_weights(self.model),
-            optimizer=self.updater.optimizers.state_dict(),
+            optimizer=self.step_runner.optimizers.state_dict(),
             ema={} if self.ema is None else self.ema.weights(),
             state={
                 "progress": progress.to_dict(),
@@ -509,18 +512,18 @@ class Trainer:
                 "versions": self.model_writer.versions,
             },
         )
-        path = self.checkpoints.save(progress.update, checkpoint)
+        path = self.checkpoints.save(progress.step, checkpoint)
         self.checkpoints.rotate(self._steps_to_keep())
         if self.budget is not None:
             self.budget.record("checkpoint")
-        self.emit(Saved(progress.update, path))
+        self.emit(Saved(progress.step, path))
 
     def _steps_to_keep(self) -> set[int]:
         """Return the checkpoints to keep: the last regular ones, the one to rewind to, and all later ones."""
         settings = self.run.train
-        steps = set(self._regular_steps()[-max(settings.keep, settings.average) :])
+        steps = set(self._regular_steps()[-max(settings.keep_checkpoints, settings.average) :])
         if isinstance(settings.spikes, RewindConfig):
-            rewind_steps = self._regular_steps(at_most=self.progress.update - settings.spikes.back)[-1:]
+            rewind_steps = self._regular_steps(at_most=self.progress.step - settings.spikes.rewind_steps)[-1:]
             steps |= {step for step in self._regular_steps() if not rewind_steps or step >= rewind_steps[0]}
         return steps
 
@@ -533,27 +536,27 @@ class Trainer:
         is_planned = any(plan.since == step for plan in self.progress.plans)
         return step > 0 and (is_planned or self._is_due(step, self.run.train.save_every))
 
-    def _is_due(self, update: int, every: int) -> bool:
-        """Whether work that the settings repeat `every` updates is due after this update, which may be the last."""
-        plans = [UpdatePlan(self.run.train.updates), *self.progress.plans]
-        plan = next(plan for plan in reversed(plans) if plan.since < update or plan is plans[0])
-        total = self.run.train.updates
-        left = total - plan.schedule_position(update, total)
+    def _is_due(self, step: int, every: int) -> bool:
+        """Whether work that the settings repeat `every` steps is due after this step, which may be the last."""
+        plans = [StepSchedule(self.run.train.steps), *self.progress.plans]
+        plan = next(plan for plan in reversed(plans) if plan.since < step or plan is plans[0])
+        total = self.run.train.steps
+        left = total - plan.schedule_position(step, total)
         is_near_end = self.run.train.minutes is not None and left < every * plan.stride / 2  # the last one is enough
-        return update == self.plan.updates or (plan.is_due(update, every, total) and not is_near_end)
+        return step == self.plan.steps or (plan.is_due(step, every, total) and not is_near_end)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        load_into(self.model, checkpoint.weights, where="the checkpoint")
-        self.updater.optimizers.load_state_dict(checkpoint.optimizer)
+        load_into(self.model, checkpoint.weights, location="the checkpoint")
+        self.step_runner.optimizers.load_state_dict(checkpoint.optimizer)
         if self.ema is not None:
             self.ema.load(checkpoint.ema or checkpoint.weights)  # a new EMA starts from the weights
-        self.progress = Progress.from_state(checkpoint.state, where=str(self.folder.checkpoints))
+        self.progress = Progress.from_state(checkpoint.state, location=str(self.folder.checkpoints))
         if self.progress.position is not None:
             self.loader.order.resume(self.progress.position)
         self._adapt_progress(checkpoint.state["run"]["train"])
         self.spike_detector = SpikeDetector(self.run.train.spikes, self.progress.losses, self.progress.spikes)
-        if self.progress.update or self.progress.scaler:  # the checkpoint before the first update has no scale yet
-            self.updater.scaler.load_state_dict(self.progress.scaler)
+        if self.progress.step or self.progress.scaler:  # the checkpoint before the first step has no scale yet
+            self.step_runner.scaler.load_state_dict(self.progress.scaler)
 
     def _adapt_progress(self, previous: dict[str, Any]) -> None:
         """Adapt restored progress to changed settings: the best score of another metric, no history of another loss."""
@@ -595,11 +598,11 @@ class Trainer:
     def _check_copy_fits(self) -> None:
         """Raise an error unless rank 0 has room for a whole copy of a sharded model, with which it generates text."""
         try:
-            check_fits_memory(self.run.model, where="validation", copies=self.processes.copies_per_host + 1)
+            check_fits_memory(self.run.model, location="validation", copies=self.processes.copies_per_host + 1)
         except RegardError as error:
-            what = f"Validation generates text with a whole copy of the model on rank 0. {error.what}"
-            fix = "Set validation.sentences = 0 and validation.samples = 0: the loss is computed in shards."
-            raise RegardError(what, where="validation", fix=fix) from error
+            message = f"Validation generates text with a whole copy of the model on rank 0. {error.message}"
+            hint = "Set validation.sentences = 0 and validation.samples = 0: the loss is computed in shards."
+            raise RegardError(message, location="validation", hint=hint) from error
 
     def _report_start(self) -> None:
         for loader in (self.loader, *(() if self.validator is None else (self.validator.loader,))):
@@ -609,14 +612,14 @@ class Trainer:
         self.emit(
             Started(
                 folder=self.folder.path,
-                update=self.progress.update,
-                updates=self.plan.updates,
+                step=self.progress.step,
+                steps=self.plan.steps,
                 parameters=sum(parameter.numel() for parameter in self.model.parameters()),
                 samples=len(self.loader.shards),
                 validation_samples=0 if self.validator is None else len(self.validator.loader.shards),
                 device=str(self.device),
                 metric=self.run.validation.metric,
                 best_score=self.progress.best,
-                unit="document" if self.loader.task.packed else "sample",
+                unit="document" if self.loader.task.packs_sequences else "sample",
             )
         )

@@ -4,7 +4,7 @@ Every metric has its own threshold (`THRESHOLDS`), computed from the labels of t
 says nothing: a loss must be clearly below the entropy of the labels, an accuracy above the most frequent label. A model
 above its threshold is not good, but its output depends on its input.
 
-The forecast assumes that a score is linear in the logarithm of the updates, which holds roughly at the start of
+The forecast assumes that a score is linear in the logarithm of the steps, which holds roughly at the start of
 training; it uses the validations of the run itself.
 """
 
@@ -22,7 +22,7 @@ from regard.training.validate import HIGHER_IS_BETTER, proportion_error
 
 MIN_CHRF, MIN_BLEU = 25.0, 5.0  # below, a translation repeats frequent words instead of saying what the source says
 MAX_ENTROPY_SHARE = 0.75  # of the labels' entropy; a bigram model of English characters has 0.74
-MAX_GROWTH = 100  # no forecast beyond this many times the updates that were made
+MAX_GROWTH = 100  # no forecast beyond this many times the steps that were made
 GROWTH_WITHOUT_TREND = 4
 MIN_POINTS = 3  # validations of a trend
 
@@ -34,7 +34,7 @@ class Shortfall:
     """Why a model is not usable yet, and how many more updates it may need (0: more training does not help)."""
 
     text: str
-    more_updates: int
+    more_steps: int
 
 
 def _entropy(counts: Counts) -> float:
@@ -73,7 +73,7 @@ def find_shortfall(
     value: float | None,
     counts: Counts,
     history: Sequence[tuple[int, float]],
-    seconds_per_update: float | None,
+    seconds_per_step: float | None,
     *,
     can_improve: bool = True,
 ) -> Shortfall | None:
@@ -83,7 +83,7 @@ def find_shortfall(
         metric: The metric that selects the best model.
         value: Its best score.
         counts: How often each label occurs in the validation data.
-        history: (update, score) of every validation.
+        history: (step, score) of every validation.
         seconds_per_update: Measured in this run, validations included; None if it was not measured.
         can_improve: False if the run ended because validation no longer improves.
     """
@@ -98,30 +98,30 @@ def find_shortfall(
     text = f"{metric.replace('chrf', 'chrF')} {format_score(metric, value)}: not usable yet ({limit})"
     if not can_improve:
         return Shortfall(f"{text}. Longer training does not help: give more or other data, or a larger model.", 0)
-    updates = history[-1][0]
-    needed = forecast_updates(history, threshold)
-    more = (GROWTH_WITHOUT_TREND - 1) * updates if needed is None else max(1, needed - updates)
-    amount = f"{more:,} more updates"
-    if seconds_per_update is not None:
-        amount = f"{format_duration(more * seconds_per_update)} more on this machine"
+    steps = history[-1][0]
+    needed = forecast_steps(history, threshold)
+    more = (GROWTH_WITHOUT_TREND - 1) * steps if needed is None else max(1, needed - steps)
+    amount = f"{more:,} more steps"
+    if seconds_per_step is not None:
+        amount = f"{format_duration(more * seconds_per_step)} more on this machine"
     if needed is None:
         return Shortfall(f"{text}; its scores show no clear trend yet: try at least {amount}.", more)
     return Shortfall(f"{text}; by the trend of this run, about {amount}.", more)
 
 
-def forecast_updates(history: Sequence[tuple[int, float]], threshold: float) -> int | None:
-    """Return the updates after which the scores reach the threshold; None if they do not move towards it.
+def forecast_steps(history: Sequence[tuple[int, float]], threshold: float) -> int | None:
+    """Return the steps after which the scores reach the threshold; None if they do not move towards it.
 
-    >>> forecast_updates([(5, 0.0), (10, 5.0), (20, 10.0)], 20.0)
+    >>> forecast_steps([(5, 0.0), (10, 5.0), (20, 10.0)], 20.0)
     80
-    >>> forecast_updates([(10, 5.0), (20, 10.0)], 20.0) is None  # two points are no trend
+    >>> forecast_steps([(10, 5.0), (20, 10.0)], 20.0) is None  # two points are no trend
     True
     """
-    updates, values = (np.array(column, np.float64) for column in zip(*history, strict=True))
-    if len(set(updates.tolist())) < MIN_POINTS or not np.isfinite(values).all():
+    steps, values = (np.array(column, np.float64) for column in zip(*history, strict=True))
+    if len(set(steps.tolist())) < MIN_POINTS or not np.isfinite(values).all():
         return None
-    slope = float(np.polyfit(np.log(updates), values, 1)[0])
+    slope = float(np.polyfit(np.log(steps), values, 1)[0])
     distance = threshold - float(values[-1])
     if slope * distance <= 0 or distance / slope > math.log(MAX_GROWTH):
         return None
-    return math.ceil(round(updates[-1] * math.exp(distance / slope), 6))
+    return math.ceil(round(steps[-1] * math.exp(distance / slope), 6))

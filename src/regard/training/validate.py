@@ -144,8 +144,8 @@ class Validator:
                 counts = new.astype(np.int64)
         return counts
 
-    def estimate_updates(self, update_tokens: int) -> float:
-        """Estimate the cost of a validation, in training updates.
+    def estimate_steps(self, step_tokens: int) -> float:
+        """Estimate the cost of a validation, in training steps.
 
         A forward pass costs a third of a training step; generating a token costs about one training token.
         """
@@ -153,7 +153,7 @@ class Validator:
         rows = (task.row_lengths(shard.lengths[: len(task.needs)]) for shard in self.loader.shards.shards)
         tokens = sum(int(lengths.sum(dtype=np.int64)) for lengths in rows)
         generated = self._settings.sentences * tokens / max(len(self.loader.shards), 1)
-        return (min(tokens, self._settings.max_tokens or tokens) / 3 + generated) / update_tokens
+        return (min(tokens, self._settings.max_tokens or tokens) / 3 + generated) / step_tokens
 
     def _score(self) -> dict[str, float]:
         task = self._model_settings.task
@@ -214,7 +214,7 @@ class Validator:
         if raster is not None:
             pixels = raster.pixels * len(self.loader.shards)  # the end of an image, which is always certain, counts too
             values["bits_per_pixel"] = bits_per_byte(negative_log_likelihood, round(pixels * self._scored_share(count)))
-        elif self._model_settings.task in ("translate", "continue"):
+        elif self._model_settings.task in ("translate", "causal_lm"):
             size = round(self._count_target_bytes() * self._scored_share(count))
             values["bits_per_byte"] = bits_per_byte(negative_log_likelihood, size)
         return values
@@ -289,13 +289,13 @@ class Validator:
                 adapters[name] = whole
         for name, weight in merge_weights({**copies, **adapters}, find_scale(self._objective.model)).items():
             copies[name].copy_(weight)
-        with processes.only_main():
+        with processes.on_rank_zero():
             return Scores() if model is None else self._score_model_outputs(model, SingleProcess())
 
     @property
     def generates(self) -> bool:
         """Whether a validation generates text, for scores or samples."""
-        return self._model_settings.task in ("translate", "continue") and bool(
+        return self._model_settings.task in ("translate", "causal_lm") and bool(
             self._settings.sentences or self._settings.samples
         )
 
@@ -310,7 +310,7 @@ class Validator:
         if isinstance(model, DecoderOnly) and isinstance(settings, DecoderOnlyConfig):
             return (
                 self._sample_continuations(TextGenerator(model, self._tokenizers, settings))
-                if settings.task == "continue" and processes.is_main
+                if settings.task == "causal_lm" and processes.is_main
                 else Scores()
             )
         return Scores()

@@ -1,4 +1,4 @@
-"""Sounds in batches: spectrograms of any length, masked at random as a function of keys."""
+"""Audio clips in batches: spectrograms of any length, masked at random as a function of keys."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from regard.data.batches.audio import (
     FREQUENCY_WIDTH,
     TIME_START,
     TIME_WIDTH,
-    ClassifySounds,
+    ClassifyAudio,
     Transcribe,
     check_rate,
     mask_spectrogram,
@@ -26,7 +26,7 @@ from regard.data.batches.keyed_random import make_key
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.corpus import Corpus
-from regard.data.example import CorpusError, Defects, Example, Location, Sound
+from regard.data.example import AudioClip, CorpusError, Defects, Example, Location
 from regard.data.held_out import train_validation_split
 from regard.data.mel import log_mel
 from regard.data.shards.prepare import open_corpus, prepare, prepare_in_memory
@@ -34,7 +34,7 @@ from regard.data.shards.shard import Shards
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
-from tests.training.runs import write_sounds
+from tests.training.runs import write_audio
 
 MEL = MelConfig(bins=8, rate=8000)
 MASKS = SpecAugmentConfig()
@@ -42,12 +42,12 @@ MASKS = SpecAugmentConfig()
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
-    write_sounds(tmp_path, 60)
-    return Corpus([AudioConfig(path=str(tmp_path / "sounds"))])
+    write_audio(tmp_path, 60)
+    return Corpus([AudioConfig(path=str(tmp_path / "audio"))])
 
 
 def make_loader(shards: Shards, masks: SpecAugmentConfig | None, **options: Any) -> Loader:
-    return Loader(shards, ClassifySounds(MEL, masks, 3), OrderSettings(seed=1, max_tokens=64, max_length=16), **options)
+    return Loader(shards, ClassifyAudio(MEL, masks, 3), OrderSettings(seed=1, max_tokens=64, max_length=16), **options)
 
 
 def test_a_row_counts_frames(corpus: Corpus) -> None:
@@ -127,10 +127,10 @@ def test_texts_are_the_labels_of_speech(corpus: Corpus, tmp_path: Path) -> None:
     tokenizers = TokenizerPair.joint(learn(["low high"], CharacterLevelConfig()))
     speech = Corpus([AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")])
     shards = prepare_in_memory(speech, tokenizers, Defects())
-    assert shards.streams == ("sound", "target")
+    assert shards.streams == ("audio", "target")
     specials = tokenizers.target.specials
     loader = Loader(shards, Transcribe(MEL, None, 1, specials), OrderSettings(seed=1, max_tokens=64, max_length=16))
-    texts, sounds = [], []
+    texts, audio = [], []
     for batch in loader.iter_epoch(0):
         assert batch.target is not None
         assert batch.source is not None
@@ -139,10 +139,10 @@ def test_texts_are_the_labels_of_speech(corpus: Corpus, tmp_path: Path) -> None:
             assert ids[-1] == specials.eos
             assert target[: len(ids)].tolist() == [specials.bos, *ids[:-1]]
             texts.append((sample, tokenizers.target.decode(ids[:-1])))
-        sounds += [(sample, row) for sample, row in zip(batch.samples.tolist(), batch.source, strict=True)]
+        audio += [(sample, row) for sample, row in zip(batch.samples.tolist(), batch.source, strict=True)]
     lines = (tmp_path / "speech.tsv").read_text().splitlines()
     assert [text for _, text in sorted(texts)] == [line.split("\t")[1] for line in lines]
-    assert {tuple(row.shape)[1] for _, row in sounds} == {8}
+    assert {tuple(row.shape)[1] for _, row in audio} == {8}
     del corpus
 
 
@@ -168,23 +168,25 @@ def _iter_rows(loader: Loader) -> Iterator[tuple[int, list[int], list[int]]]:
         yield from zip(batch.samples.tolist(), batch.labels.tolist(), batch.target.tolist(), strict=True)
 
 
-def test_equal_sounds_are_held_out_together(corpus: Corpus) -> None:
+def test_equal_audio_are_held_out_together(corpus: Corpus) -> None:
     train, held_out = train_validation_split(corpus, 0.3, seed=1)
-    parts = [{example.sound for _, example in part.examples(Defects())} for part in (train, held_out)]
+    parts = [{example.audio for _, example in part.examples(Defects())} for part in (train, held_out)]
     assert all(parts)
     assert not parts[0] & parts[1]
 
 
-def test_sounds_of_several_rates_are_refused() -> None:
-    examples = [Example(Location("f", n), "", label="x", sound=Sound(rate, bytes(8))) for n, rate in ((1, 8), (2, 16))]
+def test_audio_of_several_rates_are_refused() -> None:
+    examples = [
+        Example(Location("f", n), "", label="x", audio=AudioClip(rate, bytes(8))) for n, rate in ((1, 8), (2, 16))
+    ]
     with pytest.raises(CorpusError, match="16 samples per second; those before it have 8") as caught:
         store_examples(examples, None)
-    assert caught.value.where == "f:2"
+    assert caught.value.location == "f:2"
     shards = [store_examples([example], None, origin=f"s{n}") for n, example in enumerate(examples)]
-    with pytest.raises(RegardError, match="s0 has sounds of 8 samples per second, but s1 of 16"):
+    with pytest.raises(RegardError, match="s0 has audio clips of 8 samples per second, but s1 of 16"):
         Shards(shards)
     with pytest.raises(RegardError, match="16 samples per second; the model reads 8,000"):
         check_rate(Shards(shards[1:]), MEL)
-    text = Example(Location("f", 1), "", target="text", sound=Sound(8, bytes(8)))
+    text = Example(Location("f", 1), "", target="text", audio=AudioClip(8, bytes(8)))
     with pytest.raises(CorpusError, match="there is no tokenizer"):
         store_examples([text], None)

@@ -11,7 +11,7 @@ from regard.base.errors import RegardError
 from regard.config.model import PatchesConfig
 from regard.config.run import AugmentationConfig, ImagesConfig
 from regard.data.batches.arrays import StoredSamples
-from regard.data.batches.images import ClassifyImages, augment, check_shape, measure_channels, normalise
+from regard.data.batches.images import ClassifyImages, augment, check_shape, measure_channels, normalize
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.corpus import Corpus
@@ -72,8 +72,8 @@ def test_statistics_are_those_of_the_pixels(corpus: Corpus) -> None:
     mean, deviation = measure_channels(shards)
     assert mean == [pytest.approx(values.mean(), abs=1e-6)]
     assert deviation == [pytest.approx(values.std(), abs=1e-6)]
-    settings = PATCHES.model_copy(update={"mean": tuple(mean), "deviation": tuple(deviation)})
-    normalized = normalise((values * 255).round().astype(np.uint8).reshape(-1, 1, 8, 8), settings)
+    settings = PATCHES.model_copy(update={"mean": tuple(mean), "std": tuple(deviation)})
+    normalized = normalize((values * 255).round().astype(np.uint8).reshape(-1, 1, 8, 8), settings)
     assert abs(float(normalized.mean())) < 1e-5
     assert float(normalized.std()) == pytest.approx(1, abs=1e-4)
 
@@ -131,7 +131,7 @@ def test_images_of_several_shapes_are_refused() -> None:
     examples = [Example(Location("f", n), "", label="x", image=Image(1, 1, n, bytes(n))) for n in (1, 2)]
     with pytest.raises(CorpusError, match="1 x 2 pixels") as caught:
         store_examples(examples, None)
-    assert caught.value.where == "f:2"
+    assert caught.value.location == "f:2"
     shards = [store_examples([example], None, origin=f"s{n}") for n, example in enumerate(examples)]
     with pytest.raises(RegardError, match="s0 has images of 1 x 1 pixels, 1 channel, but s1"):
         Shards(shards)

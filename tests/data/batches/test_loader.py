@@ -38,7 +38,7 @@ from tests.data.factories import make_random_shards, make_shard
 from tests.data.shards.factories import TOKENIZERS
 
 SETTINGS = OrderSettings(seed=1, max_tokens=200, max_length=48, window_size=2, pool_size=64)
-PACKED = replace(SETTINGS, packed=True)
+PACKED = replace(SETTINGS, packs_sequences=True)
 COUNTS = [60, 45, 80]
 
 
@@ -61,24 +61,29 @@ def test_all_ranks_see_everything_once_through_stops() -> None:
     corpus = make_random_shards(COUNTS)
     rng = random.Random(1)
     for _ in range(20):
-        accumulate = rng.choice((1, 2, 4, 6))
+        gradient_accumulation = rng.choice((1, 2, 4, 6))
         position, seen = None, Counter[int]()
         while position is None or position.epoch == 0:
             world_size = rng.choice((1, 2, 3, 4, 8))
             ranks = [
                 Loader(
-                    corpus, Translate(S, S), SETTINGS, rank=rank, world_size=world_size, accumulate=accumulate
-                ).updates(position)
+                    corpus,
+                    Translate(S, S),
+                    SETTINGS,
+                    rank=rank,
+                    world_size=world_size,
+                    gradient_accumulation=gradient_accumulation,
+                ).steps(position)
                 for rank in range(world_size)
             ]
             for _ in range(rng.randrange(1, 20)):
-                updates = [next(rank) for rank in ranks]
-                assert len({(len(update.batches), update.next_position) for update in updates}) == 1
-                for update in updates:
-                    for batch in update.batches:
+                steps = [next(rank) for rank in ranks]
+                assert len({(len(step.batches), step.next_position) for step in steps}) == 1
+                for step in steps:
+                    for batch in step.batches:
                         check_batch(batch)
                         seen.update(batch.samples[batch.samples >= 0].tolist())
-                position = DataPosition(**json.loads(json.dumps(asdict(updates[0].next_position))))
+                position = DataPosition(**json.loads(json.dumps(asdict(steps[0].next_position))))
                 if position.epoch:
                     break
         assert seen == Counter(range(sum(COUNTS)))
@@ -87,13 +92,13 @@ def test_all_ranks_see_everything_once_through_stops() -> None:
 def test_epochs_continue_without_end() -> None:
     loader = Loader(make_random_shards([30]), Translate(S, S), SETTINGS)
     length = sum(1 for _ in loader.iter_epoch())
-    updates = list(islice(loader.updates(), 3 * length))
-    assert [update.next_position.epoch for update in updates[length - 1 :: length]] == [1, 2, 3]
-    assert updates[length - 1].next_position.next_global_batch == 0
-    first = [update.batches[0].samples.tolist() for update in updates[:length]]
-    assert first != [update.batches[0].samples.tolist() for update in updates[length : 2 * length]]
-    again = next(loader.updates(updates[length - 1].next_position))
-    assert torch.equal(again.batches[0].labels, updates[length].batches[0].labels)
+    steps = list(islice(loader.steps(), 3 * length))
+    assert [step.next_position.epoch for step in steps[length - 1 :: length]] == [1, 2, 3]
+    assert steps[length - 1].next_position.next_global_batch == 0
+    first = [step.batches[0].samples.tolist() for step in steps[:length]]
+    assert first != [step.batches[0].samples.tolist() for step in steps[length : 2 * length]]
+    again = next(loader.steps(steps[length - 1].next_position))
+    assert torch.equal(again.batches[0].labels, steps[length].batches[0].labels)
 
 
 def test_a_position_of_another_corpus_is_rejected() -> None:
@@ -104,7 +109,7 @@ def test_a_position_of_another_corpus_is_rejected() -> None:
         Loader(make_random_shards([30]), Translate(S, S), replace(SETTINGS, max_tokens=201)),
     ):
         with pytest.raises(RegardError, match="have changed"):
-            next(other_loader.updates(position))
+            next(other_loader.steps(position))
 
 
 def test_every_packed_token_is_a_label_once_and_in_order() -> None:
@@ -154,7 +159,7 @@ def test_weights_repeat_samples_with_fresh_noise() -> None:
 def test_too_long_samples_are_counted_and_named(tmp_path: Path) -> None:
     corpus = Shards([make_shard([([1] * 5, [2] * 3), ([1] * 3, [2] * 60), ([1] * 90, [2])])])
     loader = Loader(corpus, Translate(S, S), SETTINGS)
-    assert [(number, where, length) for number, where, length in loader.too_long.samples] == [
+    assert [(number, location, length) for number, location, length in loader.too_long.samples] == [
         (1, Location("made.txt", 2), 61),
         (2, Location("made.txt", 3), 91),
     ]
@@ -164,7 +169,7 @@ def test_too_long_samples_are_counted_and_named(tmp_path: Path) -> None:
     assert [batch.samples.tolist() for batch in loader.iter_epoch()] == [[0]]
     only_long = Loader(Shards([make_shard([([1] * 90, [2])])]), Translate(S, S), SETTINGS)
     with pytest.raises(RegardError, match="gives no batch"):
-        next(only_long.updates())
+        next(only_long.steps())
 
 
 def test_long_texts_are_truncated_and_named() -> None:
@@ -228,9 +233,9 @@ TASKS: list[Task] = [
 def test_an_empty_batch_runs_and_has_no_gradient(task: Task) -> None:
     streams = ("source", task.needs[-1]) if len(task.needs) == 2 else ("source",)
     corpus = Shards([make_shard([([1], [1])[: len(streams)]], streams, labels=("x",))])
-    settings = replace(SETTINGS, packed=task.packed)
+    settings = replace(SETTINGS, packs_sequences=task.packs_sequences)
     rank = Loader(corpus, task, settings, rank=1, world_size=2)
-    (batch,) = next(rank.updates()).batches
+    (batch,) = next(rank.steps()).batches
     assert (batch.number, batch.samples.tolist(), batch.label_count) == (None, [-1], 0)
     inputs = [tensor for tensor in (batch.source, batch.target) if tensor is not None]
     assert inputs
@@ -240,9 +245,9 @@ def test_an_empty_batch_runs_and_has_no_gradient(task: Task) -> None:
 
 
 def test_models_accept_batches() -> None:
-    small = {"width": 16, "tokens.vocabulary": 100}
+    small = {"d_model": 16, "tokens.vocabulary": 100}
     decoder = {**small, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.position.length": 64}
-    decoder |= {"decoder.feedforward.hidden": 32}
+    decoder |= {"decoder.feedforward.d_ff": 32}
     model = cast(DecoderOnly, build(preset("gpt2", decoder), seed=0)).eval()
     corpus = make_random_shards([20])
     batch = next(iter(Loader(corpus, LanguageModeling(S), PACKED).iter_epoch()))

@@ -24,16 +24,16 @@ def test_every_sample_once_whatever_the_ranks_and_stops() -> None:
     lengths = np.concatenate([make_lengths(count, shard) for shard, count in enumerate(COUNTS)], axis=1)
     total = sum(1 for _ in order.batches(0))
     for trial in range(200):
-        accumulate, stop = rng.choice((1, 2, 3, 6, 8)), rng.randrange(1, total)
+        gradient_accumulation, stop = rng.choice((1, 2, 3, 6, 8)), rng.randrange(1, total)
         position, seen = order.start, Counter[int]()
         while position.epoch == 0:
             world_size = rng.choice(WORLD_SIZES)
             fresh = make_order(COUNTS, SETTINGS)  # another process
             position = fresh.resume(DataPosition(**json.loads(json.dumps(asdict(position)))))
             planned = {number: picked for number, _, picked in fresh.batches(0, position.next_global_batch)}
-            end = min(total, position.next_global_batch + -(-stop // accumulate) * accumulate)
-            for first in range(position.next_global_batch, end, accumulate):
-                last = min(first + accumulate, total)
+            end = min(total, position.next_global_batch + -(-stop // gradient_accumulation) * gradient_accumulation)
+            for first in range(position.next_global_batch, end, gradient_accumulation):
+                last = min(first + gradient_accumulation, total)
                 shares = [batches_of_rank(first, last, rank, world_size) for rank in range(world_size)]
                 assert len({len(numbers) for numbers in shares}) == 1  # equally many steps
                 for rank, numbers in enumerate(shares):
@@ -71,12 +71,12 @@ def test_any_few_consecutive_batches_have_all_lengths(pool: int) -> None:
 def test_windows_mix_only_their_own_shards() -> None:
     order = make_order([50] * 10, SETTINGS)
     assert order.window_count == 4
-    shards = [shard for index in range(4) for shard in order.plan(0, index).shards]
+    shards = [shard for index in range(4) for shard in order.plan_window(0, index).shards]
     assert sorted(shards) == list(range(10))
     for index in range(4):
-        window = order.plan(0, index)
+        window = order.plan_window(0, index)
         assert set((window.samples // 50).tolist()) == set(window.shards)
-    assert shards != [shard for index in range(4) for shard in order.plan(1, index).shards]
+    assert shards != [shard for index in range(4) for shard in order.plan_window(1, index).shards]
 
 
 def test_skipping_to_a_batch_gives_the_same_batches() -> None:
@@ -112,7 +112,7 @@ def test_the_fingerprint_covers_every_setting_of_the_order() -> None:
     other_settings += [
         replace(SETTINGS, window_size=2),
         replace(SETTINGS, pool_size=50),
-        replace(SETTINGS, packed=True),
+        replace(SETTINGS, packs_sequences=True),
     ]
     fingerprints = {same, *(make_order(COUNTS, settings).fingerprint for settings in other_settings)}
     fingerprints |= {
@@ -138,11 +138,11 @@ def test_long_samples_are_listed_and_excluded() -> None:
 
 def test_a_batch_must_hold_a_packed_row() -> None:
     with pytest.raises(RegardError, match="cannot hold a row of 64"):
-        make_order(COUNTS, replace(SETTINGS, packed=True, max_tokens=63))
+        make_order(COUNTS, replace(SETTINGS, packs_sequences=True, max_tokens=63))
 
 
 def test_packed_batches_cover_every_position_once() -> None:
-    order = make_order(COUNTS, replace(SETTINGS, packed=True))
+    order = make_order(COUNTS, replace(SETTINGS, packs_sequences=True))
     seen = Counter[tuple[int, int]]()
     for _, _, picked in order.batches(1):
         assert picked.starts is not None

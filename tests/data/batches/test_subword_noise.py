@@ -69,11 +69,11 @@ def test_the_text_stays_and_the_segmentation_changes_every_epoch(tmp_path: Path,
 
 def test_a_stop_changes_no_segmentation(tmp_path: Path, tokenizers: TokenizerPair) -> None:
     data_loader = make_loader(tmp_path, tokenizers)
-    updates = data_loader.updates()
-    first_updates = [next(updates) for _ in range(5)]
-    again = next(make_loader(tmp_path, tokenizers).updates(first_updates[2].next_position))
-    assert isinstance(first_updates[2].next_position, DataPosition)
-    assert again.batches[0].labels.tolist() == first_updates[3].batches[0].labels.tolist()
+    steps = data_loader.steps()
+    first_steps = [next(steps) for _ in range(5)]
+    again = next(make_loader(tmp_path, tokenizers).steps(first_steps[2].next_position))
+    assert isinstance(first_steps[2].next_position, DataPosition)
+    assert again.batches[0].labels.tolist() == first_steps[3].batches[0].labels.tolist()
 
 
 def test_a_segmentation_that_is_too_long_gives_way_to_the_stored_one(tmp_path: Path, tokenizers: TokenizerPair) -> None:
@@ -101,8 +101,8 @@ def test_running_text_cannot_be_resegmented(tmp_path: Path, tokenizers: Tokenize
     with pytest.raises(RegardError, match="cannot have subword noise"):
         Loader(
             data_loader.shards,
-            build_task("continue", tokenizers),
-            OrderSettings(max_length=64, packed=True),
+            build_task("causal_lm", tokenizers),
+            OrderSettings(max_length=64, packs_sequences=True),
             resegment=resegment,
         )
 
@@ -128,13 +128,13 @@ def test_without_noise_there_is_no_resegmenter(tokenizers: TokenizerPair) -> Non
     assert resegmenter(tokenizers, ByteBpeConfig(), seed=1, max_length=64) is None
 
 
-@pytest.mark.parametrize("needs", [("image", "target"), ("sound", "target")])
-def test_images_and_sounds_cannot_be_resegmented(
+@pytest.mark.parametrize("needs", [("image", "target"), ("audio", "target")])
+def test_images_and_audio_cannot_be_resegmented(
     needs: tuple[str, ...], tmp_path: Path, tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shards, task = make_loader(tmp_path, tokenizers).shards, build_task("translate", tokenizers)
     monkeypatch.setattr(type(task), "needs", needs)
     monkeypatch.setattr(type(shards), "streams", property(lambda _: needs), raising=False)
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
-    with pytest.raises(RegardError, match="Images and sounds cannot have subword noise"):
+    with pytest.raises(RegardError, match="Images and audio clips cannot have subword noise"):
         Loader(shards, task, OrderSettings(max_length=64), resegment=resegment)

@@ -159,7 +159,7 @@ NOISY: list[Task] = [
 ]
 
 
-@pytest.mark.parametrize("task", NOISY, ids=["bert", "words", "restore", "skip_gram"])
+@pytest.mark.parametrize("task", NOISY, ids=["bert", "words", "span_corruption", "skip_gram"])
 def test_noise_depends_on_seed_epoch_and_sample_only(task: Task) -> None:
     token_lists = make_texts(50, seed=3)
     whole = task.make_arrays(make_samples([(text,) for text in token_lists], epoch=2))
@@ -325,13 +325,13 @@ def test_tasks_take_their_tokens_from_the_tokenizer() -> None:
     assert translate == Translate(
         special_ids, special_ids, language_tags=(special_ids.language_id("de"), special_ids.language_id("fr"))
     )
-    assert build_task("continue", tokenizers) == LanguageModeling(special_ids)
-    assert build_task("restore", tokenizers, seed=4) == SpanCorruption(
+    assert build_task("causal_lm", tokenizers) == LanguageModeling(special_ids)
+    assert build_task("span_corruption", tokenizers, seed=4) == SpanCorruption(
         special_ids, (special_ids.extra["<x0>"], special_ids.extra["<x1>"]), seed=4
     )
     assert build_task("classify", tokenizers, pairs=True) == Classify(special_ids, pairs=True)
     assert build_task("tag", tokenizers) == Tag(special_ids)
-    fill = build_task("fill", tokenizers, whole_words=True, masking="bert")
+    fill = build_task("masked_lm", tokenizers, whole_words=True, masking="bert")
     assert isinstance(fill, MaskedLM)
     assert set(fill.text_ids.tolist()) == set(range(tokenizer.size)) - special_ids.control
     encoding = tokenizer.encode(text[0])

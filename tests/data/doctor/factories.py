@@ -7,7 +7,7 @@ import numpy as np
 
 from regard.config.run import AnySourceConfig, LinesConfig
 from regard.data.doctor.fingerprints import Fingerprints
-from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
+from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.data.example import Example, Location
 from tests.data.doctor.synthetic_pairs import make_pairs
 
@@ -43,20 +43,20 @@ GOOD_EXAMPLES = [
 ]
 
 
-LONG_CORPUS = [replace(GOOD_EXAMPLES[row * 131 % 400], where=Location("a.en", row + 1)) for row in range(4000)]
+LONG_CORPUS = [replace(GOOD_EXAMPLES[row * 131 % 400], location=Location("a.en", row + 1)) for row in range(4000)]
 
 
 SOURCE = LinesConfig(source="a.en", target="a.de", languages=("en", "de"))
 
 
-def judge(
+def classify_language(
     pairs: Sequence[tuple[str, str | None]],
     validation: Sequence[tuple[str, str | None]] = (),
     source: AnySourceConfig = SOURCE,
-) -> TrainingVerdict:
+) -> TrainingCheckResult:
     check = TrainingCheck([source], [LinesConfig(source="v.en", target="v.de")] if validation else [])
     for line, pair in enumerate(pairs, 1):
         check.add(0, Example(Location("a.en", line), *pair))
     for line, pair in enumerate(validation, 1):
         check.add_validation(0, Example(Location("v.en", line), *pair))
-    return check.judge()
+    return check.classify_language()

@@ -11,7 +11,7 @@ import pytest
 from regard.base.errors import RegardError
 from regard.base.files import verify
 from regard.config.run import AnySourceConfig, ConllConfig, DocumentsConfig, JsonlConfig, LinesConfig, TableConfig
-from regard.data.doctor import examine
+from regard.data.doctor import check_corpus
 from regard.data.doctor.clean import CleanResult, write_cleaned
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read
@@ -34,7 +34,7 @@ class RereadableSource:
 
 def clean_corpus(source: AnySourceConfig, folder: Path) -> CleanResult:
     corpus = RereadableSource(source)
-    return write_cleaned(examine(corpus), [source], corpus, folder)
+    return write_cleaned(check_corpus(corpus), [source], corpus, folder)
 
 
 def read_quarantine(folder: Path) -> list[dict[str, object]]:
@@ -55,9 +55,9 @@ def test_clean_and_quarantine_together_are_the_input(tmp_path: Path, suffix: str
         content = decompress((tmp_path / "out" / path.name).read_bytes(), suffix)
         assert content == b"".join(lines[row] + end for row in KEPT_ROWS)
     removed = read_quarantine(tmp_path / "out")
-    assert [row["where"] for row in removed] == [f"{paths[0]}:{line}" for line in (2, 4, 5, 6)]
+    assert [row["location"] for row in removed] == [f"{paths[0]}:{line}" for line in (2, 4, 5, 6)]
     assert [list(row["reasons"]) for row in removed] == [["empty"], ["control-character"], ["duplicate"], ["mojibake"]]  # type: ignore[call-overload]
-    texts = {str(row["where"]).rsplit(":", 1)[1]: (row["source"], row["target"]) for row in removed}
+    texts = {str(row["location"]).rsplit(":", 1)[1]: (row["source"], row["target"]) for row in removed}
     kept = {str(row + 1): (ENGLISH[row].decode(), GERMAN[row].decode()) for row in KEPT_ROWS}
     everything = {str(row + 1): (ENGLISH[row].decode(), GERMAN[row].decode()) for row in range(7)}
     assert texts | kept == everything
@@ -86,7 +86,7 @@ def test_jsonl_keeps_its_other_fields(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines))
     clean_corpus(JsonlConfig(path=str(tmp_path / "a.jsonl")), tmp_path / "out")
     assert (tmp_path / "out" / "a.jsonl").read_bytes() == lines[0] + lines[3]
-    assert read_quarantine(tmp_path / "out")[0]["where"] == f"{tmp_path / 'a.jsonl'}:2"
+    assert read_quarantine(tmp_path / "out")[0]["location"] == f"{tmp_path / 'a.jsonl'}:2"
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data.doctor.check import examine
+from regard.data.doctor.check import check_corpus
 from regard.data.doctor.detectors.leakage import HeldOutFingerprints, count_leaks
 from regard.data.example import Example, Location
 from tests.data.doctor.planted_defects import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
@@ -41,24 +41,24 @@ def test_every_kind_is_found_and_clean_lines_stay(pairs: int, each: int, train: 
         read_pairs(f"europarl_deen/{train}") if train == "train" else [*read_pairs("europarl_deen/valid"), *test[:1000]]
     )
     planted = plant(clean[:pairs], foreign, test[1000:], each)
-    diagnosis = examine(planted.examples, {"test": make_examples("test.en", test[1000:])})
+    corpus_report = check_corpus(planted.examples, {"test": make_examples("test.en", test[1000:])})
     for kind in DEFECT_KINDS:
-        share = np.isin(planted.rows[kind.name], diagnosis.find_rows(kind.rule)).mean()
+        share = np.isin(planted.rows[kind.name], corpus_report.find_rows(kind.rule)).mean()
         assert share >= 0.95, f"{kind.name}: {share:.1%}"
-    assert diagnosis.removal_mask()[clean_rows(planted)].mean() < 0.005
-    assert diagnosis.alignment is not None
-    assert diagnosis.alignment.misaligned == ()
+    assert corpus_report.removal_mask()[clean_rows(planted)].mean() < 0.005
+    assert corpus_report.alignment is not None
+    assert corpus_report.alignment.misaligned == ()
 
 
 def test_a_shift_in_real_text_is_located() -> None:
     """Captions vary less in length than speeches, so this corpus is harder; it also decompresses fast."""
     pairs = make_examples("train.en", read_pairs("multi30k/train")[:8000])
-    diagnosis = examine(shift_targets(pairs, 4999), near_duplicates=False)
-    assert diagnosis.alignment is not None
-    (stretch,) = diagnosis.alignment.misaligned
+    corpus_report = check_corpus(shift_targets(pairs, 4999), near_duplicates=False)
+    assert corpus_report.alignment is not None
+    (stretch,) = corpus_report.alignment.misaligned
     assert abs(stretch.first_row + 1 - 5000) <= 50
     assert stretch.shift == -1
-    assert diagnosis.removal_mask()[5060:].mean() > 0.98
+    assert corpus_report.removal_mask()[5060:].mean() > 0.98
 
 
 def test_the_leakage_of_multi30k() -> None:

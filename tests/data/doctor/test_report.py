@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from regard.data.doctor import examine
+from regard.data.doctor import check_corpus
 from regard.data.doctor.findings import sample_flagged
 from regard.data.doctor.report import escape_visibly, render_page
 from regard.data.example import Defects, Example, Location
@@ -18,8 +18,8 @@ NASTY = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)> 
 def render_report(corpus: list[Example], name: str = "a.en · a.de") -> str:
     defects = Defects()
     defects.add("<odd>", Location("<b>", 1))
-    diagnosis = examine(corpus, {"test": corpus[3:5]})
-    return render_page(name, diagnosis, sample_flagged(diagnosis, corpus), defects)
+    corpus_report = check_corpus(corpus, {"test": corpus[3:5]})
+    return render_page(name, corpus_report, sample_flagged(corpus_report, corpus), defects)
 
 
 class TagCollector(HTMLParser):
@@ -45,7 +45,7 @@ class TagCollector(HTMLParser):
 def nasty() -> str:
     corpus = list(GOOD_EXAMPLES)
     corpus[7] = replace(corpus[7], source=NASTY, target=NASTY.replace("13", "14"))
-    corpus[9] = replace(corpus[9], source="  ", where=Location(f"{NASTY}.en", 10))
+    corpus[9] = replace(corpus[9], source="  ", location=Location(f"{NASTY}.en", 10))
     corpus[11] = replace(
         corpus[11], source="lone \ud800 surrogate", target="x" * 3000 + " f\u00c3\u00bcr " + "y" * 3000
     )
@@ -91,8 +91,8 @@ def test_the_report_lists_the_findings(nasty: str) -> None:
 
 
 def test_the_report_of_a_clean_corpus() -> None:
-    diagnosis = examine(GOOD_EXAMPLES, near_duplicates=False)
-    html = render_page("a", diagnosis, sample_flagged(diagnosis, GOOD_EXAMPLES), Defects())
+    corpus_report = check_corpus(GOOD_EXAMPLES, near_duplicates=False)
+    html = render_page("a", corpus_report, sample_flagged(corpus_report, GOOD_EXAMPLES), Defects())
     assert "A clean corpus." in html
     assert "What to do first" not in html
     assert "Irregularities in the files" not in html

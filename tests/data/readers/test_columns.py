@@ -94,7 +94,7 @@ def test_table_columns_are_chosen_by_content_or_refused(name: str, tmp_path: Pat
         if expected is None:
             with pytest.raises(RegardError, match="It is not clear which columns to read") as refused:
                 detect_source([str(path)])
-            assert "--columns 2,4" in str(refused.value.fix)
+            assert "--columns 2,4" in str(refused.value.hint)
         else:
             field = "source" if isinstance(expected, LinesConfig) else "path"
             source = detect_source([str(path)])
@@ -107,7 +107,7 @@ def test_ambiguous_table_error_lists_what_each_column_holds(tmp_path: Path) -> N
     path.write_text(make(identify, PAIR[0], "https://a.org/{}"))
     with pytest.raises(RegardError) as refused:
         detect_source([str(path)])
-    assert refused.value.what == (
+    assert refused.value.message == (
         "It is not clear which columns to read: 1 of its columns holds text. "
         "Columns: 1 numbers ('7919'); 2 text ('Tom has 0 dogs and a cat'); 3 links ('https://a.org/0')."
     )

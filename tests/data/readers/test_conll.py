@@ -29,11 +29,11 @@ def test_conllu(tmp_path: Path) -> None:
     )
     path = write_conll(tmp_path, content + "\n# text = 10 000\n" + make_row("1", "10 000", "NUM") + "\n")
     examples, defects = read_all(ConllConfig(path=path, word=2, tag=4))
-    assert [(example.source, example.tags, example.where.line) for example in examples] == [
+    assert [(example.source, example.tags, example.location.line) for example in examples] == [
         ("I do n't go", ("PRON", "AUX", "PART", "VERB"), 3),
         ("10\u00a0000", ("NUM",), 11),
     ]
-    assert {kind: where.line for kind, where in defects.first_location.items()} == {
+    assert {kind: location.line for kind, location in defects.first_location.items()} == {
         "multiword token (1-2) left out, its words kept": 4,
         "empty node (1.1) left out": 7,
         "space inside a word, replaced by a no-break space": 11,
@@ -55,7 +55,7 @@ def test_columns_between_spaces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "what"),
+    ("content", "line", "message"),
     [
         ("a\tO\nb\n", 2, "The row has 1 column, the first row has 2"),
         ("a\tO\nb\tO\tx\n", 2, "The row has 3 columns, the first row has 2"),
@@ -65,11 +65,11 @@ def test_columns_between_spaces(tmp_path: Path) -> None:
         ("a\tO\nb c\n", 2, "The row has 1 column"),
     ],
 )
-def test_ragged_rows_are_refused(content: str, line: int, what: str, tmp_path: Path) -> None:
+def test_ragged_rows_are_refused(content: str, line: int, message: str, tmp_path: Path) -> None:
     path = write_conll(tmp_path, content)
     _, error = read_until_error(ConllConfig(path=path))
-    assert what in error.what
-    assert error.where == f"{path}:{line}"
+    assert message in error.message
+    assert error.location == f"{path}:{line}"
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared corpora")

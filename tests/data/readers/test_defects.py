@@ -49,9 +49,9 @@ def test_odd_characters_never_split_a_text(form: Format, name: str, tmp_path: Pa
     if form.name == "mo" and character == "\0":
         pytest.skip("NUL ends a text in MO files: there is no way to write one")
     path = form.write(tmp_path, rows)
-    where = f"{path}:{form.line_of_row(1)}"
+    location = f"{path}:{form.line_of_row(1)}"
     if character in FORBIDDEN.get(form.name, ()):
-        assert read_until_error(form.source(str(path)))[1].where == where
+        assert read_until_error(form.source(str(path)))[1].location == location
         return
     examples, defects = read_all(form.source(str(path)))
     if form.name == "tmx" and character == "\r":  # XML reads a carriage return as a line break
@@ -59,12 +59,12 @@ def test_odd_characters_never_split_a_text(form: Format, name: str, tmp_path: Pa
         rows[1] = ("be\nfore", "vor\nher")
     assert to_rows(examples) == form.expected_rows(rows)
     lines_of_xml = 2 if form.name == "tmx" and character == "\n" else 0  # which counts carriage returns as line ends
-    assert [example.where.line for example in examples] == [
+    assert [example.location.line for example in examples] == [
         form.line_of_row(0),
         form.line_of_row(1),
         form.line_of_row(2) + lines_of_xml,
     ]
-    assert str(defects.first_location[kind]) == where
+    assert str(defects.first_location[kind]) == location
     assert defects.counts[kind] == (1 if form.is_single or form.name == "conll" else 2)
 
 
@@ -97,11 +97,11 @@ def test_bytes_that_are_not_utf8_are_refused(form: Format, tmp_path: Path) -> No
     path = form.write(tmp_path, rows)
     path.write_bytes(path.read_bytes().replace(b"e#f", b"e\xfff"))
     rows_read, error = read_until_error(form.source(str(path)))
-    assert error.where == f"{path}:{form.line_of_row(1)}"
+    assert error.location == f"{path}:{form.line_of_row(1)}"
     assert rows_read == form.expected_rows(rows)[: len(rows_read)]
     if form in LINE_FORMATS:
         byte = path.read_bytes().split(b"\n")[1].index(b"\xff") + 1
-        assert error.what == f"Not UTF-8: 0xff, byte {byte} of the line."
+        assert error.message == f"Not UTF-8: 0xff, byte {byte} of the line."
 
 
 @pytest.mark.parametrize("form", TEXT_FORMATS, ids=str)
@@ -136,7 +136,7 @@ def test_empty_lines_are_kept_where_lines_are_aligned_and_counted(
     examples, defects = read_all(form.source(str(path)))
     assert [example.source for example in examples] == kept
     assert examples[-1].target in ("letzte", None)
-    assert examples[-1].where.line == 3
+    assert examples[-1].location.line == 3
     assert (defects.counts[kind], str(defects.first_location[kind])) == (1, f"{path}:2")
 
 
@@ -163,9 +163,9 @@ def test_a_file_that_is_a_line_short_is_refused(short: str, newline: bool, tmp_p
     rows_read, error = read_until_error(LinesConfig(source=english, target=german))
     assert rows_read == [(f"en {i}", f"de {i}") for i in range(4)]
     counts = (4, 5) if short == "en" else (5, 4)
-    assert f"{english} has {counts[0]} lines, {german} has {counts[1]}" in error.what
-    assert f"Line 5 of {tmp_path}/a.{'de' if short == 'en' else 'en'} has no counterpart" in error.what
-    assert error.where == f"{tmp_path}/a.{short}:5"
+    assert f"{english} has {counts[0]} lines, {german} has {counts[1]}" in error.message
+    assert f"Line 5 of {tmp_path}/a.{'de' if short == 'en' else 'en'} has no counterpart" in error.message
+    assert error.location == f"{tmp_path}/a.{short}:5"
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=str)
@@ -217,10 +217,10 @@ def test_compressed_files_are_read_and_truncated_ones_refused(form: Format, suff
         path.write_bytes(content[:keep])
         rows_read, error = read_until_error(form.source(str(path)))
         assert rows_read == form.expected_rows(rows)[: len(rows_read)]
-        assert re.fullmatch(re.escape(str(path)) + r":[0-9]+", error.where or "")
+        assert re.fullmatch(re.escape(str(path)) + r":[0-9]+", error.location or "")
         if form in LINE_FORMATS or form.name == "lines":
-            assert error.where == f"{path}:{len(rows_read) + 1}"
-            assert f"The last complete line is {len(rows_read)}." in error.what
+            assert error.location == f"{path}:{len(rows_read) + 1}"
+            assert f"The last complete line is {len(rows_read)}." in error.message
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form.name != "pairs"], ids=str)
@@ -251,7 +251,7 @@ def test_a_file_that_changed_between_runs_is_noticed(form: Format, tmp_path: Pat
     assert corpus.fingerprint() != before
     with pytest.raises(CorpusError, match=re.escape(f"{path} has other content")) as changed:
         corpus.check_unchanged(earlier_infos)
-    assert changed.value.where == str(path)
+    assert changed.value.location == str(path)
     form.write(tmp_path, [("first", "erste"), ("last", "letzte")])
     assert corpus.fingerprint() == before
 

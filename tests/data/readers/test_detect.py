@@ -15,7 +15,7 @@ def test_semicolon_table_with_a_wrong_quote_is_refused_at_its_line(tmp_path: Pat
     path.write_text(make('"Hi, {}"', '"Na, {}"', separator=";", header=("en", "de")) + '""Hi" again";"Na"\n')
     with pytest.raises(RegardError, match="';' expected") as refused:
         detect_source([str(path)])
-    assert refused.value.where == f"{path}:{ROWS + 2}"
+    assert refused.value.location == f"{path}:{ROWS + 2}"
 
 
 def test_table_with_a_line_of_two_million_characters_is_detected(tmp_path: Path) -> None:

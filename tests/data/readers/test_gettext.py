@@ -53,7 +53,7 @@ def test_entries_of_a_catalogue(tmp_path: Path) -> None:
     ]
     assert examples[0].languages == ("en", "de")
     lines = Path(path).read_text().split("\n")
-    assert {kind: lines[where.line - 1] for kind, where in defects.first_location.items()} == {
+    assert {kind: lines[location.line - 1] for kind, location in defects.first_location.items()} == {
         "fuzzy entry left out": "#, fuzzy",
         "untranslated entry left out": 'msgid "four"',
         "line break inside a text": 'msgctxt "a number"',
@@ -117,7 +117,7 @@ def test_big_endian_and_other_charsets(tmp_path: Path) -> None:
 def test_broken_catalogues_are_refused(entries: str, line: int, tmp_path: Path) -> None:
     path = write_po(tmp_path, entries)
     _, error = read_until_error(GettextConfig(path=path))
-    assert error.where == f"{path}:{line}"
+    assert error.location == f"{path}:{line}"
 
 
 def test_only_the_last_suffix_decides_the_format(tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def test_only_the_last_suffix_decides_the_format(tmp_path: Path) -> None:
 
 def test_messages_that_polib_drops_are_an_error(tmp_path: Path) -> None:
     path = write_po(tmp_path, 'msgid "one"\n# comment\nmsgid "two"\nmsgstr "zwei"\n')
-    assert "Only 2 of 3 messages have their own entry" in read_until_error(GettextConfig(path=path))[1].what
+    assert "Only 2 of 3 messages have their own entry" in read_until_error(GettextConfig(path=path))[1].message
 
 
 @pytest.mark.parametrize("keep", [0, 3, 20, 40, -10, -1])
 def test_a_cut_mo_file_is_refused(keep: int, tmp_path: Path) -> None:
     path = tmp_path / "a.mo"
     path.write_bytes(encode_mo([("one", "eins"), ("two", "zwei")])[:keep])
-    assert str(path) in str(read_until_error(GettextConfig(path=str(path)))[1].where)
+    assert str(path) in str(read_until_error(GettextConfig(path=str(path)))[1].location)

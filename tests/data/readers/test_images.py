@@ -66,8 +66,8 @@ def test_folders_are_labels(tmp_path: Path) -> None:
     assert [example.label for example in examples] == ["cat", "cat", "dog"]
     assert [pixels_of(example)[0].tolist() for example in examples] == [(GRAY + n).tolist() for n in (0, 1, 2)]
     assert dict(defects.counts) == {"file that is no image left out": 1}
-    assert set(defects.file_infos) == {str(example.where.file) for example in examples}, "checksums in the same pass"
-    assert Corpus([source]).hash_files()[examples[0].where.file] == defects.file_infos[examples[0].where.file]
+    assert set(defects.file_infos) == {str(example.location.file) for example in examples}, "checksums in the same pass"
+    assert Corpus([source]).hash_files()[examples[0].location.file] == defects.file_infos[examples[0].location.file]
 
 
 def test_colours_are_stored_channel_after_channel(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_idx_files(tmp_path: Path, suffix: str) -> None:
     source = detect_source([str(path)])
     assert source == ImagesConfig(path=str(path), labels=str(labels))
     examples, _ = read_all(source)
-    assert [(example.label, example.where.line) for example in examples] == [("5", 1), ("7", 2)]
+    assert [(example.label, example.location.line) for example in examples] == [("5", 1), ("7", 2)]
     assert pixels_of(examples[1])[0].tolist() == (GRAY + 9).tolist()
     assert set(Corpus([source]).hash_files()) == {str(path), str(labels)}
     labels.write_bytes(write(make_idx((3,), b"\x05\x07\x07")))
@@ -160,8 +160,8 @@ def test_hostile_image_files_teach_and_allocate_nothing(tmp_path: Path, name: st
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()
-    assert caught.value.where == str(folder / name)
-    assert caught.value.fix
+    assert caught.value.location == str(folder / name)
+    assert caught.value.hint
 
 
 IDX = {

@@ -14,7 +14,7 @@ def write_jsonl(tmp_path: Path, *lines: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("line", "what"),
+    ("line", "message"),
     [
         ('{"source": "a", "source": "b", "target": "c"}', "The key 'source' occurs twice"),
         (r'{"source": "a\ud83d", "target": "c"}', r"a lone surrogate, \ud83d, at character 2"),
@@ -30,12 +30,12 @@ def write_jsonl(tmp_path: Path, *lines: str) -> str:
     ],
     ids=lambda text: text[:40],
 )
-def test_ambiguous_records_are_refused(line: str, what: str, tmp_path: Path) -> None:
+def test_ambiguous_records_are_refused(line: str, message: str, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, '{"source": "fine", "target": "gut"}', line)
     rows_read, error = read_until_error(JsonlConfig(path=path, target="target"))
     assert rows_read == [("fine", "gut")]
-    assert what in error.what
-    assert error.where == f"{path}:2"
+    assert message in error.message
+    assert error.location == f"{path}:2"
 
 
 def test_whole_surrogate_pairs_are_characters(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_duplicate_keys_that_are_not_read_are_counted(tmp_path: Path) -> None:
 def test_nulls_are_left_out_and_counted(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, '{"source": "a", "target": null}', '{"source": "b", "target": "c"}')
     examples, defects = read_all(JsonlConfig(path=path, target="target"))
-    assert [(example.source, example.where.line) for example in examples] == [("b", 2)]
+    assert [(example.source, example.location.line) for example in examples] == [("b", 2)]
     assert str(defects) == f"null left out: 1, first at {path}:1"
 
 
@@ -66,4 +66,4 @@ def test_labels_may_be_numbers(label: object, text: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("label", [None, 1.5, ["a"]])
 def test_other_labels_are_refused(label: object, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, json.dumps({"source": "a", "label": label}))
-    assert read_until_error(JsonlConfig(path=path, label="label"))[1].where == f"{path}:1"
+    assert read_until_error(JsonlConfig(path=path, label="label"))[1].location == f"{path}:1"

@@ -20,7 +20,7 @@ def test_rows_of_many_groups_come_in_order(tmp_path: Path) -> None:
     path = write_parquet(tmp_path, other=list(range(5000)), source=texts, label=[i % 3 for i in range(5000)])
     examples, _ = read_all(ParquetConfig(path=path, label="label"))
     assert [example.source for example in examples] == texts
-    assert [example.where.line for example in examples] == list(range(1, 5001))
+    assert [example.location.line for example in examples] == list(range(1, 5001))
     assert [example.label for example in examples[:4]] == ["0", "1", "2", "0"]
 
 
@@ -42,14 +42,14 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_row(tmp_path: Path) -> N
     texts = pyarrow.Array.from_buffers(pyarrow.string(), len(raw), raw.buffers())
     path = write_parquet(tmp_path, source=texts)
     _, error = read_until_error(ParquetConfig(path=path))
-    assert error.where == f"{path}:1501"
-    assert error.what == "Not UTF-8: 0xff, byte 2 of the text."
+    assert error.location == f"{path}:1501"
+    assert error.message == "Not UTF-8: 0xff, byte 2 of the text."
 
 
 def test_wrong_columns_are_refused(tmp_path: Path) -> None:
     path = write_parquet(tmp_path, text=["a"], number=[1])
     assert "The file has these columns: text, number." in str(read_until_error(ParquetConfig(path=path))[1])
-    assert "has type int64, not string" in read_until_error(ParquetConfig(path=path, source="number"))[1].what
+    assert "has type int64, not string" in read_until_error(ParquetConfig(path=path, source="number"))[1].message
 
 
 def test_a_compressed_file_is_refused_with_the_fix(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_lines_are_what_newline_bytes_make_them_for_any_file(tmp_path: Path, con
     expected = [line.removesuffix("\r") for line in whole] + ([rest] if rest else [])
     examples, _ = read_all(LinesConfig(source=str(path)))
     assert [example.source for example in examples] == expected
-    assert [example.where.line for example in examples] == list(range(1, len(expected) + 1))
+    assert [example.location.line for example in examples] == list(range(1, len(expected) + 1))
 
 
 @given(written=row_lists(text_lists()))

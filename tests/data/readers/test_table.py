@@ -26,11 +26,11 @@ def test_columns_by_name_and_number(tmp_path: Path) -> None:
         TableConfig(path=path, header=True, source=2, label=3),
     ):
         (example,), _ = read_all(source)
-        assert (example.source, example.target, example.label, example.where.line) == ("good film", None, "1", 2)
+        assert (example.source, example.target, example.label, example.location.line) == ("good film", None, "1", 2)
 
 
 @pytest.mark.parametrize(
-    ("content", "source", "line", "what"),
+    ("content", "source", "line", "message"),
     [
         ("a\tb\nc\n", {}, 2, "The row has 1 column, the first row has 2."),
         ("a\tb\nc\td\te\n", {}, 2, "The row has 3 columns, the first row has 2."),
@@ -42,12 +42,12 @@ def test_columns_by_name_and_number(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(
-    content: str, source: dict[str, int | str], line: int, what: str, tmp_path: Path
+    content: str, source: dict[str, int | str], line: int, message: str, tmp_path: Path
 ) -> None:
     path = write_table(tmp_path, content)
     _, error = read_until_error(TableConfig.model_validate({"path": path, "target": 2, **source}))
-    assert what in error.what
-    assert error.where == f"{path}:{line}"
+    assert message in error.message
+    assert error.location == f"{path}:{line}"
 
 
 @pytest.mark.parametrize("delimiter", ["tab", "comma"])
@@ -61,7 +61,7 @@ def test_csv_fields_with_line_breaks_keep_them_and_the_lines_of_rows(tmp_path: P
     content = 'en,de\r\n"one\r\ntwo\n","eins\n\nzwei"\r\nthree,"dr""ei"\nfour,vier\n'
     path = write_table(tmp_path, content)
     examples, defects = read_all(TableConfig(path=path, delimiter="comma", header=True, source="en", target="de"))
-    assert [(example.source, example.target, example.where.line) for example in examples] == [
+    assert [(example.source, example.target, example.location.line) for example in examples] == [
         ("one\r\ntwo\n", "eins\n\nzwei", 2),
         ("three", 'dr"ei', 7),
         ("four", "vier", 8),
@@ -82,4 +82,4 @@ def test_broken_csv_is_refused(content: str, line: int, tmp_path: Path) -> None:
     path = write_table(tmp_path, content)
     rows_read, error = read_until_error(TableConfig(path=path, delimiter="comma", target=2))
     assert rows_read == [("a", "b")]
-    assert error.where == f"{path}:{line}"
+    assert error.location == f"{path}:{line}"

@@ -32,7 +32,7 @@ def test_urls_are_read_like_files(form: Format, tmp_path: Path, memory: Any) -> 
         memory.pipe(f"/corpus/{file.name}", file.read_bytes())
     examples, _ = read_all(form.source(f"memory://corpus/{path.name}"))
     assert to_rows(examples) == form.expected_rows(rows)
-    assert str(examples[0].where) == f"memory://corpus/{path.name}:{form.line_of_row(0)}"
+    assert str(examples[0].location) == f"memory://corpus/{path.name}:{form.line_of_row(0)}"
 
 
 def test_urls_are_decompressed_and_remote_folders_read_in_order(memory: Any) -> None:
@@ -46,7 +46,7 @@ def test_urls_are_decompressed_and_remote_folders_read_in_order(memory: Any) -> 
 def test_missing_files_and_unknown_urls_are_named(tmp_path: Path) -> None:
     missing = [str(tmp_path / "no.txt"), "memory://no/such.txt", "nosuchsystem://a.txt"]
     for path in missing:
-        assert read_until_error(LinesConfig(source=path))[1].where == path
+        assert read_until_error(LinesConfig(source=path))[1].location == path
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match="has no files"):
         read_all(DocumentsConfig(path=str(tmp_path / "empty")))
@@ -75,7 +75,7 @@ def test_network_errors_are_reported(memory: Any, monkeypatch: pytest.MonkeyPatc
             patch.setattr(owner, name, fault, raising=False)
             with pytest.raises(CorpusError, match=message) as error:
                 read_all(source)
-            assert error.value.where == "memory://a.txt"
+            assert error.value.location == "memory://a.txt"
 
 
 def test_folders_are_read_in_the_order_of_names_and_hidden_files_are_counted(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_folder_of_any_format_is_one_source(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         (tmp_path / f"{number}.jsonl").write_text(f'{{"source": "{number}"}}\n')
     examples, _ = read_all(JsonlConfig(path=str(tmp_path)))
-    assert [str(example.where) for example in examples] == [f"{tmp_path}/{number}.jsonl:1" for number in (1, 2, 3)]
+    assert [str(example.location) for example in examples] == [f"{tmp_path}/{number}.jsonl:1" for number in (1, 2, 3)]
 
 
 def test_concatenated_compressed_streams_are_one_text(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_utf16_is_reported_as_utf16(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("text\n".encode("utf-16"))
     _, error = read_until_error(LinesConfig(source=str(path)))
-    assert error.where == f"{path}:1"
-    assert "UTF-16" in (error.fix or "")
+    assert error.location == f"{path}:1"
+    assert "UTF-16" in (error.hint or "")
 
 
 def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path, monkeypatch: p
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n" + b"x" * (1 << 22))
     _, error = read_until_error(LinesConfig(source=str(path)))
-    assert error.where == f"{path}:2"
+    assert error.location == f"{path}:2"
 
 
 def test_a_missing_package_names_its_extra() -> None:

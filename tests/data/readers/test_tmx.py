@@ -80,7 +80,7 @@ def test_utf16_is_read_and_its_bytes_are_not_taken_for_carriage_returns(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("content", "what", "line"),
+    ("content", "message", "line"),
     [
         (BOMB, "defines an entity", 2),
         (BOMB.replace("<!ENTITY a", "<!ENTITY % a"), "defines an entity", 2),
@@ -92,13 +92,13 @@ def test_utf16_is_read_and_its_bytes_are_not_taken_for_carriage_returns(tmp_path
         ("<html>\n</html>", "root element is <html>", 1),
     ],
 )
-def test_dangerous_and_broken_files_are_refused(content: str, what: str, line: int, tmp_path: Path) -> None:
+def test_dangerous_and_broken_files_are_refused(content: str, message: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "a.tmx"
     path.write_text(content)
     rows_read, error = read_until_error(TmxConfig(path=str(path), languages=("en",)))
     assert rows_read == []
-    assert what in error.what
-    assert error.where == f"{path}:{line}"
+    assert message in error.message
+    assert error.location == f"{path}:{line}"
 
 
 def test_a_document_type_alone_is_fine(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_document_type_alone_is_fine(tmp_path: Path) -> None:
 
 def test_missing_languages_setting_lists_the_languages_of_the_file(tmp_path: Path) -> None:
     _, error = read_until_error(TmxConfig(path=write_tmx(tmp_path, make_tuv("en", "a") + make_tuv("de", "b"))))
-    assert 'the first unit has "en", "de"' in (error.fix or "")
+    assert 'the first unit has "en", "de"' in (error.hint or "")
 
 
 @pytest.mark.parametrize("encoding", ["GB2312", "Shift_JIS", "no-such-encoding"])
@@ -117,5 +117,5 @@ def test_an_unsupported_encoding_is_reported(encoding: str, tmp_path: Path) -> N
     path = Path(write_tmx(tmp_path, make_tuv("en", "a")))
     path.write_text(path.read_text().replace("UTF-8", encoding))
     _, error = read_until_error(TmxConfig(path=str(path), languages=("en",)))
-    assert "encoding" in error.what
-    assert str(path) in str(error.where)
+    assert "encoding" in error.message
+    assert str(path) in str(error.location)

@@ -19,7 +19,7 @@ from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.shards.prepare import (
     CORPUS_FILE,
-    Chunk,
+    ShardChunk,
     ShardDone,
     WorkerError,
     _write_shards,
@@ -43,7 +43,7 @@ def test_shards_hold_the_corpus(tmp_path: Path) -> None:
     assert len(corpus) == 600
     assert set(zip([shard.source for shard in corpus.shards], corpus.weights, strict=True)) == {("a", 2.0), ("b", 1.0)}
     expected = [
-        (str(example.where), example.source, example.target) for _, example in Corpus(sources).examples(Defects())
+        (str(example.location), example.source, example.target) for _, example in Corpus(sources).examples(Defects())
     ]
     tokenizer = TOKENIZERS.source
     samples = []
@@ -68,7 +68,7 @@ def test_a_small_corpus_needs_no_files(tmp_path: Path) -> None:
         assert (in_memory_shard.table == stored_shard.table).all()
 
 
-def read_chunks(corpus: Corpus, folder: Path) -> Iterator[Chunk]:
+def read_chunks(corpus: Corpus, folder: Path) -> Iterator[ShardChunk]:
     examples = ((folder, index, example) for index, example in corpus.examples(Defects()))
     return make_chunks(examples, corpus.names, 500)
 
@@ -141,10 +141,10 @@ def test_damage_is_found_when_it_is_opened(tmp_path: Path) -> None:
 
 def test_an_error_in_a_worker_keeps_its_location(tmp_path: Path) -> None:
     mixed = [Example(Location("x", 1), "a b", "c"), Example(Location("x", 2), "a b")]
-    chunk_list = iter([Chunk(tmp_path, "000-000000", "x", serialize_examples(mixed))])
+    chunk_list = iter([ShardChunk(tmp_path, "000-000000", "x", serialize_examples(mixed))])
     with pytest.raises(CorpusError, match="has no target, unlike those before it") as caught:
         list(_write_shards(chunk_list, TOKENIZERS, workers=2))
-    assert caught.value.where == "x:2"
+    assert caught.value.location == "x:2"
 
 
 SCRIPT = """
@@ -280,7 +280,7 @@ def test_memory_is_flat_as_the_corpus_grows(tmp_path: Path) -> None:
         sources = write_europarl_part(folder, lines)
         write_script(folder, sources, learn_tokenizers(sources))
         assert start_process(folder, workers=1, size=1 << 20).wait() == 0
-        peaks.append(int((folder / "peak").read_text()))
+        peaks.append(int((folder / "lr").read_text()))
     assert peaks[1] < 1.1 * peaks[0], peaks
 
 
@@ -316,7 +316,7 @@ def test_a_killed_worker_is_reported(tmp_path: Path) -> None:
     corpus = Corpus(write_corpus(tmp_path, 300))
     (tmp_path / "out").mkdir()
 
-    def kill_workers() -> Generator[Chunk, None, None]:
+    def kill_workers() -> Generator[ShardChunk, None, None]:
         for number, chunk in enumerate(read_chunks(corpus, tmp_path / "out")):
             if number == 2:
                 for child in list_children(os.getpid()):

@@ -64,7 +64,7 @@ def test_damaged_downloads_are_detected(tmp_path: Path) -> None:
     remote = RemoteShards(url, tmp_path / "cache")
     with pytest.raises(DamagedError, match="sha256 differs") as caught:
         list(Loader(remote, TASK, SETTINGS).iter_epoch())
-    assert caught.value.where == "memory://damaged/000-000001.bin"
+    assert caught.value.location == "memory://damaged/000-000001.bin"
     STORE.rm_file("/damaged/000-000000.json")
     with pytest.raises(DamagedError, match="missing"):
         RemoteShards(url, tmp_path / "other")

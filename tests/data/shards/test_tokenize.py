@@ -56,7 +56,7 @@ def test_pairs_are_tokenized() -> None:
         assert len(tokens) == source_length + target_length
         assert TOKENIZER.decode(tokens[:source_length]) == pair.source
         assert TOKENIZER.decode(tokens[source_length:]) == pair.target
-        assert tokenized.locate(number) == pair.where
+        assert tokenized.locate(number) == pair.location
         assert tokenized.languages[tokenized.column("languages")[number]] == pair.languages
     assert tokenized.made_from == {"source": TOKENIZER.fingerprint, "target": TOKENIZER.fingerprint, "text": ""}
 
@@ -94,7 +94,7 @@ def test_a_token_that_is_only_a_space_begins_no_word() -> None:
 def test_errors_name_the_example() -> None:
     with pytest.raises(CorpusError, match="has no target") as caught:
         store_examples([PAIRS[0], remove_target(PAIRS[1])], TOKENIZERS)
-    assert caught.value.where == "a.en:3"
+    assert caught.value.location == "a.en:3"
     with pytest.raises(CorpusError, match="2 words, but 1 tags"):
         store_examples([Example(Location("f", 1), "the house", tags=("D",))], TOKENIZERS)
 

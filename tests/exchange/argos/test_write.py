@@ -66,7 +66,7 @@ def test_a_package_gives_the_outputs_of_the_model(tmp_path: Path) -> None:
         max_decoding_length=30,
     )
     texts = [processor.decode_pieces(result.hypotheses[0]) for result in results]
-    ours = load_translator(model).translate(TEXTS, Beam(4, length_penalty=0.2, stop_after=4), max_length=30)
+    ours = load_translator(model).translate(TEXTS, Beam(4, length_penalty=0.2, stop_after=4), max_new_tokens=30)
     assert texts == [translation.text for translation in ours]
     parity = json.loads((path / "parity.json").read_text())
     assert parity["passed"] is True
@@ -93,7 +93,7 @@ def test_argos_export_without_languages_names_the_command_that_sets_them(tmp_pat
     model = write_translator(tmp_path / "model", make_unigram(), ())
     with pytest.raises(RegardError) as refused:
         export_model(model, "argos")
-    assert f"`regard model set-languages {model} en de`" in str(refused.value.fix)
+    assert f"`regard model set-languages {model} en de`" in str(refused.value.hint)
     set_languages(model, ("en", "de"))
     path, _ = export_model(model, "argos")
     assert [package.name for package in path.glob("*.argosmodel")] == ["translate-en_de-1_0.argosmodel"]

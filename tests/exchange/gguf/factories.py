@@ -34,10 +34,10 @@ def make_model() -> DecoderOnly:
         norm={"kind": "rms", "eps": 1e-5},
         position={"kind": "rotary", "theta": 10000.0},
         attention={"heads": HEADS, "key_value_heads": 1, "bias": no_bias},
-        feedforward={"kind": "gated", "hidden": 64},
+        feedforward={"kind": "gated", "d_ff": 64},
     )
     tokens = {"kind": "tokens", "vocabulary": VOCABULARY}
-    settings = {"family": "decoder_only", "width": WIDTH, "tokens": tokens, "decoder": decoder}
+    settings = {"family": "decoder_only", "d_model": WIDTH, "tokens": tokens, "decoder": decoder}
     model = build(parse_settings(settings | {"head": {"kind": "lm", "tied": False}}), seed=0)
     assert isinstance(model, DecoderOnly)
     randomize_weights(model)

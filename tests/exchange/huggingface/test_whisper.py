@@ -59,7 +59,7 @@ def write_theirs(folder: Path, **changes: Any) -> Any:
     with torch.no_grad():
         for name, weight in theirs.named_parameters():
             if "encoder_attn" in name or "decoder.embed_positions" in name:
-                weight.mul_(4)  # texts that differ between sounds
+                weight.mul_(4)  # texts that differ between audio clips
     theirs.save_pretrained(folder)
     (folder / "generation_config.json").write_text(json.dumps(GENERATION), encoding="utf-8")
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -75,7 +75,7 @@ def write_theirs(folder: Path, **changes: Any) -> Any:
     return theirs.eval()
 
 
-def make_sound(seed: int, seconds: float = 0.4) -> Any:
+def make_audio(seed: int, seconds: float = 0.4) -> Any:
     return np.random.default_rng(seed).normal(0, 3000, round(16_000 * seconds)).astype(np.int16)
 
 
@@ -93,9 +93,9 @@ def test_states_and_logits_are_equal(pair: tuple[Any, Transcriber]) -> None:
     theirs, ours = pair
     extract = transformers.WhisperFeatureExtractor(feature_size=BINS, chunk_length=1)
     for seed in range(3):
-        sound = make_sound(seed, 0.2 + 0.3 * seed)
-        features = extract(sound / 32768, sampling_rate=16_000, return_tensors="pt").input_features
-        spectrogram = load_spectrogram(sound, ours.mel)
+        clip = make_audio(seed, 0.2 + 0.3 * seed)
+        features = extract(clip / 32768, sampling_rate=16_000, return_tensors="pt").input_features
+        spectrogram = load_spectrogram(clip, ours.mel)
         assert spectrogram.shape == (2 * POSITIONS, BINS)
         assert np.abs(spectrogram.T - features[0].numpy()).max() < 1e-4, "each computes its own"
         source, valid = pad_spectrograms([spectrogram], ours.device)
@@ -110,10 +110,10 @@ def test_states_and_logits_are_equal(pair: tuple[Any, Transcriber]) -> None:
 @torch.no_grad()
 def test_greedy_tokens_are_equal(pair: tuple[Any, Transcriber]) -> None:
     theirs, ours = pair
-    sounds = [make_sound(seed) for seed in range(6)]
-    results = ours.transcribe(sounds, Beam(1), max_length=TARGET_POSITIONS - 1)
-    for sound, result in zip(sounds, results, strict=True):
-        source, _ = pad_spectrograms([load_spectrogram(sound, ours.mel)], ours.device)
+    audio = [make_audio(seed) for seed in range(6)]
+    results = ours.transcribe(audio, Beam(1), max_new_tokens=TARGET_POSITIONS - 1)
+    for clip, result in zip(audio, results, strict=True):
+        source, _ = pad_spectrograms([load_spectrogram(clip, ours.mel)], ours.device)
         tokens = [BOS, PROMPT]
         while len(tokens) < TARGET_POSITIONS + 1 and tokens[-1] != EOS:
             logits = theirs(source.transpose(1, 2), decoder_input_ids=torch.tensor([tokens])).logits[0, -1]
@@ -128,34 +128,34 @@ def test_greedy_tokens_are_equal(pair: tuple[Any, Transcriber]) -> None:
 
 def test_their_generate_gives_the_same_tokens(pair: tuple[Any, Transcriber]) -> None:
     theirs, ours = pair
-    sounds = [make_sound(seed) for seed in range(3)]
-    source, _ = pad_spectrograms([load_spectrogram(sound, ours.mel) for sound in sounds], ours.device)
+    audio = [make_audio(seed) for seed in range(3)]
+    source, _ = pad_spectrograms([load_spectrogram(clip, ours.mel) for clip in audio], ours.device)
     config = {name: value for name, value in GENERATION.items() if name != "forced_decoder_ids"}
     generation = type(theirs.generation_config)(**config, no_timestamps_token_id=PROMPT, max_new_tokens=10)
     expected = theirs.generate(source.transpose(1, 2), generation_config=generation).tolist()
-    for result, tokens in zip(ours.transcribe(sounds, Beam(1), max_length=10), expected, strict=True):
+    for result, tokens in zip(ours.transcribe(audio, Beam(1), max_new_tokens=10), expected, strict=True):
         assert [token for token in result.tokens if token != EOS] == [token for token in tokens if token < EOS]
 
 
-def test_a_sound_is_padded_to_the_frames_of_training(pair: tuple[Any, Transcriber]) -> None:
+def test_an_audio_clip_is_padded_to_the_frames_of_training(pair: tuple[Any, Transcriber]) -> None:
     _, ours = pair
-    sounds = [make_sound(1, 0.1), make_sound(2, 0.9)]
-    alone = [ours.transcribe(sound, Beam(1)) for sound in sounds]
-    assert [result.tokens for result in ours.transcribe(sounds, Beam(1))] == [result.tokens for result in alone]
+    audio = [make_audio(1, 0.1), make_audio(2, 0.9)]
+    alone = [ours.transcribe(clip, Beam(1)) for clip in audio]
+    assert [result.tokens for result in ours.transcribe(audio, Beam(1))] == [result.tokens for result in alone]
     with pytest.raises(RegardError, match=r"1\.1 seconds; the model reads at most 1\.0"):
-        ours.transcribe(make_sound(1, 1.1))
+        ours.transcribe(make_audio(1, 1.1))
     assert ours.resolve_max_length(2 * POSITIONS, None) <= TARGET_POSITIONS - 1
     with pytest.raises(RegardError, match="at most 23"):
-        ours.transcribe(sounds[0], max_length=TARGET_POSITIONS)
+        ours.transcribe(audio[0], max_new_tokens=TARGET_POSITIONS)
 
 
 def test_the_default_search_is_theirs(pair: tuple[Any, Transcriber]) -> None:
     _, ours = pair
     assert ours.make_search() == Beam(1, stop_after=1)
     assert ours.make_search(4, n_best=2) == Beam(4, stop_after=4)
-    sound = make_sound(1)
-    assert ours.transcribe(sound).tokens == ours.transcribe(sound, Beam(1)).tokens
-    first_tokens = {result.tokens[0] for result in ours.transcribe(sound, Beam(8), n_best=8).alternatives}
+    clip = make_audio(1)
+    assert ours.transcribe(clip).tokens == ours.transcribe(clip, Beam(1)).tokens
+    first_tokens = {result.tokens[0] for result in ours.transcribe(clip, Beam(8), n_best=8).alternatives}
     assert not first_tokens & {220, *SUPPRESSED, EOS}
 
 
@@ -177,7 +177,11 @@ def test_new_folders_have_no_forced_tokens(tmp_path: Path) -> None:
         ("generation_config.json", {"forced_decoder_ids": [[1, PROMPT]] * 10**5}, "must be a list of pairs"),
         ("generation_config.json", {"forced_decoder_ids": [[1, 5]]}, "The model reads"),  # the template has another
         ("generation_config.json", {"suppress_tokens": [-1]}, "must be a list of tokens"),
-        ("generation_config.json", {"suppress_tokens": [10**9]}, "generation.suppressed: has the token 1000000000"),
+        (
+            "generation_config.json",
+            {"suppress_tokens": [10**9]},
+            "generation.suppress_tokens: has the token 1000000000",
+        ),
         ("generation_config.json", {"begin_suppress_tokens": "all"}, "must be a list of tokens"),
         ("generation_config.json", {"num_beams": "5"}, "'num_beams' must be an integer"),
         ("config.json", {"max_source_positions": 10**12}, "pad_to"),

@@ -103,7 +103,7 @@ def _assert_same_texts(ours: Path, folder: Path, theirs: Any) -> None:
     batch = tokenizer(texts, padding=True, return_tensors="pt")
     generated = theirs.generate(**batch, max_new_tokens=12, num_beams=1, do_sample=False)
     if isinstance(pipeline, Translator):
-        expected = [result.text for result in pipeline.translate(texts, Beam(1), max_length=12)]
+        expected = [result.text for result in pipeline.translate(texts, Beam(1), max_new_tokens=12)]
     else:
         assert isinstance(pipeline, TextGenerator)
         generated = generated[:, batch["input_ids"].size(1) :]

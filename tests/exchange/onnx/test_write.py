@@ -11,11 +11,10 @@ from regard.config import codec
 from regard.config.model import EncoderOnlyConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.parity import measure_parity
-from regard.exchange.web.write import PAGE_FILES, RUNTIME_FILES, SERVICE, check_tokenizer, find_runtime
+from regard.exchange.web.write import PAGE_FILES, RUNTIME_FILES, SERVICE
 from regard.models.build import AnyModel, build
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
-from regard.text.tokenizer import Tokenizer
 from tests.pipeline.factories import (
     TEXTS,
     make_decoder_only,
@@ -33,16 +32,6 @@ pytest.importorskip("onnxruntime")
 from regard.exchange.onnx.runner import OnnxModel, OnnxRunner
 
 TOLERANCE = 2e-5
-
-
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder with the names of onnxruntime-web's files: the export copies them as they are."""
-    folder = tmp_path_factory.mktemp("onnxruntime-web")
-    (folder / "dist").mkdir()
-    for name in RUNTIME_FILES:
-        (folder / "dist" / name).write_text(name)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -109,17 +98,6 @@ def test_a_missing_runtime_is_refused_before_the_export(translator: Path, tmp_pa
     with pytest.raises(RegardError, match="npm install onnxruntime-web"):
         export_model(translator, "web", tmp_path / "page", ExportOptions(runtime=tmp_path))
     assert not (tmp_path / "page").exists()
-
-
-def test_the_runtime_is_found_in_the_npm_package_or_its_dist(runtime: Path) -> None:
-    assert find_runtime(runtime) == find_runtime(runtime / "dist") == runtime / "dist"
-
-
-def test_a_tokenizer_that_the_page_does_not_implement_is_refused() -> None:
-    document = json.loads(make_tokenizer().content)
-    document["pre_tokenizer"] = {"type": "Whitespace"}
-    with pytest.raises(RegardError, match="does not implement this tokenizer"):
-        check_tokenizer(Tokenizer(json.dumps(document).encode()), where="here")
 
 
 @pytest.mark.slow

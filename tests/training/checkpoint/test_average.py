@@ -40,7 +40,7 @@ def test_the_average_moves_by_its_decay_from_the_weights_it_began_with() -> None
     torch.testing.assert_close(ema.weights()["embedding.weight"].double(), expected, atol=1e-6, rtol=0)
 
 
-def test_with_the_number_of_the_update_the_first_weights_are_forgotten_at_once() -> None:
+def test_with_the_number_of_the_step_the_first_weights_are_forgotten_at_once() -> None:
     net = Net()
     ema = Ema(net, decay=0.9)
     history = []

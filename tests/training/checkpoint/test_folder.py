@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import seal
+from regard.base.files import write_manifest
 from regard.store.run_folder import RunFolder
 from regard.store.weights import save_tensors
 from regard.training.checkpoint.folder import Checkpoint, Checkpoints
@@ -18,7 +18,7 @@ from regard.training.checkpoint.folder import Checkpoint, Checkpoints
 
 def make_checkpoint(step: int) -> Checkpoint:
     weights = {"w": torch.full((3,), float(step)), "b": torch.arange(2.0)}
-    return Checkpoint(weights, {"step/w": torch.tensor(float(step))}, {}, {"progress": {"update": step}})
+    return Checkpoint(weights, {"step/w": torch.tensor(float(step))}, {}, {"progress": {"step": step}})
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_what_was_saved_comes_back(checkpoints: Checkpoints) -> None:
     assert checkpoint.weights["w"].tolist() == [7.0] * 3
     assert checkpoint.optimizer["step/w"].item() == 7
     assert checkpoint.ema == {}
-    assert checkpoints.load_newest_state() == checkpoint.state == {"progress": {"update": 7}}
+    assert checkpoints.load_newest_state() == checkpoint.state == {"progress": {"step": 7}}
 
 
 def test_the_same_state_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_checkpoint_without_tensors_is_passed_over(checkpoints: Checkpoints, w
     path = checkpoints.save(2, make_checkpoint(2))
     for file in (*path.glob("*.safetensors"), path / "manifest.json"):
         file.unlink()
-    seal(path)
+    write_manifest(path)
     newest = checkpoints.load_newest()
     assert newest is not None
     assert newest[0] == 1
@@ -131,7 +131,7 @@ def test_run_folder_lock_removes_what_kills_left(checkpoints: Checkpoints) -> No
 
 def test_a_checkpoint_of_the_same_step_is_replaced(checkpoints: Checkpoints) -> None:
     checkpoints.save(1, make_checkpoint(1))
-    checkpoints.save(1, Checkpoint({"w": torch.zeros(1)}, {}, {}, {"progress": {"update": 1}, "again": True}))
+    checkpoints.save(1, Checkpoint({"w": torch.zeros(1)}, {}, {}, {"progress": {"step": 1}, "again": True}))
     assert json.loads((checkpoints.path(1) / "state.json").read_text())["again"] is True
     assert checkpoints.steps() == [1]
 
@@ -146,7 +146,7 @@ def test_a_full_disk_costs_the_new_checkpoint_only(checkpoints: Checkpoints, mon
     monkeypatch.setattr("regard.training.checkpoint.folder.save_tensors", write_to_full_disk)
     with pytest.raises(RegardError, match=r"The disk is full: .*\d bytes are needed") as caught:
         checkpoints.save(2, make_checkpoint(2))
-    assert "step-00000002" in str(caught.value.where)
+    assert "step-00000002" in str(caught.value.location)
     assert [path.name for path in checkpoints.folder.iterdir()] == ["step-00000001"]
 
 

@@ -10,7 +10,7 @@ import torch
 from safetensors import safe_open
 
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import FileEntry, seal, verify
+from regard.base.files import FileEntry, verify, write_manifest
 from regard.training.checkpoint.folder import Checkpoints
 from tests.training.runs import compute_fingerprints
 from tests.training.sharded_cases import hash_tensors, make_state
@@ -91,10 +91,12 @@ def test_damage_and_full_disks_cost_two_ranks_one_checkpoint(results: list[dict[
             assert "step-00000003" in warnings[0]
             assert words in warnings[0]
         assert result["set aside"] == [1]
-        for (what, where), name in zip(result["full"], ("shard-00001", "shard-00002", "step-00000004"), strict=True):
-            assert what.startswith("The disk is full")
-            assert "bytes are needed" in what
-            assert name in where
+        for (message, location), name in zip(
+            result["full"], ("shard-00001", "shard-00002", "step-00000004"), strict=True
+        ):
+            assert message.startswith("The disk is full")
+            assert "bytes are needed" in message
+            assert name in location
         assert result["left"] == ["step-00000001", "step-00000003.damaged"]
 
 
@@ -104,7 +106,7 @@ def test_a_folder_with_a_hole_is_refused_even_with_a_good_manifest(folder: Path,
     shutil.copytree(folder / "fsdp" / "step-00000002", path)
     (path / "manifest.json").unlink()
     (path / "shard-00001-model-00001-of-00001.safetensors").unlink()
-    seal(path)
+    write_manifest(path)
     with pytest.raises(DamagedError, match="do not hold the whole of"):
         Checkpoints(tmp_path, print).load(2)
 
@@ -114,9 +116,9 @@ def test_the_seal_counts_on_every_file_of_other_processes(tmp_path: Path) -> Non
     wrong: list[dict[str, FileEntry]] = [{"b": {"bytes": 2, "sha256": "0"}}, {"a": {"bytes": 3, "sha256": "0"}}]
     for entries in wrong:
         with pytest.raises(RegardError, match="not here, or has another size"):
-            seal(tmp_path, entries)
+            write_manifest(tmp_path, entries)
     assert not (tmp_path / "manifest.json").exists()
-    seal(tmp_path, {"a": {"bytes": 2, "sha256": "0"}})  # trusted here, and compared by `verify`
+    write_manifest(tmp_path, {"a": {"bytes": 2, "sha256": "0"}})  # trusted here, and compared by `verify`
     assert json.loads((tmp_path / "manifest.json").read_text())["files"] == {"a": {"bytes": 2, "sha256": "0"}}
     with pytest.raises(DamagedError, match="different content"):
         verify(tmp_path)
@@ -129,6 +131,6 @@ def test_a_folder_may_hold_the_files_of_1100_ranks(tmp_path: Path) -> None:
         "bytes": 0,
         "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     }
-    seal(tmp_path, {path.name: entry for path in tmp_path.iterdir()})
+    write_manifest(tmp_path, {path.name: entry for path in tmp_path.iterdir()})
     verify(tmp_path)
     assert (tmp_path / "manifest.json").stat().st_size < 1 << 20

@@ -7,7 +7,7 @@ import pytest
 from regard.base import limits
 from regard.base.errors import RegardError
 from regard.config.run import RunConfig
-from regard.training.distributed.layout import Layout, choose_layout
+from regard.training.distributed.layout import ParallelLayout, choose_layout
 from tests.training.runs import make_small_run
 
 FILES = {"all.en": "all.en", "all.de": "all.de", "book.txt": "book.txt"}  # only named, never read
@@ -20,18 +20,20 @@ def make_run(changes: dict[str, Any] | None = None, task: str = "translate") -> 
 @pytest.mark.parametrize(
     ("settings", "ranks", "layout"),
     [
-        ({}, 1, Layout()),
-        ({}, 3, Layout(replicas=3)),
-        ({"mode": "fsdp"}, 3, Layout(shards=3)),
-        ({"mode": "fsdp", "replicas": 2}, 4, Layout(replicas=2, shards=2)),
-        ({"replicas": 2}, 4, Layout(replicas=2, shards=2)),
-        ({"tensor": 2}, 2, Layout(tensor=2)),
-        ({"tensor": 2}, 4, Layout(shards=2, tensor=2)),
-        ({"mode": "ddp", "tensor": 2}, 2, Layout(tensor=2)),
-        ({"mode": "fsdp", "tensor": 2}, 1, Layout()),  # one process ignores all of it
+        ({}, 1, ParallelLayout()),
+        ({}, 3, ParallelLayout(replicas=3)),
+        ({"mode": "fsdp"}, 3, ParallelLayout(shards=3)),
+        ({"mode": "fsdp", "replicas": 2}, 4, ParallelLayout(replicas=2, shards=2)),
+        ({"replicas": 2}, 4, ParallelLayout(replicas=2, shards=2)),
+        ({"tensor": 2}, 2, ParallelLayout(tensor=2)),
+        ({"tensor": 2}, 4, ParallelLayout(shards=2, tensor=2)),
+        ({"mode": "ddp", "tensor": 2}, 2, ParallelLayout(tensor=2)),
+        ({"mode": "fsdp", "tensor": 2}, 1, ParallelLayout()),  # one process ignores all of it
     ],
 )
-def test_the_layout_follows_from_settings_and_ranks(settings: dict[str, Any], ranks: int, layout: Layout) -> None:
+def test_the_layout_follows_from_settings_and_ranks(
+    settings: dict[str, Any], ranks: int, layout: ParallelLayout
+) -> None:
     run = make_run({f"parallel.{name}": value for name, value in settings.items()})
     assert choose_layout(run, ranks) == layout
     assert layout.world_size == ranks
@@ -40,9 +42,9 @@ def test_the_layout_follows_from_settings_and_ranks(settings: dict[str, Any], ra
 def test_a_model_that_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run()  # 9,376 parameters, 16 bytes each
     monkeypatch.setattr(limits, "total_memory", lambda: 4 * 16 * 9_376)
-    assert choose_layout(run, 2) == Layout(replicas=2)
-    assert choose_layout(run, 4) == Layout(shards=4)
-    assert choose_layout(run, 4, ranks_per_host=1) == Layout(replicas=4), "every rank has a machine of its own"
+    assert choose_layout(run, 2) == ParallelLayout(replicas=2)
+    assert choose_layout(run, 4) == ParallelLayout(shards=4)
+    assert choose_layout(run, 4, ranks_per_host=1) == ParallelLayout(replicas=4), "every rank has a machine of its own"
 
 
 STACKS = ("encoder", "decoder")
@@ -57,7 +59,7 @@ def both(name: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "ranks", "where", "reason"),
+    ("changes", "ranks", "location", "reason"),
     [
         ({"parallel.tensor": 2}, 3, "parallel", "3 ranks do not divide into groups of 2"),
         ({"parallel.mode": "fsdp", "parallel.replicas": 3}, 4, "parallel", "4 ranks do not divide into groups of 3"),
@@ -91,9 +93,9 @@ def both(name: str, value: Any) -> dict[str, Any]:
         ),
         ({"parallel.tensor": 4} | both("attention.heads", 2), 4, "model.encoder.attention", "do not divide"),
         (
-            {"parallel.tensor": 2, "model.encoder.feedforward.hidden": 15},
+            {"parallel.tensor": 2, "model.encoder.feedforward.d_ff": 15},
             2,
-            "model.encoder.feedforward.hidden",
+            "model.encoder.feedforward.d_ff",
             "15 does not divide",
         ),
         ({"parallel.tensor": 2, "model.encoder.dropout.attention": 0.1}, 2, "model.encoder.dropout.attention", "3e-2"),
@@ -106,15 +108,15 @@ def both(name: str, value: Any) -> dict[str, Any]:
     ],
 )
 def test_what_would_be_wrong_is_refused_with_the_reason(
-    changes: dict[str, Any], ranks: int, where: str, reason: str
+    changes: dict[str, Any], ranks: int, location: str, reason: str
 ) -> None:
     with pytest.raises(RegardError) as error:
         choose_layout(make_run(changes), ranks)
-    assert error.value.where == where
-    assert reason in error.value.what
-    assert error.value.fix
+    assert error.value.location == location
+    assert reason in error.value.message
+    assert error.value.hint
 
 
 def test_whole_models_take_every_optimizer_and_precision() -> None:
     changes = {"train.optimizer": {"kind": "muon"}, "train.precision": "float16", "parallel.mode": "ddp"}
-    assert choose_layout(make_run(changes), 2) == Layout(replicas=2)
+    assert choose_layout(make_run(changes), 2) == ParallelLayout(replicas=2)

@@ -19,7 +19,7 @@ from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
 from regard.training import events
 from regard.training.distributed.spawn import PATH_OPTIONS, _forward_events, _parse_event, _read_options, _write_options
-from regard.training.events import Event, Finished, Message, Planned, SampleOutput, Saved, Spiked, Started, Updated
+from regard.training.events import Event, Finished, Message, Planned, SampleOutput, Saved, Spiked, Started, StepFinished
 from regard.training.options import TrainOptions
 from tests.faults.frozen import make_smallest_run
 
@@ -30,10 +30,10 @@ pytestmark = [
 ]
 EVENTS: list[Event] = [
     Message("a note"),
-    events.Stage("tuning", "1 of 2"),
+    events.Stage("finetune", "1 of 2"),
     Planned(("one", "two")),
     Started(Path("run"), 0, 9, 100, 50, 5, "cpu", "loss", None),
-    Updated(1, 0, 2.5, float("inf"), 10, 20, 0.1, 1.0, 0.5),
+    StepFinished(1, 0, 2.5, float("inf"), 10, 20, 0.1, 1.0, 0.5),
     events.Validated(1, {"loss": 2.0}, True, (SampleOutput("a", "b", "c"),), {"bleu": "x"}),
     Saved(1, Path("run/step-1")),
     events.Replanned(1, 8, 3.0, 0.1),
@@ -51,13 +51,13 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("_environment")
 def test_a_call_trains_with_two_ranks(tmp_path: Path) -> None:
-    RUN_FILES.save(make_smallest_run(tmp_path, **{"train.updates": 4}), tmp_path / "run.toml")
+    RUN_FILES.save(make_smallest_run(tmp_path, **{"train.steps": 4}), tmp_path / "run.toml")
     received: list[Event] = []
     finished = regard.train(run=tmp_path / "run.toml", out=tmp_path / "run", ranks=2, listeners=[received.append])
     assert finished == received[-1]
-    assert (finished.update, finished.reason, finished.folder) == (4, "finished", tmp_path / "run")
+    assert (finished.step, finished.reason, finished.folder) == (4, "finished", tmp_path / "run")
     assert "not usable yet" in finished.shortfall
-    assert [event.update for event in received if isinstance(event, Updated)] == [1, 2, 3, 4]
+    assert [event.step for event in received if isinstance(event, StepFinished)] == [1, 2, 3, 4]
     (newest,) = (tmp_path / "run" / "checkpoints").glob("step-00000004")
     assert len(list(newest.glob("shard-*"))) == 2, "each rank has written its file"
     assert finished.load() is not None
@@ -110,13 +110,13 @@ def test_what_cannot_be_started_is_refused(tmp_path: Path) -> None:
     thread = threading.Thread(target=train)
     thread.start()
     thread.join()
-    assert "main thread" in errors[0].what
+    assert "main thread" in errors[0].message
 
 
 def test_the_ranks_read_the_options_of_the_call(tmp_path: Path) -> None:
     types = {field.name: str(field.type) for field in fields(TrainOptions)}
     assert {name for name, kind in types.items() if "Path" in kind} == set(PATH_OPTIONS)
     paths: dict[str, Any] = {name: tmp_path / name for name in PATH_OPTIONS}
-    options = TrainOptions(**paths, source=["a"], languages=("en", "de"), settings={"train.clip": 0.5}, lora=4)
+    options = TrainOptions(**paths, source=["a"], languages=("en", "de"), settings={"train.max_grad_norm": 0.5}, lora=4)
     _write_options(options, tmp_path / "options.json")
     assert _read_options(tmp_path / "options.json") == options

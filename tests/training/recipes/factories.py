@@ -26,5 +26,5 @@ def translation_model(auto_run: AutoRun) -> EncoderDecoderConfig:
 
 
 def make_timer(seconds: float) -> Callable[[RunConfig, int], float]:
-    """Return a fake timer: `seconds` for an update of 2,048 tokens at width 128, scaled for other sizes."""
-    return lambda run, _: seconds * run.train.update_tokens / 2048 * run.model.width / 128
+    """Return a fake timer: `seconds` for a step of 2,048 tokens at width 128, scaled for other sizes."""
+    return lambda run, _: seconds * run.train.step_tokens / 2048 * run.model.d_model / 128

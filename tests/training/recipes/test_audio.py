@@ -6,43 +6,43 @@ import pytest
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config.run import AudioConfig
-from regard.training.autotune import seconds_per_update, synthetic_batch
+from regard.training.autotune import seconds_per_step, synthetic_batch
 from regard.training.recipes.configure import configure
-from tests.training.runs import make_sound_run, write_sounds, write_wav
+from tests.training.runs import make_audio_run, write_audio, write_wav
 
 
-def test_settings_are_chosen_from_the_sounds(tmp_path: Path) -> None:
-    write_sounds(tmp_path, 60)
-    source = AudioConfig(path=str(tmp_path / "sounds"))
+def test_settings_are_chosen_from_the_audio(tmp_path: Path) -> None:
+    write_audio(tmp_path, 60)
+    source = AudioConfig(path=str(tmp_path / "audio"))
     auto_run = configure(source)
     run = auto_run.run
     assert run.data.train == (source,)
     assert run.data.max_length == 11
     assert run.data.spec_augment is not None
-    assert seconds_per_update(run, 8, should_tune=False) > 0, "a synthetic batch has sounds"
+    assert seconds_per_step(run, 8, should_tune=False) > 0, "a synthetic batch has audio clips"
     assert synthetic_batch(run, 3, 8).source.shape == (3, 8, 40)  # type: ignore[union-attr]
-    with pytest.raises(RegardError, match="Preset 'tiny' labels no sounds"):
+    with pytest.raises(RegardError, match="Preset 'tiny' labels no audio clips"):
         configure(source, preset="tiny")
-    write_wav(tmp_path / "sounds" / "low" / "fast.wav", bytes(2000), rate=16000)
+    write_wav(tmp_path / "audio" / "low" / "fast.wav", bytes(2000), rate=16000)
     with pytest.raises(RegardError, match="different rates: 8,000, 16,000") as caught:
         configure(source)
-    assert "fast.wav" in str(caught.value.where)
-    assert "(the first of 1)" in str(caught.value.where)
-    (tmp_path / "sounds" / "low" / "fast.wav").unlink()
-    write_wav(tmp_path / "sounds" / "no label.wav", bytes(2000))
-    with pytest.raises(RegardError, match="1 of 61 sounds has no label"):
+    assert "fast.wav" in str(caught.value.location)
+    assert "(the first of 1)" in str(caught.value.location)
+    (tmp_path / "audio" / "low" / "fast.wav").unlink()
+    write_wav(tmp_path / "audio" / "no label.wav", bytes(2000))
+    with pytest.raises(RegardError, match="1 of 61 audio clips has no label"):
         configure(source)
 
 
 def test_settings_are_chosen_from_speech(tmp_path: Path) -> None:
-    write_sounds(tmp_path, 60)
+    write_audio(tmp_path, 60)
     source = AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")
     run = configure(source).run
     assert run.model.task == "transcribe"
     assert run.tokenizer.kind == "character"
     assert run.model.target.vocabulary == len(set("lowhigh")) + 7  # type: ignore[union-attr]
-    assert seconds_per_update(run, 8, should_tune=False) > 0
-    with pytest.raises(RegardError, match="Preset 'sound-encoder' transcribes no sounds"):
-        configure(source, preset="sound-encoder")
+    assert seconds_per_step(run, 8, should_tune=False) > 0
+    with pytest.raises(RegardError, match="Preset 'audio-encoder' transcribes no audio clips"):
+        configure(source, preset="audio-encoder")
     with pytest.raises(ConfigError, match=r"tokenizer\.kind: is 'none', but the model writes tokens"):
-        make_sound_run(tmp_path / "none", {"tokenizer": {"kind": "none"}}, "transcribe")
+        make_audio_run(tmp_path / "none", {"tokenizer": {"kind": "none"}}, "transcribe")

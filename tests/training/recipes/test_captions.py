@@ -7,7 +7,7 @@ import pytest
 from regard.base.errors import RegardError
 from regard.config.run import ImagesConfig
 from regard.data.example import CorpusError
-from regard.training.autotune import seconds_per_update, synthetic_batch
+from regard.training.autotune import seconds_per_step, synthetic_batch
 from regard.training.recipes.configure import configure
 from tests.training.runs import write_captions
 
@@ -19,7 +19,7 @@ def test_settings_are_chosen_from_captions(tmp_path: Path) -> None:
     assert (run.model.task, run.tokenizer.kind) == ("caption", "byte_bpe")
     assert run.data.augmentation is not None
     assert not run.data.augmentation.flip
-    assert seconds_per_update(run, 4, should_tune=False) > 0
+    assert seconds_per_step(run, 4, should_tune=False) > 0
     assert synthetic_batch(run, 3, 4).source.shape == (3, 1, 8, 8)  # type: ignore[union-attr]
     with pytest.raises(RegardError, match="Preset 'vit' writes no captions"):
         configure(source, preset="vit")

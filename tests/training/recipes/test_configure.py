@@ -27,7 +27,7 @@ from regard.training.vocabularies import expect_vocabularies
 from tests.training.recipes.factories import find_reason, make_timer, translation_model
 
 DATA = Path(__file__).parents[3] / "../shared/data"
-NORMS = {"placement": "pre", "final_norm": True}  # the automatic choice for translation
+NORMS = {"norm_order": "pre", "final_norm": True}  # the automatic choice for translation
 
 
 def test_a_prepared_corpus_decides_vocabulary_and_validation_data(
@@ -47,8 +47,8 @@ def test_a_prepared_corpus_decides_vocabulary_and_validation_data(
 
 
 def test_an_unknown_setting_is_reported_before_the_corpus_is_read() -> None:
-    with pytest.raises(ConfigError, match=r"Did you mean 'train\.updates'"):
-        configure(LinesConfig(source="nowhere.en", target="nowhere.de"), changes={"updates": 3})
+    with pytest.raises(ConfigError, match=r"Did you mean 'train\.steps'"):
+        configure(LinesConfig(source="nowhere.en", target="nowhere.de"), changes={"steps": 3})
 
 
 def test_a_few_hundred_pairs(pairs: Callable[[int], LinesConfig]) -> None:
@@ -65,9 +65,9 @@ def test_a_few_hundred_pairs(pairs: Callable[[int], LinesConfig]) -> None:
     assert run.validation.sentences == 60
     assert run.train.label_smoothing == 0.1
     assert run.train.average == 10
-    assert run.train.save_every == run.validation.every
+    assert run.train.save_every == run.validation.every_steps
     assert isinstance(run.train.schedule, InverseSqrtConfig)
-    assert run.train.schedule.warmup <= run.train.updates / 4
+    assert run.train.schedule.warmup <= run.train.steps / 4
     assert auto_run.reasons[0].startswith("600 pairs: preset mini (")
     assert codec.RUN_FILES.parse(to_dict(run)) == run
 
@@ -76,15 +76,15 @@ def test_every_choice_has_a_sentence_with_its_figure(pairs: Callable[[int], Line
     auto_run = configure(pairs(600))
     run = auto_run.run
     assert isinstance(run.train.schedule, InverseSqrtConfig)
-    assert f"{run.train.updates:,} of {run.train.update_tokens:,} tokens" in find_reason(auto_run, "Updates:")
-    assert f"{run.train.schedule.warmup:,} updates" in find_reason(auto_run, "Learning rate:")
+    assert f"{run.train.steps:,} of {run.train.step_tokens:,} tokens" in find_reason(auto_run, "Steps:")
+    assert f"{run.train.schedule.warmup:,} steps" in find_reason(auto_run, "Learning rate:")
     assert f"({run.data.held_out:.2%})" in find_reason(auto_run, "Validation data:")
     assert "1,000 tokens" in find_reason(auto_run, "Vocabulary:")
     assert "0.3" in find_reason(auto_run, "Dropout:")
     assert "0.1" in find_reason(auto_run, "Label smoothing:")
     assert "last 10 checkpoints" in find_reason(auto_run, "Checkpoint averaging:")
     validations = find_reason(auto_run, "Validation:")
-    assert f"every {run.validation.every:,} updates" in validations
+    assert f"every {run.validation.every_steps:,} steps" in validations
     assert f"{run.validation.sentences} translations" in validations
     assert f"{run.validation.patience} validations without improvement" in validations
     assert all(line.endswith(".") for line in auto_run.reasons)
@@ -94,11 +94,11 @@ def test_a_book(book: DocumentsConfig) -> None:
     auto_run = configure(book)
     run = auto_run.run
     assert run.model.family == "decoder_only"
-    assert run.model.task == "continue"
+    assert run.model.task == "causal_lm"
     assert isinstance(run.tokenizer, CharacterLevelConfig)
     assert run.model.tokens.vocabulary == len(set("The quick brown fox.\n")) + 7
     assert isinstance(run.train.schedule, CosineConfig)
-    assert run.train.schedule.peak == 1e-3
+    assert run.train.schedule.lr == 1e-3
     assert run.data.held_out == 0.1
     assert run.data.max_length <= run.data.batch_tokens
     assert run.validation.metric == "loss"
@@ -148,7 +148,7 @@ def test_labels_keep_their_dropout_if_most_of_the_epochs_fit(tmp_path: Path) -> 
     (tmp_path / "a.tsv").write_text("".join(f"a sentence of some words {n}\t{n % 2}\n" for n in range(5000)))
     source = TableConfig(path=str(tmp_path / "a.tsv"), label=2)
     full_run = configure(source).run
-    seconds = 60.0 / full_run.train.updates  # the whole run takes a minute
+    seconds = 60.0 / full_run.train.steps  # the whole run takes a minute
     dropouts = []
     for minutes in (0.8, 0.2):
         run = configure(source, minutes=minutes, timer=make_timer(seconds)).run
@@ -165,14 +165,14 @@ def test_one_label_teaches_nothing(tmp_path: Path) -> None:
 
 def test_a_preset_brings_its_learning_rate_and_the_corpus_the_rest(pairs: Callable[[int], LinesConfig]) -> None:
     auto_run = configure(pairs(600), preset="base")
-    assert translation_model(auto_run).width == 512
+    assert translation_model(auto_run).d_model == 512
     assert isinstance(auto_run.run.train.schedule, InverseSqrtConfig)
-    assert auto_run.run.train.schedule.peak == 7e-4
-    assert auto_run.run.train.update_tokens == 24576
+    assert auto_run.run.train.schedule.lr == 7e-4
+    assert auto_run.run.train.step_tokens == 24576
     assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=1000)
     for stack in map(attention_stack, (translation_model(auto_run).encoder, translation_model(auto_run).decoder)):
         assert stack.dropout.sublayer == stack.dropout.embedding == 0.3  # the preset has 0.1
-        assert (stack.placement, stack.final_norm) == ("pre", True)  # the preset has post-norm, as in 2017
+        assert (stack.norm_order, stack.final_norm) == ("pre", True)  # the preset has post-norm, as in 2017
     assert "as you requested; the default for this corpus is mini" in auto_run.reasons[0]
 
 
@@ -200,7 +200,7 @@ def test_bfloat16_is_chosen_where_it_is_faster(
 def test_a_reader_fills_running_text(book: DocumentsConfig) -> None:
     run = configure(book, preset="encoder-small").run
     assert run.model.family == "encoder_only"
-    assert run.model.task == "fill"
+    assert run.model.task == "masked_lm"
 
 
 @pytest.mark.parametrize(
@@ -210,22 +210,22 @@ def test_a_reader_fills_running_text(book: DocumentsConfig) -> None:
 def test_a_preset_of_another_kind_is_refused(pairs: Callable[[int], LinesConfig], preset: str, message: str) -> None:
     with pytest.raises(RegardError, match=message) as caught:
         configure(pairs(60), preset=preset)
-    assert "mini" in str(caught.value.fix)
-    assert "gpt2" not in str(caught.value.fix)
+    assert "mini" in str(caught.value.hint)
+    assert "gpt2" not in str(caught.value.hint)
 
 
 def test_changes_have_the_last_word(pairs: Callable[[int], LinesConfig]) -> None:
     run = configure(
-        pairs(600), changes={"train.clip": 0.5, "model.encoder.layers": 3, "tokenizer.kind": "character"}
+        pairs(600), changes={"train.max_grad_norm": 0.5, "model.encoder.layers": 3, "tokenizer.kind": "character"}
     ).run
-    assert run.train.clip == 0.5
+    assert run.train.max_grad_norm == 0.5
     assert run.model.family == "encoder_decoder"
     assert run.model.encoder.layers == 3
     assert run.tokenizer.kind == "character"
     with pytest.raises(ConfigError, match="Did you mean 'clip'"):
         configure(pairs(600), changes={"train.clipp": 0.5})
-    with pytest.raises(ConfigError, match=r"train\.updates: is 'many'"):
-        configure(pairs(600), changes={"train.updates": "many"})
+    with pytest.raises(ConfigError, match=r"train\.steps: is 'many'"):
+        configure(pairs(600), changes={"train.steps": "many"})
 
 
 def test_own_validation_data(pairs: Callable[[int], LinesConfig], book: DocumentsConfig) -> None:
@@ -247,16 +247,16 @@ def test_too_little_to_hold_any_out(pairs: Callable[[int], LinesConfig], tmp_pat
         configure(DocumentsConfig(path=str(tmp_path / "short.txt")))
 
 
-def test_updates_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callable[[int], LinesConfig]) -> None:
+def test_steps_of_a_size_that_was_asked_for_are_not_made_smaller(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(600)
-    assert configure(corpus, minutes=1, timer=make_timer(5.0)).run.train.update_tokens < 2048 * 2
-    auto_run = configure(corpus, minutes=4, timer=make_timer(5.0), changes={"train.update_tokens": 8192})
-    assert (auto_run.run.train.update_tokens, auto_run.run.train.updates) == (8192, 10)  # 216 of 240 seconds, 20 each
+    assert configure(corpus, minutes=1, timer=make_timer(5.0)).run.train.step_tokens < 2048 * 2
+    auto_run = configure(corpus, minutes=4, timer=make_timer(5.0), changes={"train.step_tokens": 8192})
+    assert (auto_run.run.train.step_tokens, auto_run.run.train.steps) == (8192, 10)  # 216 of 240 seconds, 20 each
 
 
 def test_short_run_states_its_share_of_an_epoch_and_why_dropout_is_low(pairs: Callable[[int], LinesConfig]) -> None:
     auto_run = configure(pairs(3_000), minutes=1, timer=make_timer(5.0))
-    assert re.search(r"about [\d.]+ % of one epoch", find_reason(auto_run, "Updates:"))
+    assert re.search(r"about [\d.]+ % of one epoch", find_reason(auto_run, "Steps:"))
     assert find_reason(auto_run, "Dropout:") == (
         "Dropout: 0.1, because the run makes few epochs; the default for this corpus is 0.3."
     )
@@ -264,17 +264,17 @@ def test_short_run_states_its_share_of_an_epoch_and_why_dropout_is_low(pairs: Ca
     assert "Dropout: 0.3, because the run makes many epochs over little text." in text
 
 
-def test_updates_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[int], LinesConfig]) -> None:
+def test_steps_are_made_smaller_only_where_they_would_be_few(pairs: Callable[[int], LinesConfig]) -> None:
     corpus = pairs(4_000)
     full_run = configure(corpus).run.train
-    assert full_run.update_tokens == 4096
-    seconds = 2 * 0.5 * full_run.updates  # seconds of the whole run
-    most_updates = configure(corpus, minutes=0.7 * seconds / 60, timer=make_timer(0.5)).run.train
-    assert most_updates.update_tokens == 4096
-    assert most_updates.updates == pytest.approx(0.7 * full_run.updates, rel=0.03)
-    fewer_updates = configure(corpus, minutes=0.3 * seconds / 60, timer=make_timer(0.5)).run.train
-    assert fewer_updates.update_tokens == 2048
-    assert fewer_updates.updates == pytest.approx(0.6 * full_run.updates, rel=0.05)
+    assert full_run.step_tokens == 4096
+    seconds = 2 * 0.5 * full_run.steps  # seconds of the whole run
+    most_steps = configure(corpus, minutes=0.7 * seconds / 60, timer=make_timer(0.5)).run.train
+    assert most_steps.step_tokens == 4096
+    assert most_steps.steps == pytest.approx(0.7 * full_run.steps, rel=0.03)
+    fewer_steps = configure(corpus, minutes=0.3 * seconds / 60, timer=make_timer(0.5)).run.train
+    assert fewer_steps.step_tokens == 2048
+    assert fewer_steps.steps == pytest.approx(0.6 * full_run.steps, rel=0.05)
 
 
 def test_validation_on_much_text_takes_time(tmp_path: Path) -> None:
@@ -283,16 +283,16 @@ def test_validation_on_much_text_takes_time(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text(line * lines, encoding="utf-8")
     book, small, large = (DocumentsConfig(path=str(tmp_path / f"{name}.txt")) for name in ("book", "small", "large"))
     runs = [configure(book, validation=[source], minutes=20, timer=make_timer(0.5)) for source in (small, large)]
-    most_updates, fewer_updates = (auto_run.run.train for auto_run in runs)
+    most_steps, fewer_steps = (auto_run.run.train for auto_run in runs)
     assert runs[0].run.validation.max_tokens is None
     assert runs[1].run.validation.max_tokens == pytest.approx(3 * 120 / 12 * 2048 * 2, rel=0.05)  # of 1,080,000
     assert "on a fixed random sample, with its sampling error" in find_reason(runs[1], "Validation:")
-    assert most_updates.updates * most_updates.update_tokens / 2048 / 2 == pytest.approx(1200, rel=0.01)
+    assert most_steps.steps * most_steps.step_tokens / 2048 / 2 == pytest.approx(1200, rel=0.01)
     validation_seconds = (
         12 * len(line) * 20_000 / 3 / 2048 / 2
     )  # seconds: twelve validations, each a third of the cost of training on the same tokens
     assert validation_seconds > 0.5 * 1200
-    assert (most_updates.updates - fewer_updates.updates) * most_updates.update_tokens / 2048 / 2 == pytest.approx(
+    assert (most_steps.steps - fewer_steps.steps) * most_steps.step_tokens / 2048 / 2 == pytest.approx(
         0.1 * 1200, rel=0.02
     )  # so they score a sample
 
@@ -304,11 +304,11 @@ def test_subwords_may_be_requested_where_characters_would_be_chosen(book: Docume
     assert find_reason(auto_run, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
 
 
-def test_updates_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int], LinesConfig]) -> None:
+def test_steps_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int], LinesConfig]) -> None:
     with pytest.raises(ConfigError, match="less than one batch"):
-        configure(pairs(600), changes={"train.update_tokens": 300})
-    changes = {"train.update_tokens": 300, "data.batch_tokens": 300, "data.max_length": 100}
-    assert configure(pairs(600), changes=changes).run.accumulate == 1
+        configure(pairs(600), changes={"train.step_tokens": 300})
+    changes = {"train.step_tokens": 300, "data.batch_tokens": 300, "data.max_length": 100}
+    assert configure(pairs(600), changes=changes).run.gradient_accumulation == 1
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared corpora are not here")
@@ -321,9 +321,9 @@ def test_multi30k_gets_the_recipe_of_wu_et_al() -> None:
     with_preset = configure(LinesConfig(source=files[0], target=files[1]), preset="tiny")
     assert with_preset.run.model == run.model  # an explicit preset sets the size only: it also trains with pre-norm
     assert run.train.optimizer == AdamConfig(betas=(0.9, 0.98))
-    assert run.train.schedule == InverseSqrtConfig(peak=5e-3, warmup=2000)
-    assert (run.train.label_smoothing, run.train.update_tokens, run.train.average) == (0.1, 8192, 10)
-    assert 7000 <= run.train.updates <= 9500
+    assert run.train.schedule == InverseSqrtConfig(lr=5e-3, warmup=2000)
+    assert (run.train.label_smoothing, run.train.step_tokens, run.train.average) == (0.1, 8192, 10)
+    assert 7000 <= run.train.steps <= 9500
     assert 900 <= run.data.held_out * 29_000 <= 1100
     assert auto_run.reasons[0].startswith("29,000 pairs: preset tiny (2.6 million parameters), because")
 
@@ -333,7 +333,7 @@ def test_shakespeare_gets_characters() -> None:
     run = configure(DocumentsConfig(path=str(DATA / "tinyshakespeare/input.txt.gz"))).run
     assert isinstance(run.tokenizer, CharacterLevelConfig)
     assert run.model.family == "decoder_only"
-    assert (run.model.tokens.vocabulary, run.model.width, run.data.max_length) == (72, 128, 256)
+    assert (run.model.tokens.vocabulary, run.model.d_model, run.data.max_length) == (72, 128, 256)
     assert run.data.held_out == 0.1
     assert isinstance(run.train.schedule, CosineConfig)
 
@@ -353,7 +353,7 @@ def test_teachers_change_dropout_and_epochs_of_a_timed_run_too(pairs: Callable[[
         configure(corpus, minutes=minutes, timer=make_timer(0.01), changes=changes).run for minutes in (900, None)
     )
     assert timed.model == free.model
-    assert timed.train.updates == free.train.updates
+    assert timed.train.steps == free.train.steps
 
 
 def test_costs_count_the_vocabulary_that_the_run_will_have(shards: Path, pairs: Callable[[int], LinesConfig]) -> None:

@@ -37,4 +37,4 @@ def test_an_empty_side_is_named(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("\n\n", encoding="utf-8")
     with pytest.raises(RegardError, match="Every line of the target side is empty") as caught:
         collect_stats([LinesConfig(source=str(tmp_path / "a"), target=str(tmp_path / "b"))])
-    assert caught.value.where == str(tmp_path / "b")
+    assert caught.value.location == str(tmp_path / "b")

@@ -13,19 +13,19 @@ from tests.commands import run_command
 from tests.training.runs import make_small_run, write_corpus
 
 
-def test_a_model_of_sounds_is_tuned_to_other_labels(tmp_path: Path) -> None:
+def test_a_model_of_audio_is_tuned_to_other_labels(tmp_path: Path) -> None:
     files, parent, out = write_corpus(tmp_path, 60), tmp_path / "parent", tmp_path / "tuned"
-    fit(make_small_run("sounds", files, {"train.updates": 1}), parent)
+    fit(make_small_run("audio", files, {"train.steps": 1}), parent)
     table = tmp_path / "other.tsv"
     rows = [line.split("\t") for line in Path(files["speech.tsv"]).read_text().splitlines()]
     table.write_text("file\tlabel\n" + "".join(f"{file}\t{text[0]}\n" for file, text in rows))
-    result = run_command("tune", str(parent), "--sounds", str(table), "--out", str(out), "--updates", "2")
+    result = run_command("tune", str(parent), "--audio", str(table), "--out", str(out), "--steps", "2")
     assert result.code == 0, result.errors
     assert "Head: a new one for the 2 labels" in result.output
     tuned, before = (read_model(folder).settings for folder in (out, parent))
     assert tuned.head.labels == ("h", "l")  # type: ignore[union-attr]
     assert tuned.source == before.source, "mean and deviation of the parent"  # type: ignore[union-attr]
-    with pytest.raises(RegardError, match=r"The model reads sounds, and this corpus holds text.*"):
+    with pytest.raises(RegardError, match=r"The model reads audio clips, and this corpus holds text.*"):
         configure(LinesConfig(source=files["all.en"]), parent=parent)
-    with pytest.raises(RegardError, match="these sounds are for the task 'transcribe'"):
+    with pytest.raises(RegardError, match="these audio clips are for the task 'transcribe'"):
         configure(AudioConfig(path=files["speech.tsv"], second="text"), parent=parent)

@@ -8,7 +8,7 @@ from PIL import Image as Pillow
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config.run import ImagesConfig
-from regard.training.autotune import seconds_per_update, synthetic_batch
+from regard.training.autotune import seconds_per_step, synthetic_batch
 from regard.training.recipes.configure import configure
 from tests.training.runs import write_images
 
@@ -27,7 +27,7 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
     assert run.model.source.patch == 8  # type: ignore[union-attr]
     assert run.data.max_length == auto_run.typical_length == 65
     assert any(reason.startswith("Images: 64 x 64 pixels, colored; they have 60 shapes") for reason in auto_run.reasons)
-    assert seconds_per_update(run, 65, should_tune=False) > 0, "a synthetic batch has images"
+    assert seconds_per_step(run, 65, should_tune=False) > 0, "a synthetic batch has images"
     assert synthetic_batch(run, 3, 65).source.shape == (3, 3, 64, 64)  # type: ignore[union-attr]
     with pytest.raises(RegardError, match="Preset 'tiny' reads no images"):
         configure(ImagesConfig(path=str(folder)), preset="tiny")
@@ -39,11 +39,11 @@ def test_settings_are_chosen_from_the_images(tmp_path: Path) -> None:
 def test_images_without_labels_train_a_masked_autoencoder(tmp_path: Path) -> None:
     write_images(tmp_path / "images-idx3-ubyte", 60)
     auto_run = configure(ImagesConfig(path=str(tmp_path / "images-idx3-ubyte")))
-    assert auto_run.run.model.task == "fill"
+    assert auto_run.run.model.task == "masked_lm"
     assert auto_run.run.model.head.kind == "pixels"
     assert auto_run.run.masking.probability == 0.75
     assert auto_run.typical_length == 2, "the class token and 1 of 4 patches"
-    assert seconds_per_update(auto_run.run, auto_run.typical_length, should_tune=False) > 0
+    assert seconds_per_step(auto_run.run, auto_run.typical_length, should_tune=False) > 0
     assert [reason for reason in auto_run.reasons if reason.startswith("Masking: 75 % of the patches")]
 
 

@@ -26,7 +26,7 @@ def make_model(task: TaskKind, name: str, **changes: object) -> AnyModelConfig:
     """Make the model that the automatic configuration makes of a preset, as far as exports depend on it."""
     if task == "translate":
         stacks = ("encoder", "decoder")
-        changes |= {f"{stack}.{key}": value for stack in stacks for key, value in (("placement", "pre"),)}
+        changes |= {f"{stack}.{key}": value for stack in stacks for key, value in (("norm_order", "pre"),)}
         changes |= {f"{stack}.final_norm": True for stack in stacks}
     if task in ("classify", "tag"):
         head = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
@@ -48,7 +48,7 @@ def test_every_recipe_can_be_deployed(task: TaskKind, name: str) -> None:
         assert (POOLING,) in obstacles
         verdicts = exportable_to(make_model(task, name, **{"head.pool": "first"}))
     assert list_architectures(verdicts)
-    if task in ("translate", "continue"):
+    if task in ("translate", "causal_lm"):
         assert verdicts[0].target == "ctranslate2"
         assert verdicts[0].is_exact
 
@@ -58,12 +58,12 @@ DOCS_PAGE = Path(__file__).parents[3] / "docs/train.md"
 
 def test_a_preset_without_a_row_borrows_from_the_nearest() -> None:
     assert recipe_for_preset("translate", "lecture", 600).peak == recipe_for_preset("translate", "base", 600).peak
-    assert recipe_for_preset("continue", "llama", 1000).peak == recipe_for_preset("continue", "gpt2", 1000).peak
+    assert recipe_for_preset("causal_lm", "llama", 1000).peak == recipe_for_preset("causal_lm", "gpt2", 1000).peak
 
 
 def test_where_there_is_no_time_for_a_model_a_smaller_one_is_taken() -> None:
     assert [recipe.preset for recipe in smaller_recipes("translate", 300_000)] == ["small", "tiny", "mini"]
-    assert [recipe.preset for recipe in smaller_recipes("continue", 300_000)] == ["lm-small"]
+    assert [recipe.preset for recipe in smaller_recipes("causal_lm", 300_000)] == ["lm-small"]
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_where_there_is_no_time_for_a_model_a_smaller_one_is_taken() -> None:
         ("translate", 165_000, "small", 8_000),
         ("translate", 3_000_000, "base", 32_000),
         ("translate", 10**9, "big", 32_000),
-        ("continue", 1_115_394, "lm-small", CHARACTER_LEVEL),
-        ("continue", 64_000_000, "lm-medium", 16_000),
-        ("continue", 10**11, "gpt2", 32_000),
+        ("causal_lm", 1_115_394, "lm-small", CHARACTER_LEVEL),
+        ("causal_lm", 64_000_000, "lm-medium", 16_000),
+        ("causal_lm", 10**11, "gpt2", 32_000),
         ("classify", 6_920, "encoder-tiny", 4_000),
         ("tag", 12_544, "encoder-tiny", 4_000),
         ("classify", 67_349, "encoder-tiny", 8_000),
@@ -116,6 +116,6 @@ def test_the_page_shows_the_table() -> None:
         for recipe in recipes:
             max_size = "more" if recipe.max_size == float("inf") else f"{int(recipe.max_size):,}"
             vocabulary = "characters" if recipe.vocabulary == CHARACTER_LEVEL else f"{recipe.vocabulary:,}"
-            numbers = (str(recipe.epochs), f"{recipe.peak:g}", f"{recipe.warmup:,}", f"{recipe.update_tokens:,}")
+            numbers = (str(recipe.epochs), f"{recipe.peak:g}", f"{recipe.warmup:,}", f"{recipe.step_tokens:,}")
             expected.append((max_size, recipe.preset, vocabulary, f"{recipe.dropout:g}", *numbers))
     assert shown == expected

@@ -39,7 +39,7 @@ def test_a_text_of_too_many_characters_is_counted_in_subword_tokens(tmp_path: Pa
     plain_run, rare_run = (configure(DocumentsConfig(path=str(tmp_path / name))).run for name in ("plain", "rare"))
     assert isinstance(plain_run.tokenizer, CharacterLevelConfig)
     assert isinstance(rare_run.tokenizer, ByteBpeConfig)
-    assert 3 < plain_run.train.updates / rare_run.train.updates < 4.5  # characters per token
+    assert 3 < plain_run.train.steps / rare_run.train.steps < 4.5  # characters per token
 
 
 def test_many_characters_are_no_small_vocabulary(tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_masked_tokens_of_a_long_document_are_learned_as_often_as_of_lines(text:
     auto_run = configure(
         DocumentsConfig(path=path) if text == "document" else LinesConfig(source=path), preset="encoder-small"
     )
-    assert auto_run.run.model.task == "fill"
+    assert auto_run.run.model.task == "masked_lm"
     tokens = 45 * 20_000 / bytes_per_token(auto_run.run.tokenizer.vocabulary)  # type: ignore[union-attr]
-    tokens_seen = auto_run.run.train.updates * auto_run.run.train.update_tokens
+    tokens_seen = auto_run.run.train.steps * auto_run.run.train.step_tokens
     assert tokens_seen == pytest.approx(20 * tokens, rel=0.3)
 
 

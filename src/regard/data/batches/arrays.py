@@ -43,7 +43,7 @@ class BatchArrays:
     labels: IntArray  # (B, T) or (B,)
     source: IntArray | None = None  # (B, S) encoder input
     images: FloatArray | None = None  # (B, channels, height, width) encoder input in the place of `source`
-    sounds: FloatArray | None = None  # (B, frames, bins) encoder input in the place of `source`
+    audio: FloatArray | None = None  # (B, frames, bins) encoder input in the place of `source`
     source_valid: BoolArray | None = None  # (B, S) False for padding
     types: IntArray | None = None  # (B, S) token types: 1 in the second text of a pair
     target: IntArray | None = None  # (B, T) decoder input
@@ -76,7 +76,7 @@ def scatter(tokens: NDArray[np.integer], mask: BoolArray, fill: int) -> IntArray
 
 
 def select_first_stream(lengths: NDArray[np.integer]) -> BoolArray:
-    """Return which values of samples with two streams, (2, samples), belong to the first: to an image or a sound."""
+    """Return which values of samples with two streams, (2, samples), belong to the first: to an image or a clip."""
     return np.repeat(np.tile([True, False], lengths.shape[1]), lengths.T.ravel())
 
 

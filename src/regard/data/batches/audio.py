@@ -1,6 +1,6 @@
-"""Sounds in batches: the 16-bit samples of the shards become log-mel spectrograms; training ones are masked at random.
+"""Audio in batches: the 16-bit samples of the shards become log-mel spectrograms; training ones are masked at random.
 
-Every mask is a function of (seed, draw, sample), like all noise on data: a sound is masked alike on any number of
+Every mask is a function of (seed, draw, sample), like all noise on data: an audio clip is masked alike on any number of
 ranks, and differently every time it is drawn.
 """
 
@@ -25,20 +25,20 @@ from regard.data.batches.arrays import (
     shift_target,
 )
 from regard.data.batches.keyed_random import Bits, derive, uniform
-from regard.data.mel import count_frames, log_mel, normalise
+from regard.data.mel import count_frames, log_mel, normalize
 from regard.data.shards.shard import Shards
 from regard.text.specials import SpecialIds
 
 TIME_WIDTH, TIME_START, FREQUENCY_WIDTH, FREQUENCY_START = range(200, 204)  # purposes of random keys
 MAX_MASKED_SHARE = 0.15  # of the frames, or of the bins, that a mask covers
-MAX_MEASURED = 20_000  # sounds whose spectrograms mean and deviation are computed from
+MAX_MEASURED = 20_000  # audio clips whose spectrograms mean and deviation are computed from
 MIN_DEVIATION = 1e-3  # of a bin that is nearly constant
 
 
 def measure_bins(shards: Shards, settings: MelConfig) -> tuple[list[float], list[float]]:
-    """Return mean and standard deviation of each mel bin over the frames of a corpus, of at most MAX_MEASURED sounds.
+    """Return mean and standard deviation of each mel bin over the frames of a corpus, of at most MAX_MEASURED audio.
 
-    Of a larger corpus, sounds at even distances are measured.
+    Of a larger corpus, audio clips at even distances are measured.
     """
     total, squares, count = np.zeros(settings.bins), np.zeros(settings.bins), 0
     step = -(-len(shards) // MAX_MEASURED)
@@ -55,17 +55,19 @@ def measure_bins(shards: Shards, settings: MelConfig) -> tuple[list[float], list
 
 
 def check_rate(shards: Shards, settings: MelConfig) -> int:
-    """Return the samples per second of the sounds of a corpus.
+    """Return the samples per second of the audio clips of a corpus.
 
     Raises:
-        RegardError: If the corpus has no sounds, or others than the model reads.
+        RegardError: If the corpus has no audio clips, or others than the model reads.
     """
     rate = shards.sample_rate
     if rate is None:
-        raise RegardError("The model reads sounds; the corpus has none.", fix="Give sounds, or another model.")
+        raise RegardError(
+            "The model reads audio clips; the corpus has none.", hint="Give audio clips, or another model."
+        )
     if settings.rate not in (None, rate):
-        what = f"The corpus has sounds of {rate:,} samples per second; the model reads {settings.rate:,}."
-        raise RegardError(what, fix=f"Convert them: `ffmpeg -i IN -ar {settings.rate} OUT.wav`.")
+        message = f"The corpus has audio clips of {rate:,} samples per second; the model reads {settings.rate:,}."
+        raise RegardError(message, hint=f"Convert them: `ffmpeg -i IN -ar {settings.rate} OUT.wav`.")
     return rate
 
 
@@ -92,16 +94,16 @@ def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugmentConfig, keys:
 
 
 @dataclass(frozen=True)
-class SoundTask:
-    """Base of the tasks that read sounds; the length of a row counts the frames of its spectrogram."""
+class AudioTask:
+    """Base of the tasks that read audio clips; the length of a row counts the frames of its spectrogram."""
 
     mel: MelConfig
     augmentation: SpecAugmentConfig | None = None
     seed: int = 1
-    packed = False
+    packs_sequences = False
 
     def count_frames(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the number of frames of sounds from their numbers of samples."""
+        """Return the number of frames of audio clips from their numbers of samples."""
         return count_frames(lengths, self.mel)
 
     def make_spectrograms(
@@ -117,7 +119,7 @@ class SoundTask:
         for row, length in enumerate(lengths.tolist()):
             if not length:  # an empty batch, which keeps ranks in step
                 continue
-            values = normalise(log_mel(_to_samples(samples[start : start + length]), self.mel), self.mel)
+            values = normalize(log_mel(_to_samples(samples[start : start + length]), self.mel), self.mel)
             if self.augmentation is not None:
                 mask_spectrogram(values, self.augmentation, {purpose: keys[purpose][row : row + 1] for purpose in keys})
             spectrograms[row, : len(values)] = values
@@ -126,42 +128,42 @@ class SoundTask:
 
 
 @dataclass(frozen=True)
-class ClassifySounds(SoundTask):
-    """Sound classification: one label per sound."""
+class ClassifyAudio(AudioTask):
+    """Audio classification: one label per audio clip."""
 
-    needs = ("sound",)
+    needs = ("audio",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Count the frames of each sound."""
+        """Count the frames of each audio clip."""
         return self.count_frames(lengths[:1])
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch with one label per sound."""
-        sounds, valid = self.make_spectrograms(records.tokens, records.lengths[0], records)
+        """Make a batch with one label per audio clip."""
+        audio, valid = self.make_spectrograms(records.tokens, records.lengths[0], records)
         labels = np.where(records.labels < 0, IGNORE_INDEX, records.labels)
-        return BatchArrays(labels, sounds=sounds, source_valid=valid)
+        return BatchArrays(labels, audio=audio, source_valid=valid)
 
 
 @dataclass(frozen=True)
-class Transcribe(SoundTask):
+class Transcribe(AudioTask):
     """Transcription by teacher forcing: spectrogram; [bos] + prompt + text -> text + [eos]."""
 
     specials: SpecialIds | None = None
     prompt: tuple[int, ...] = ()
     """Tokens that the decoder reads between bos and the text."""
-    needs = ("sound", "target")
+    needs = ("audio", "target")
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Count the frames of each sound, and the tokens of each text with prompt and eos."""
+        """Count the frames of each audio clip, and the tokens of each text with prompt and eos."""
         return np.stack((self.count_frames(lengths[0]), lengths[1] + 1 + len(self.prompt)))
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch of sounds and their texts."""
+        """Make a batch of audio clips and their texts."""
         assert self.specials is not None  # noqa: S101 - it has a default because those of the base class have one
-        is_sound = select_first_stream(records.lengths)
-        sounds, valid = self.make_spectrograms(records.tokens[is_sound], records.lengths[0], records)
-        labels, target = shift_target(records, records.tokens[~is_sound], self.specials, self.prompt)
-        return BatchArrays(labels, sounds=sounds, source_valid=valid, target=target)
+        is_audio = select_first_stream(records.lengths)
+        audio, valid = self.make_spectrograms(records.tokens[is_audio], records.lengths[0], records)
+        labels, target = shift_target(records, records.tokens[~is_audio], self.specials, self.prompt)
+        return BatchArrays(labels, audio=audio, source_valid=valid, target=target)
 
 
 def _to_samples(tokens: NDArray[np.integer]) -> NDArray[np.int16]:

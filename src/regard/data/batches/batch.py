@@ -26,7 +26,7 @@ class Batch:
     samples: Tensor  # (N) sample numbers: one per row, or packed, one per document; -1 if empty
     languages: Tensor  # (N) of each sample, an index into the corpus' `languages`
     source: Tensor | None = None  # (B, S), images (B, channels, height, width), or spectrograms (B, frames, bins)
-    source_valid: Tensor | None = None  # (B, S) False for padding; of images (B, patches), of sounds (B, frames)
+    source_valid: Tensor | None = None  # (B, S) False for padding; of images (B, patches), of audio clips (B, frames)
     types: Tensor | None = None  # (B, S) token types of pairs; None: all 0
     target: Tensor | None = None  # (B, T)
     target_valid: Tensor | None = None  # (B, T) if the encoder reads the target, too: False for padding
@@ -69,7 +69,7 @@ class Batch:
 
 def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) -> Batch:
     """Convert a task's arrays to tensors."""
-    inputs = (arrays.source, arrays.images, arrays.sounds)
+    inputs = (arrays.source, arrays.images, arrays.audio)
     source = next((array for array in inputs if array is not None), None)
     return Batch(
         number=number,
@@ -91,7 +91,7 @@ def empty_batch(task: Task) -> Batch:
     zero = np.zeros(1, np.int64)
     records = StoredSamples(
         tokens=np.zeros(0, np.int64),
-        lengths=np.full((len(task.needs), 1), int(task.packed)),  # packed: the bos token alone is one position
+        lengths=np.full((len(task.needs), 1), int(task.packs_sequences)),  # packed: the bos token alone is one position
         samples=zero - 1,
         draws=zero,
         languages=zero,

@@ -48,14 +48,14 @@ def measure_channels(shards: Shards) -> tuple[list[float], list[float]]:
     return [round(value, 6) for value in means.tolist()], [round(value, 6) for value in deviations.tolist()]
 
 
-def normalise(pixels: Pixels, settings: PatchesConfig) -> NDArray[np.float32]:
+def normalize(pixels: Pixels, settings: PatchesConfig) -> NDArray[np.float32]:
     """Return pixels as floats from 0 to 1, minus the mean of their channel and divided by its deviation."""
     levels = np.arange(LEVELS, dtype=np.float32) / np.float32(LEVELS - 1)
     table: NDArray[np.float32] = np.tile(levels, (settings.channels, 1))
     if settings.mean:
         table -= np.array(settings.mean, np.float32)[:, None]
-    if settings.deviation:
-        table /= np.array(settings.deviation, np.float32)[:, None]
+    if settings.std:
+        table /= np.array(settings.std, np.float32)[:, None]
     return table[np.arange(settings.channels)[:, None, None], pixels]
 
 
@@ -85,7 +85,7 @@ class ImageTask:
     size: tuple[int, int]
     augmentation: AugmentationConfig | None = None
     seed: int = 1
-    packed = False
+    packs_sequences = False
     needs: ClassVar[tuple[str, ...]] = ("image",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
@@ -105,7 +105,7 @@ class ImageTask:
             return np.zeros((records.samples.size, *shape), np.float32)
         if self.augmentation is not None:
             pixels = augment(pixels, self.augmentation, self.seed, records)
-        return normalise(pixels, self.patches)
+        return normalize(pixels, self.patches)
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,9 @@ def check_shape(shards: Shards, settings: PatchesConfig) -> tuple[int, int]:
     shape = shards.image_shape
     expected = (settings.channels, *(settings.size or (() if shape is None else shape[1:])))
     if shape is None:
-        raise RegardError("The model reads images; the corpus has none.", fix="Give images, or another model.")
+        raise RegardError("The model reads images; the corpus has none.", hint="Give images, or another model.")
     if shape != expected:
-        what = f"The corpus has images of {describe_shape(shape)}; the model reads {describe_shape(expected)}."
+        message = f"The corpus has images of {describe_shape(shape)}; the model reads {describe_shape(expected)}."
         size = f"size = [{expected[1]}, {expected[2]}], channels = {expected[0]}"
-        raise RegardError(what, fix=f"Let the source convert them: {size}.")
+        raise RegardError(message, hint=f"Let the source convert them: {size}.")
     return shape[1:]

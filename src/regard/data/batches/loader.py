@@ -1,9 +1,9 @@
 """The data loader: yields the batches of one rank in their order, from any position.
 
 loader = Loader(shards, task, OrderSettings(seed=1, max_tokens=4096), rank=0, world_size=1)
-for update in loader.updates(position):     # epoch after epoch, without end
-    for batch in update.batches: ...
-    position = update.next_position         # a checkpoint stores it
+for step in loader.steps(position):     # epoch after epoch, without end
+    for batch in step.batches: ...
+    position = step.next_position         # a checkpoint stores it
 """
 
 import hashlib
@@ -27,7 +27,7 @@ N_PROBE_LENGTHS = 2048  # sample lengths whose row lengths identify a task in th
 
 
 @dataclass(frozen=True)
-class Update:
+class StepBatches:
     """The batches of a rank between two optimizer steps; every rank has the same number of batches."""
 
     batches: tuple[Batch, ...]
@@ -43,7 +43,7 @@ class Loader:
         settings: Seed, token budget and maximum length.
         rank: The rank of this process.
         world_size: Number of ranks.
-        accumulate: Global batches per update, summed over all ranks.
+        accumulate: Global batches per step, summed over all ranks.
         resegment: Adds subword noise to the stored tokens (`subword_noise.resegmenter`).
 
     Raises:
@@ -58,34 +58,34 @@ class Loader:
         *,
         rank: int = 0,
         world_size: int = 1,
-        accumulate: int = 1,
+        gradient_accumulation: int = 1,
         resegment: Resegmenter | None = None,
     ) -> None:
         if shards.streams[: len(task.needs)] != task.needs:
             raise RegardError(
                 f"The task needs {' and '.join(task.needs)}; the corpus has {' and '.join(shards.streams)}.",
-                fix="Choose another task, or a corpus with the fields that the task needs.",
+                hint="Choose another task, or a corpus with the fields that the task needs.",
             )
-        if resegment is not None and task.packed:
+        if resegment is not None and task.packs_sequences:
             raise RegardError(
                 "Packed text cannot have subword noise: its rows are planned from the stored tokens.",
-                fix="Set tokenizer.dropout (or sampling) to 0.",
+                hint="Set tokenizer.dropout (or sampling) to 0.",
             )
-        if resegment is not None and not {"image", "sound"}.isdisjoint(task.needs):
+        if resegment is not None and not {"image", "audio"}.isdisjoint(task.needs):
             raise RegardError(
-                "Images and sounds cannot have subword noise: they are no subwords.",
-                fix="Set tokenizer.dropout (or sampling) to 0.",
+                "Images and audio clips cannot have subword noise: they are no subwords.",
+                hint="Set tokenizer.dropout (or sampling) to 0.",
             )
         if resegment is not None and "tags" in task.needs:
             raise RegardError(
                 "Tagged text cannot have subword noise: every stored token has its tag.",
-                fix="Set tokenizer.dropout (or sampling) to 0.",
+                hint="Set tokenizer.dropout (or sampling) to 0.",
             )
-        if settings.packed != task.packed:
-            raise RegardError("The order and the task must both be packed, or neither.", fix="Set packed=task.packed.")
+        if settings.packs_sequences != task.packs_sequences:
+            raise RegardError("The order and the task must both be packed, or neither.", hint="Set packed=task.packed.")
         self.shards = shards
         self.task = task
-        self.rank, self.world_size, self.accumulate = rank, world_size, accumulate
+        self.rank, self.world_size, self.gradient_accumulation = rank, world_size, gradient_accumulation
         # A task with other row lengths gives another order of batches: its lengths belong to the fingerprint.
         probe_lengths = task.row_lengths(np.tile(np.arange(N_PROBE_LENGTHS), (len(task.needs), 1)))
         identity = f"{shards.identity} {hashlib.sha256(probe_lengths.astype('<i8').tobytes()).hexdigest()}"
@@ -96,22 +96,24 @@ class Loader:
         self._empty_batch = empty_batch(task)
         self._resegment = resegment
 
-    def updates(self, position: DataPosition | None = None) -> Iterator[Update]:
-        """Yield updates from a position (default: the start), epoch after epoch without end."""
+    def steps(self, position: DataPosition | None = None) -> Iterator[StepBatches]:
+        """Yield steps from a position (default: the start), epoch after epoch without end."""
         position = self.order.start if position is None else self.order.resume(position)
         while True:
             batches = self.order.batches(position.epoch, position.next_global_batch)
             end = position.next_global_batch
-            current_plan = list(islice(batches, self.accumulate))
+            current_plan = list(islice(batches, self.gradient_accumulation))
             while current_plan:
-                next_plan = list(islice(batches, self.accumulate))  # shows whether this update is the last
+                next_plan = list(islice(batches, self.gradient_accumulation))  # shows whether this step is the last
                 start, end = current_plan[0][0], current_plan[-1][0] + 1
                 next_position = DataPosition(position.epoch, end, position.fingerprint)
                 if not next_plan:
                     next_position = DataPosition(position.epoch + 1, 0, position.fingerprint)
                 plan_by_number = {number: (window, batch_samples) for number, window, batch_samples in current_plan}
                 numbers = batches_of_rank(start, end, self.rank, self.world_size)
-                yield Update(tuple(self._batch_or_empty(number, plan_by_number) for number in numbers), next_position)
+                yield StepBatches(
+                    tuple(self._batch_or_empty(number, plan_by_number) for number in numbers), next_position
+                )
                 current_plan = next_plan
             if not end:
                 raise self._no_batch_error()
@@ -170,8 +172,8 @@ class Loader:
         return make_batch(number, records, self.task.make_arrays(records))
 
     def _no_batch_error(self) -> RegardError:
-        fix = str(self.too_long) if len(self.too_long) else "Give its sources larger weights, or more text."
-        return RegardError("The corpus gives no batch.", fix=fix)
+        hint = str(self.too_long) if len(self.too_long) else "Give its sources larger weights, or more text."
+        return RegardError("The corpus gives no batch.", hint=hint)
 
     def _row_lengths(self, shard: int) -> NDArray[np.integer]:
         return self.task.row_lengths(self.shards.shards[shard].lengths[: len(self.task.needs)])

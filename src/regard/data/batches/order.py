@@ -41,7 +41,7 @@ class OrderSettings:
     seed: int = 1
     max_tokens: int = 4096  # rows x longer side of a batch
     max_length: int = 1024  # longer samples are excluded; the length of a packed row
-    packed: bool = False
+    packs_sequences: bool = False
     few_shapes: bool = True  # round the shapes of batches (CPU fast path)
     window_size: int = 16  # shards that are mixed with each other
     pool_size: int = 131072  # samples that are sorted by length together
@@ -132,12 +132,12 @@ class Order:
         weights: Sequence[float] | None = None,
         identity: str = "",
     ) -> None:
-        if settings.packed and settings.max_tokens < settings.max_length:
+        if settings.packs_sequences and settings.max_tokens < settings.max_length:
             raise RegardError(
                 f"A batch of {settings.max_tokens} tokens cannot hold a row of {settings.max_length}.",
-                fix="Make data.batch_tokens at least data.max_length.",
+                hint="Make data.batch_tokens at least data.max_length.",
             )
-        if not settings.packed and (settings.length_limit > MAX_LENGTH or settings.pool_size > MAX_POOL_SIZE):
+        if not settings.packs_sequences and (settings.length_limit > MAX_LENGTH or settings.pool_size > MAX_POOL_SIZE):
             raise RegardError(f"A sample has at most {MAX_LENGTH} tokens, and a pool at most {MAX_POOL_SIZE} samples.")
         self.settings = settings
         self.sample_offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))  # the first sample of each shard
@@ -166,7 +166,7 @@ class Order:
             if n_batches is not None and number + n_batches <= start:
                 number += n_batches
                 continue
-            window = self.plan(epoch, index)
+            window = self.plan_window(epoch, index)
             self._batch_counts[epoch, index] = len(window)
             for local in range(max(0, start - number), len(window)):
                 yield number + local, window, window[local]
@@ -179,7 +179,7 @@ class Order:
         shards = permutation(make_key(self.settings.seed, SHARDS, epoch), self.sample_offsets.size - 1)
         return shards[index * self.settings.window_size : (index + 1) * self.settings.window_size]
 
-    def plan(self, epoch: int, index: int) -> Window:
+    def plan_window(self, epoch: int, index: int) -> Window:
         """Plan all batches of one window of an epoch."""
         settings = self.settings
         shards = self.window_shards(epoch, index)
@@ -187,7 +187,7 @@ class Order:
         order = np.argsort(derive(make_key(settings.seed, SAMPLES, epoch), samples * _draw_stride(draws) + draws))
         shard_numbers = tuple(shards.tolist()), tuple(self.window_shards(epoch, index + 1).tolist())
         order_key = make_key(settings.seed, BATCHES, epoch, index)
-        if settings.packed:
+        if settings.packs_sequences:
             return _pack_window(*shard_numbers, samples[order], draws[order], lengths[0, order], settings, order_key)
         boundaries: list[int] = []
         shortest_lengths: list[NDArray[np.int64]] = []  # length of the shortest sample of each batch
@@ -200,7 +200,7 @@ class Order:
             starts = cut_by_tokens(longer_side, settings.shapes)
             shortest_lengths.append(longer_side[starts])
             boundaries += [start + boundary for boundary in starts]
-        # Spread lengths: an update of a few neighboring batches has short and long sentences, and converges faster.
+        # Spread lengths: a step of a few neighboring batches has short and long sentences, and converges faster.
         length_ranking = (
             np.argsort(np.concatenate(shortest_lengths), kind="stable") if boundaries else np.zeros(0, np.int64)
         )
@@ -211,7 +211,7 @@ class Order:
 
     def iter_too_long(self) -> Iterator[tuple[int, int]]:
         """Yield the samples that no batch can hold, with their lengths. Packed text is cut, so none is too long."""
-        if self.settings.packed:
+        if self.settings.packs_sequences:
             return
         for shard, offset in enumerate(self.sample_offsets[:-1].tolist()):
             longer_side = self._lengths(shard).max(axis=0)
@@ -223,8 +223,8 @@ class Order:
         if position.fingerprint != self.fingerprint:
             raise RegardError(
                 "The data, or settings that decide its order, have changed since this position was saved.",
-                where=f"epoch {position.epoch}, batch {position.next_global_batch}",
-                fix="Restore the corpus, the tokenizers and the [data] settings, or start a new run.",
+                location=f"epoch {position.epoch}, batch {position.next_global_batch}",
+                hint="Restore the corpus, the tokenizers and the [data] settings, or start a new run.",
             )
         return position
 
@@ -235,7 +235,7 @@ class Order:
             lengths = self._lengths(shard)
             keys = make_key(self.settings.seed, WEIGHTS, shard)
             samples, draws = draw(keys, lengths.shape[1], self._weights[shard], epoch)
-            if not self.settings.packed:
+            if not self.settings.packs_sequences:
                 fits = lengths.max(axis=0)[samples] <= self.settings.length_limit
                 samples, draws = samples[fits], draws[fits]
             parts.append((samples + self.sample_offsets[shard], draws, lengths.take(samples, axis=1)))

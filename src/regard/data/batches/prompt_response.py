@@ -18,7 +18,7 @@ class PromptResponse:
 
     specials: SpecialIds
     starts_with_bos: bool = True
-    packed = False
+    packs_sequences = False
     needs = ("source", "target")
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -36,7 +36,7 @@ class Task(Protocol):
     """The interface that the loader uses."""
 
     @property
-    def packed(self) -> bool:
+    def packs_sequences(self) -> bool:
         """Whether documents are laid end to end and cut into full rows."""
 
     @property
@@ -61,7 +61,7 @@ class Translate:
     source: SpecialIds
     target: SpecialIds
     language_tags: tuple[int, ...] = ()
-    packed = False
+    packs_sequences = False
     needs = ("source", "target")
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
@@ -107,7 +107,7 @@ class LanguageModeling:
 
     specials: SpecialIds
     starts_with_bos: bool = True
-    packed = True
+    packs_sequences = True
     needs = ("source",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
@@ -150,7 +150,7 @@ class EncoderTask:
     """Base of the encoder-only tasks: [cls] + text + [sep]."""
 
     specials: SpecialIds
-    packed = False
+    packs_sequences = False
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -337,7 +337,7 @@ class SpanCorruption:
     seed: int
     noise_density: float = 0.15
     mean_span_length: float = 3.0
-    packed = False
+    packs_sequences = False
     needs = ("source",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
@@ -362,7 +362,7 @@ class SpanCorruption:
             needed = f"A sample of {int(lengths.max())} tokens needs {int(n_spans.max())} sentinel tokens"
             raise RegardError(
                 f"{needed}; the vocabulary has {len(self.sentinels)}.",
-                fix='Learn the vocabulary with more extra tokens (specials.extra = ["<x0>", "<x1>", ...]).',
+                hint='Learn the vocabulary with more extra tokens (specials.extra = ["<x0>", "<x1>", ...]).',
             )
         kept_sizes = _random_partition(
             derive_sample_keys(self.seed, records, KEPT_SPLITS), lengths - n_masked, np.maximum(n_spans, 1)
@@ -413,7 +413,7 @@ class SpanCorruption:
         )
 
 
-TaskName = Literal["translate", "continue", "fill", "restore", "classify", "tag", "embed"]
+TaskName = Literal["translate", "causal_lm", "masked_lm", "span_corruption", "classify", "tag", "embed"]
 
 
 def build_task(
@@ -450,15 +450,15 @@ def build_task(
         case "translate":
             language_tags = tuple(source.specials.language_id(pair[-1]) for pair in languages or ())
             return Translate(source.specials, target.specials, language_tags)
-        case "continue":
+        case "causal_lm":
             return LanguageModeling(source.specials, starts_with_bos)
-        case "fill":
+        case "masked_lm":
             text_ids = np.array(sorted(set(range(source.size)) - source.specials.control))
             boundaries = (
                 (np.array(source.token_bytes.is_start), np.array(source.token_bytes.is_end)) if whole_words else None
             )
             return MaskedLM(source.specials, seed, text_ids, mask_probability, masking, boundaries)
-        case "restore":
+        case "span_corruption":
             return SpanCorruption(source.specials, tuple(source.specials.extra.values()), seed)
         case "classify":
             return Classify(source.specials, pairs, max_length, types)

@@ -44,13 +44,13 @@ class TooLong:
     def __str__(self) -> str:
         if not self.samples:
             return f"No sample has more than {self.max_length} tokens."
-        _, where, length = self.samples[0]
+        _, location, length = self.samples[0]
         if len(self) == 1:
-            return f"1 sample has more than {self.max_length} tokens ({length}) and is {self.status}: {where}."
-        what = f"{len(self):,} samples have more than {self.max_length} tokens and are {self.status}"
-        return f"{what}; the first, with {length}, is {where}."
+            return f"1 sample has more than {self.max_length} tokens ({length}) and is {self.status}: {location}."
+        message = f"{len(self):,} samples have more than {self.max_length} tokens and are {self.status}"
+        return f"{message}; the first, with {length}, is {location}."
 
     def save(self, path: Path) -> None:
         """Write one line per sample: its location and length."""
-        lines = [f"{where}\t{length} tokens, more than {self.max_length}\n" for _, where, length in self.samples]
+        lines = [f"{location}\t{length} tokens, more than {self.max_length}\n" for _, location, length in self.samples]
         write_atomic(path, "".join(lines).encode())

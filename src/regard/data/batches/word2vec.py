@@ -27,7 +27,7 @@ class Cbow:
     """
 
     specials: SpecialIds
-    packed = False
+    packs_sequences = False
     needs = ("source",)
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -1,6 +1,6 @@
 """Examine a corpus: which rules flag which lines.
 
-`examine` reads the corpus twice: once to learn its statistics, once to apply the rules. The report and the cleaned
+`check_corpus` reads the corpus twice: once to learn its statistics, once to apply the rules. The report and the cleaned
 corpus need one more pass each. Between passes memory holds numbers instead of text: 4 bytes of verdicts per line, its
 lengths, fingerprints and MinHash signature.
 """
@@ -31,7 +31,7 @@ _BATCH_ROWS = 2048
 
 
 @dataclass(slots=True)
-class Diagnosis:
+class CorpusReport:
     """The result of an examination. `verdicts` has one bit per rule (`RULE_BITS`) that flags the row."""
 
     rules: tuple[Rule, ...]
@@ -60,16 +60,16 @@ class Diagnosis:
         return (self.verdicts & np.uint32(bits)) != 0
 
 
-def examine(
+def check_corpus(
     corpus: Iterable[Example],
     held_out: Mapping[str, Iterable[Example]] | None = None,
     *,
     rules: tuple[Rule, ...] = RULES,
     near_duplicates: bool = True,
     misalignment: bool = True,
-    judge: LanguageJudge | None = None,
+    classify_language: LanguageJudge | None = None,
     progress: ProgressCallback = lambda _task, _lines: None,
-) -> Diagnosis:
+) -> CorpusReport:
     """Examine a corpus.
 
     Args:
@@ -83,12 +83,12 @@ def examine(
 
     Raises:
         RegardError: The corpus is an iterator, which can be read only once.
-        CorpusError: The corpus is empty or cannot be read at all. Later errors are in `Diagnosis.read_error`.
+        CorpusError: The corpus is empty or cannot be read at all. Later errors are in `CorpusReport.read_error`.
     """
     if iter(corpus) is corpus:
-        raise RegardError("The corpus can be read only once; it must be read more than once.", fix="Pass a list.")
+        raise RegardError("The corpus can be read only once; it must be read more than once.", hint="Pass a list.")
     held_out_fingerprints = {name: HeldOutFingerprints.read(examples) for name, examples in (held_out or {}).items()}
-    profile, remarks = learn_profile(corpus, judge, lambda rows: progress("learn", rows))
+    profile, remarks = learn_profile(corpus, classify_language, lambda rows: progress("learn", rows))
     collector = _Collector(profile, near_duplicates=near_duplicates, has_held_out=bool(held_out_fingerprints))
     read_error = None
     try:
@@ -97,14 +97,14 @@ def examine(
             progress("examine", len(batch))
     except CorpusError as error:
         read_error = error  # the lines before it may show the cause, e.g. where files of different lengths drift apart
-    diagnosis = collector.make_diagnosis(rules, remarks, misalignment=misalignment)
-    diagnosis.read_error = read_error
-    _add_leaks(diagnosis, collector.folded_fingerprints, held_out_fingerprints)
-    if diagnosis.alignment is not None:
-        diagnosis.findings += find_misalignment(diagnosis.alignment, diagnosis.locations)
-        diagnosis.findings += find_unrelated(profile.relation, diagnosis.alignment, profile.first_location)
-    diagnosis.findings += [*profile.findings, *find_leakage(diagnosis.leaks)]
-    return diagnosis
+    corpus_report = collector.make_diagnosis(rules, remarks, misalignment=misalignment)
+    corpus_report.read_error = read_error
+    _add_leaks(corpus_report, collector.folded_fingerprints, held_out_fingerprints)
+    if corpus_report.alignment is not None:
+        corpus_report.findings += find_misalignment(corpus_report.alignment, corpus_report.locations)
+        corpus_report.findings += find_unrelated(profile.relation, corpus_report.alignment, profile.first_location)
+    corpus_report.findings += [*profile.findings, *find_leakage(corpus_report.leaks)]
+    return corpus_report
 
 
 class _Collector:
@@ -128,7 +128,7 @@ class _Collector:
                 if check(example) is not None:
                     bits |= bit
             self.verdicts.append(bits)
-            self.locations.add(example.where)
+            self.locations.add(example.location)
             self.fingerprints.add(example)
             if self.folded_fingerprints is not None:
                 self.folded_fingerprints.add(example)
@@ -141,41 +141,41 @@ class _Collector:
         self._check_languages(sides)
 
     def _check_languages(self, sides: list[list[str]]) -> None:
-        judge = self.profile.judge
-        if judge is None:
+        classify_language = self.profile.classify_language
+        if classify_language is None:
             return
-        verdict = language.judge_rows(judge, sides)
+        verdict = language.judge_rows(classify_language, sides)
         wrong = np.logical_or.reduce(verdict.is_wrong)
         first_row = len(self.verdicts) - len(sides[0])
         for is_flagged, rule in ((verdict.is_swapped, "swapped-languages"), (wrong, "wrong-language")):
             for offset in np.flatnonzero(is_flagged):
                 self.verdicts[first_row + int(offset)] |= RULE_BITS[rule]
 
-    def make_diagnosis(self, rules: tuple[Rule, ...], remarks: list[str], *, misalignment: bool) -> Diagnosis:
+    def make_diagnosis(self, rules: tuple[Rule, ...], remarks: list[str], *, misalignment: bool) -> CorpusReport:
         columns = [np.frombuffer(side, np.uint32) if side else np.empty(0, np.uint32) for side in self.lengths]
         verdicts = np.array(self.verdicts, np.uint32)
-        diagnosis = Diagnosis(
+        corpus_report = CorpusReport(
             rules, describe(columns, self.frequencies), self.profile, self.locations, verdicts, remarks=remarks
         )
-        _mark_rows(diagnosis, "duplicate", *find_repeats(self.fingerprints.pair))
-        _mark_rows(diagnosis, "repeated-source", *find_repeats(self.fingerprints.source), unless=("duplicate",))
+        _mark_rows(corpus_report, "duplicate", *find_repeats(self.fingerprints.pair))
+        _mark_rows(corpus_report, "repeated-source", *find_repeats(self.fingerprints.source), unless=("duplicate",))
         if self.profile.has_pairs:
-            _mark_rows(diagnosis, "repeated-target", *find_repeats(self.fingerprints.target), unless=("duplicate",))
+            _mark_rows(corpus_report, "repeated-target", *find_repeats(self.fingerprints.target), unless=("duplicate",))
         if self.profile.has_pairs and misalignment:
-            diagnosis.alignment = align(*columns)
-            for stretch in diagnosis.alignment.misaligned:
-                diagnosis.verdicts[stretch.first_row : stretch.last_row + 1] |= np.uint32(RULE_BITS["misaligned"])
-            if not diagnosis.alignment.is_informative:
-                has_too_few = len(diagnosis.verdicts) < MIN_LINES
+            corpus_report.alignment = align(*columns)
+            for stretch in corpus_report.alignment.misaligned:
+                corpus_report.verdicts[stretch.first_row : stretch.last_row + 1] |= np.uint32(RULE_BITS["misaligned"])
+            if not corpus_report.alignment.is_informative:
+                has_too_few = len(corpus_report.verdicts) < MIN_LINES
                 reason = "there are too few lines" if has_too_few else "the lengths of the two sides do not correlate"
                 remarks.append(f"Misaligned stretches were not checked: {reason}.")
         if self.min_hashes is not None:
-            _mark_rows(diagnosis, "near-duplicate", *self.min_hashes.find_near_duplicates(), unless=("duplicate",))
-        return diagnosis
+            _mark_rows(corpus_report, "near-duplicate", *self.min_hashes.find_near_duplicates(), unless=("duplicate",))
+        return corpus_report
 
 
 def _add_leaks(
-    diagnosis: Diagnosis, fingerprints: Fingerprints | None, held_out: dict[str, HeldOutFingerprints]
+    corpus_report: CorpusReport, fingerprints: Fingerprints | None, held_out: dict[str, HeldOutFingerprints]
 ) -> None:
     if fingerprints is None:
         return
@@ -183,22 +183,22 @@ def _add_leaks(
     for name, held_out_corpus in held_out.items():
         leak_counts.append(count_leaks("the corpus", fingerprints, name, held_out_corpus.fingerprints))
         for rule, rows, held_out_rows in find_leaks(
-            fingerprints, held_out_corpus, has_pairs=diagnosis.profile.has_pairs
+            fingerprints, held_out_corpus, has_pairs=corpus_report.profile.has_pairs
         ):
             for row, held_out_row in zip(rows.tolist(), held_out_rows.tolist(), strict=True):
-                diagnosis.originals.setdefault(rule, {}).setdefault(row, held_out_corpus.locations[held_out_row])
-            diagnosis.verdicts[rows] |= np.uint32(RULE_BITS[rule])
+                corpus_report.originals.setdefault(rule, {}).setdefault(row, held_out_corpus.locations[held_out_row])
+            corpus_report.verdicts[rows] |= np.uint32(RULE_BITS[rule])
     names = list(held_out)
     for index, first_name in enumerate(names):
         leak_counts += [
             count_leaks(first_name, held_out[first_name].fingerprints, second_name, held_out[second_name].fingerprints)
             for second_name in names[index + 1 :]
         ]
-    diagnosis.leaks = tuple(leak_counts)
+    corpus_report.leaks = tuple(leak_counts)
 
 
 def _mark_rows(
-    diagnosis: Diagnosis,
+    corpus_report: CorpusReport,
     rule: str,
     rows: NDArray[np.int64],
     first_rows: NDArray[np.int64],
@@ -206,10 +206,10 @@ def _mark_rows(
 ) -> None:
     """Flag rows by a rule about two lines, except where one of the rules in `unless` flags them already."""
     already_marked = np.uint32(sum(RULE_BITS[name] for name in (*unless, "empty")))
-    is_new = (diagnosis.verdicts[rows] & already_marked) == 0
+    is_new = (corpus_report.verdicts[rows] & already_marked) == 0
     rows, first_rows = rows[is_new], first_rows[is_new]
-    diagnosis.verdicts[rows] |= np.uint32(RULE_BITS[rule])
-    diagnosis.originals[rule] = dict(zip(rows.tolist(), first_rows.tolist(), strict=True))
+    corpus_report.verdicts[rows] |= np.uint32(RULE_BITS[rule])
+    corpus_report.originals[rule] = dict(zip(rows.tolist(), first_rows.tolist(), strict=True))
 
 
 def _iter_batches(corpus: Iterable[Example]) -> Iterator[list[Example]]:

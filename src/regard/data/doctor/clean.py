@@ -1,7 +1,7 @@
 """Write a cleaned corpus: the lines that no removing rule flags, and a quarantine file with the others and the reasons.
 
 Plain text, tables, JSONL and CoNLL are copied byte by byte without the removed lines, under the same names; other
-formats are written as JSONL. Every row of the input is either in the cleaned corpus or in `quarantine.jsonl`.
+formats are written as JSONL. Every row of the input is either in the cleaned corpus or in `rejected.jsonl`.
 """
 
 import gzip
@@ -20,7 +20,7 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import create_folder
 from regard.config.run import AnySourceConfig, ConllConfig, JsonlConfig, LinesConfig, TableConfig
-from regard.data.doctor.check import Diagnosis
+from regard.data.doctor.check import CorpusReport
 from regard.data.doctor.findings import changed_error, explain_row, reread
 from regard.data.example import Defects, Example, Location
 from regard.data.readers.lines import pair_files
@@ -37,12 +37,12 @@ class CleanResult:
 
 
 def write_cleaned(
-    diagnosis: Diagnosis, sources: Sequence[AnySourceConfig], corpus: Iterable[Example], folder: Path
+    corpus_report: CorpusReport, sources: Sequence[AnySourceConfig], corpus: Iterable[Example], folder: Path
 ) -> CleanResult:
     """Write the cleaned corpus and the quarantine file to a new folder; the folder appears only when complete.
 
     Args:
-        diagnosis: The result of `examine` on this corpus.
+        diagnosis: The result of `check_corpus` on this corpus.
         sources: The sources that `corpus` reads.
         corpus: The examined examples, in the same order.
         folder: The folder to create; it must not exist.
@@ -51,9 +51,9 @@ def write_cleaned(
         RegardError: Two files would get the same name, or the folder exists.
         CorpusError: The corpus changed since its examination, or could not be read to its end.
     """
-    if diagnosis.read_error is not None:
-        raise diagnosis.read_error  # never write an incomplete corpus
-    is_removed = diagnosis.removal_mask()
+    if corpus_report.read_error is not None:
+        raise corpus_report.read_error  # never write an incomplete corpus
+    is_removed = corpus_report.removal_mask()
     copies = _plan_copies(sources)
     with create_folder(folder) as staging:
         jsonl_names: dict[str, str] = {
@@ -62,18 +62,18 @@ def write_cleaned(
         _check_name_clashes([name for _, name in copies] + list(jsonl_names.values()))
         rows: dict[str, _FileRows] = {}
         with ExitStack() as stack:
-            quarantine = stack.enter_context((staging / QUARANTINE_FILE).open("wb"))
+            rejected = stack.enter_context((staging / QUARANTINE_FILE).open("wb"))
             records = {path: stack.enter_context((staging / name).open("wb")) for path, name in jsonl_names.items()}
             record_file_by_path = {file: records[path] for path in records for file in list_files(path, Defects())}
             copied_files = {row_file for (_, row_file), _ in copies}
-            for row, example in reread(diagnosis, corpus):
-                rows.setdefault(example.where.file, _FileRows()).add(
-                    example.where.line, is_removed=bool(is_removed[row])
+            for row, example in reread(corpus_report, corpus):
+                rows.setdefault(example.location.file, _FileRows()).add(
+                    example.location.line, is_removed=bool(is_removed[row])
                 )
                 if is_removed[row]:
-                    _write_record(quarantine, _make_quarantine_record(diagnosis, row, example))
-                elif example.where.file not in copied_files:
-                    _write_record(record_file_by_path[example.where.file], _to_record(example))
+                    _write_record(rejected, _make_quarantine_record(corpus_report, row, example))
+                elif example.location.file not in copied_files:
+                    _write_record(record_file_by_path[example.location.file], _to_record(example))
         sentence_files = {
             path for source in sources if isinstance(source, ConllConfig) for path in list_files(source.path, Defects())
         }
@@ -153,11 +153,11 @@ def _open_compressed(path: Path) -> BinaryIO:
     return path.open("wb")
 
 
-def _make_quarantine_record(diagnosis: Diagnosis, row: int, example: Example) -> dict[str, object]:
-    reason_by_rule = {finding.rule: finding.reason for finding in explain_row(diagnosis, row, example)}
-    severities = {rule.name: rule.severity for rule in diagnosis.rules}
+def _make_quarantine_record(corpus_report: CorpusReport, row: int, example: Example) -> dict[str, object]:
+    reason_by_rule = {finding.rule: finding.reason for finding in explain_row(corpus_report, row, example)}
+    severities = {rule.name: rule.severity for rule in corpus_report.rules}
     reasons = {rule: reason for rule, reason in reason_by_rule.items() if severities[rule] == "remove"}
-    return {"where": str(example.where), "reasons": reasons, **_to_record(example)}
+    return {"location": str(example.location), "reasons": reasons, **_to_record(example)}
 
 
 def _to_record(example: Example) -> dict[str, object]:
@@ -173,5 +173,5 @@ def _check_name_clashes(names: list[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1 or name == QUARANTINE_FILE:
             raise RegardError(
-                f"Two files would be called '{name}'.", fix="Clean them separately, into different folders."
+                f"Two files would be called '{name}'.", hint="Clean them separately, into different folders."
             )

@@ -30,12 +30,12 @@ _MAX_STRETCHES = 5  # misaligned stretches that are listed
 class CorpusFinding:
     """A defect of the corpus: what and where, and what to do. A grave one must be repaired before training."""
 
-    what: str
-    fix: str
+    message: str
+    hint: str
     is_grave: bool
 
     def __str__(self) -> str:
-        return f"{self.what} {self.fix}"
+        return f"{self.message} {self.hint}"
 
 
 def find_misalignment(alignment: Alignment, locations: Locations) -> Iterator[CorpusFinding]:
@@ -46,21 +46,21 @@ def find_misalignment(alignment: Alignment, locations: Locations) -> Iterator[Co
     for stretch in sorted(largest, key=lambda stretch: stretch.first_row):
         lines = f"{locations[stretch.first_row]} to line {locations[stretch.last_row].line:,}"
         reason = describe_shift(stretch.shift) if stretch.shift is not None else "no shift of a few lines fits"
-        fix = "Compare both files there and repair them."
-        yield CorpusFinding(f"Misaligned from {lines}; {reason}.", fix, is_grave)
+        hint = "Compare both files there and repair them."
+        yield CorpusFinding(f"Misaligned from {lines}; {reason}.", hint, is_grave)
     if shorter_count := len(alignment.misaligned) - len(largest):
-        fix = "`regard check --report` lists the lines."
+        hint = "`regard check --report` lists the lines."
         yield CorpusFinding(
-            f"{pluralize(shorter_count, 'shorter stretch', 'shorter stretches')} misaligned, too.", fix, False
+            f"{pluralize(shorter_count, 'shorter stretch', 'shorter stretches')} misaligned, too.", hint, False
         )
 
 
-def find_unrelated(relation: Relation, alignment: Alignment, where: Location | None) -> Iterator[CorpusFinding]:
+def find_unrelated(relation: Relation, alignment: Alignment, location: Location | None) -> Iterator[CorpusFinding]:
     """Yield a finding if the two sides do not belong together, unless a shift of lines explains it."""
     is_shifted = any(stretch.shift is not None for stretch in alignment.misaligned)
     if relation in (Relation.UNRELATED, Relation.DOUBTFUL) and not is_shifted:
         verb = "are" if relation is Relation.UNRELATED else "seem"
-        start = f" (from {where})" if where else ""
+        start = f" (from {location})" if location else ""
         yield CorpusFinding(
             f"The two sides {verb} unrelated{start}: neither lengths nor words of a source and its target agree more "
             "than those of random lines.",
@@ -78,24 +78,24 @@ def find_pair_faults(pairs: Sequence[Example]) -> Iterator[CorpusFinding]:
     for name, texts, other_share in zip(("source", "target"), sides, reversed(shares), strict=True):
         numbers = [text for text in texts if _is_number(text)]
         if len(numbers) > len(texts) / 2 and other_share > 0.5:
-            what = f"Most {name}s are numbers ('{numbers[0][:_SHORT]}'), and the other side is text: ids or scores?"
-            fix = "Choose the columns of a table with --columns, or give the right file."
+            message = f"Most {name}s are numbers ('{numbers[0][:_SHORT]}'), and the other side is text: ids or scores?"
+            hint = "Choose the columns of a table with --columns, or give the right file."
             # Few distinct targets may be counts or ratings; a source may be a number to write out.
-            yield CorpusFinding(what, fix, name == "target" and len(set(numbers)) > len(numbers) / 2)
+            yield CorpusFinding(message, hint, name == "target" and len(set(numbers)) > len(numbers) / 2)
     differences = [finding for pair in pairs if min(shares) > 0.5 and (finding := check_numbers(pair)) is not None]
     if len(differences) > len(pairs) / 2:
-        what = f"Numbers differ in {len(differences) / len(pairs):.0%} of the pairs: do the sides belong together?"
+        message = f"Numbers differ in {len(differences) / len(pairs):.0%} of the pairs: do the sides belong together?"
         # A summary leaves numbers out, but neither a summary nor a translation adds them.
         is_added = sum(bool(finding.target_spans) for finding in differences) > len(pairs) / 2
-        yield CorpusFinding(what, "Check that every target belongs to its source.", is_added)
+        yield CorpusFinding(message, "Check that every target belongs to its source.", is_added)
     reversed_pairs = find_reversed(*sides)
     if reversed_pairs is not None and reversed_pairs[1] > _MAX_REVERSED:
         rows, share = set(reversed_pairs[0].tolist()), reversed_pairs[1]
         first_rows = min(rows), next(row for row in range(len(pairs)) if row not in rows)
-        places = " and ".join(str(pairs[row].where) for row in sorted(first_rows))
-        what = f"The direction is mixed: about {share:.0%} of the pairs are reversed; compare {places}."
+        places = " and ".join(str(pairs[row].location) for row in sorted(first_rows))
+        message = f"The direction is mixed: about {share:.0%} of the pairs are reversed; compare {places}."
         yield CorpusFinding(
-            what, "Exchange the sides of the reversed pairs, so that every source is in one language.", True
+            message, "Exchange the sides of the reversed pairs, so that every source is in one language.", True
         )
 
 
@@ -116,17 +116,17 @@ def find_leakage(leaks: Iterable[Leak]) -> Iterator[CorpusFinding]:
                 f"Leakage: {leak.corpus} has {pluralize(leak.pairs, 'pair')} and {pluralize(leak.sources, 'source')} "
                 f"of the {pluralize(leak.lines, 'line')} of {leak.held_out}; scores on them would be too high.",
                 "Remove them from one of the two.",
-                is_grave_leak(leak.sources, leak.lines),
+                is_severe_leak(leak.sources, leak.lines),
             )
 
 
-def is_grave_leak(leaked: int, lines: int, mean_length: float = _SHORT) -> bool:
+def is_severe_leak(leaked: int, lines: int, mean_length: float = _SHORT) -> bool:
     """Whether the leaked share of held-out sources makes scores meaningless; short sources are often equal anyway."""
     return leaked >= _MIN_LEAKED and leaked > lines * (_MAX_LEAKED_SHORT if mean_length < _SHORT else _MAX_LEAKED)
 
 
 def compare_held_out(
-    judge: LanguageJudge | None, forms: NormalForms, sides: Sequence[Sequence[str]], name: str
+    classify_language: LanguageJudge | None, forms: NormalForms, sides: Sequence[Sequence[str]], name: str
 ) -> Iterator[CorpusFinding]:
     """Yield differences of held-out data from the corpus: swapped sides, another Unicode normal form.
 
@@ -136,14 +136,19 @@ def compare_held_out(
         sides: A sample of the held-out data.
         name: The name of the held-out data.
     """
-    if judge is not None and len(sides) == 2 and len(sides[0]) >= _MIN_COMPARED:
-        shares = [float(judge.judge(side, texts).is_other_side.mean()) for side, texts in enumerate(sides)]
+    if classify_language is not None and len(sides) == 2 and len(sides[0]) >= _MIN_COMPARED:
+        shares = [
+            float(classify_language.classify_language(side, texts).is_other_side.mean())
+            for side, texts in enumerate(sides)
+        ]
         if min(shares) > _MAX_OTHER_SIDE:
             yield CorpusFinding(f"The sides of the {name} are swapped.", "Exchange its source and its target.", True)
     for form, corpus_form in zip(learn_forms(sides).forms, forms.forms, strict=False):
         if form is not None and corpus_form is not None and form != corpus_form:
-            what = f"Unicode normal forms differ: {form} in the {name}, {corpus_form} in the corpus."
-            yield CorpusFinding(what, "Convert both to NFC, or train with --set tokenizer.normalise.form=nfc.", False)
+            message = f"Unicode normal forms differ: {form} in the {name}, {corpus_form} in the corpus."
+            yield CorpusFinding(
+                message, "Convert both to NFC, or train with --set tokenizer.normalize.form=nfc.", False
+            )
             return
 
 

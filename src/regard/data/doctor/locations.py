@@ -20,12 +20,12 @@ class Locations:
         self._files: list[str] = []
         self._first_rows: list[int] = []
 
-    def add(self, where: Location) -> None:
+    def add(self, location: Location) -> None:
         """Append the location of the next row."""
-        if not self._files or self._files[-1] != where.file:
-            self._files.append(where.file)
+        if not self._files or self._files[-1] != location.file:
+            self._files.append(location.file)
             self._first_rows.append(len(self._lines))
-        self._lines.append(where.line)
+        self._lines.append(location.line)
 
     def __getitem__(self, row: int) -> Location:
         return Location(self._files[bisect_right(self._first_rows, row) - 1], self._lines[row])

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from regard.base.formatting import pluralize
 from regard.config.run import AnySourceConfig, DocumentsConfig
-from regard.data.doctor.check import Diagnosis, examine
+from regard.data.doctor.check import CorpusReport, check_corpus
 from regard.data.doctor.corpus_findings import (
     CorpusFinding,
     compare_held_out,
     find_misalignment,
     find_unrelated,
-    is_grave_leak,
+    is_severe_leak,
 )
 from regard.data.doctor.detectors.declared_languages import find_swapped_languages
 from regard.data.doctor.detectors.sentence_alignment import align
@@ -39,7 +39,7 @@ _TRAINING_NOTICES = ("tags", "html-entity", "normal-form")  # rules of severity 
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingVerdict:
+class TrainingCheckResult:
     """Whether to train on a corpus: the findings that forbid it, and those that only need attention."""
 
     refusals: tuple[str, ...]
@@ -53,7 +53,7 @@ class TrainingCheck:
     >>> check = TrainingCheck([LinesConfig(source="a.en", target="a.de")])
     >>> for line in range(1, 101):
     ...     check.add(0, Example(Location("a.en", line), f"This is sentence {line}.", f"This is sentence {line}."))
-    >>> check.judge().refusals[0].partition(",")[0]
+    >>> check.classify_language().refusals[0].partition(",")[0]
     'Untranslated copy: 100.0% of the checked lines'
     """
 
@@ -70,25 +70,25 @@ class TrainingCheck:
         """Add an example of the validation source `index`."""
         self._validation[index].add(example)
 
-    def judge(self) -> TrainingVerdict:
+    def classify_language(self) -> TrainingCheckResult:
         """Judge the examples that were added."""
         refusals: list[str] = []
         warnings: list[str] = []
-        diagnoses = [diagnosis for check in self._sources if (diagnosis := check.diagnose()) is not None]
-        for diagnosis in diagnoses:
-            must_repair = is_damaged(diagnosis) and len(diagnosis.verdicts) >= _MIN_ROWS
-            for rule in diagnosis.rules:
-                lines = refusals if must_repair and is_damage(diagnosis, rule) else warnings
+        diagnoses = [corpus_report for check in self._sources if (corpus_report := check.diagnose()) is not None]
+        for corpus_report in diagnoses:
+            must_repair = is_damaged(corpus_report) and len(corpus_report.verdicts) >= _MIN_ROWS
+            for rule in corpus_report.rules:
+                lines = refusals if must_repair and is_damage(corpus_report, rule) else warnings
                 if (rule.severity == "remove" and rule.name != "duplicate") or rule.name in _TRAINING_NOTICES:
-                    lines += describe_rule(diagnosis, rule, "the checked lines")
-        findings = [finding for diagnosis in diagnoses for finding in diagnosis.findings]
+                    lines += describe_rule(corpus_report, rule, "the checked lines")
+        findings = [finding for corpus_report in diagnoses for finding in corpus_report.findings]
         findings += [finding for check in (*self._sources, *self._validation) for finding in check.find_languages()]
         findings += self._find_leaks()
         if len(diagnoses) == 1:
             findings += [finding for check in self._validation for finding in check.compare(diagnoses[0])]
         for finding in findings:
             (refusals if finding.is_grave else warnings).append(str(finding))
-        return TrainingVerdict(tuple(refusals), tuple(warnings))
+        return TrainingCheckResult(tuple(refusals), tuple(warnings))
 
     def _find_leaks(self) -> Iterator[CorpusFinding]:
         """Yield a finding for each validation source that has sources of the training data."""
@@ -103,7 +103,7 @@ class TrainingCheck:
                     f"{'is' if leaked == 1 else 'are'} also in the training data, the first at {first}; validation "
                     "scores would be too high.",
                     "Remove them from the training data, or give other validation data.",
-                    is_grave_leak(leaked, lines, check.mean_length),
+                    is_severe_leak(leaked, lines, check.mean_length),
                 )
 
 
@@ -122,10 +122,10 @@ class _SourceCheck:
         self._characters = 0
 
     def add(self, example: Example) -> None:
-        """Add the next example; of images and sounds only their equality is checked."""
+        """Add the next example; of images and audio clips only their equality is checked."""
         if isinstance(content := example.content, bytes):
             if self._has_validation:
-                self._add_hash(hash(content), len(content), example.where)
+                self._add_hash(hash(content), len(content), example.location)
             return
         if self._has_documents:
             self._add_document(example)
@@ -134,34 +134,34 @@ class _SourceCheck:
         if example.target is not None:
             self._lengths[0].append(len(example.source))
             self._lengths[1].append(len(example.target))
-            self._locations.add(example.where)
+            self._locations.add(example.location)
         if self._has_validation:
-            self._add_text(example.source, example.where)
+            self._add_text(example.source, example.location)
 
     def _add_document(self, document: Example) -> None:
         """Add the lines of a document: all for leakage, those at its start for the other checks."""
         text = document.source if self._has_validation else document.source[:_HEAD]
         position = 0
         for number, line in enumerate(text.split("\n")):
-            where = Location(document.where.file, document.where.line + number)
+            location = Location(document.location.file, document.location.line + number)
             if position < _HEAD and line.strip():
-                self._sample.add(Example(where, line))
+                self._sample.add(Example(location, line))
             if self._has_validation and len(line) >= _MIN_SHARED_LINE:
-                self._add_text(line, where)
+                self._add_text(line, location)
             position += len(line) + 1
 
-    def _add_text(self, text: str, where: Location) -> None:
-        self._add_hash(hash(fold(text)), len(text), where)
+    def _add_text(self, text: str, location: Location) -> None:
+        self._add_hash(hash(fold(text)), len(text), location)
 
-    def _add_hash(self, value: int, size: int, where: Location) -> None:
+    def _add_hash(self, value: int, size: int, location: Location) -> None:
         self._hashes.append(value)
-        self.hashed_locations.add(where)
+        self.hashed_locations.add(location)
         self._characters += size
 
     @property
     def unit(self) -> str:
         """What a hash stands for, in the singular."""
-        names = {"images": "validation image", "sounds": "validation sound"}
+        names = {"images": "validation image", "audio": "validation audio clip"}
         return names.get(self.source.kind, "validation text")
 
     @property
@@ -178,23 +178,23 @@ class _SourceCheck:
     def _sides(self) -> list[list[str]]:
         return split_sides(self._sample.examples, has_pairs=bool(self._lengths[0]))
 
-    def diagnose(self) -> Diagnosis | None:
+    def diagnose(self) -> CorpusReport | None:
         """Examine the sample, and the lengths of all pairs."""
         if not self._sample.examples:
             return None
-        diagnosis = examine(self._sample.examples, near_duplicates=False, misalignment=False)
+        corpus_report = check_corpus(self._sample.examples, near_duplicates=False, misalignment=False)
         if self._lengths[0]:
             alignment = align(*(np.frombuffer(lengths, np.uint32) for lengths in self._lengths))
-            diagnosis.findings += find_misalignment(alignment, self._locations)
-            profile = diagnosis.profile
-            diagnosis.findings += find_unrelated(profile.relation, alignment, profile.first_location)
-        return diagnosis
+            corpus_report.findings += find_misalignment(alignment, self._locations)
+            profile = corpus_report.profile
+            corpus_report.findings += find_unrelated(profile.relation, alignment, profile.first_location)
+        return corpus_report
 
     def find_languages(self) -> Iterator[CorpusFinding]:
         """Yield findings about the declared languages."""
         return find_swapped_languages(self.source, self._sides)
 
-    def compare(self, diagnosis: Diagnosis) -> Iterator[CorpusFinding]:
+    def compare(self, corpus_report: CorpusReport) -> Iterator[CorpusFinding]:
         """Yield differences of this validation source from the training data: swapped sides, another normal form."""
-        profile, name = diagnosis.profile, f"validation data ({', '.join(self.source.paths)})"
-        return compare_held_out(profile.judge, profile.forms, self._sides, name)
+        profile, name = corpus_report.profile, f"validation data ({', '.join(self.source.paths)})"
+        return compare_held_out(profile.classify_language, profile.forms, self._sides, name)

@@ -23,7 +23,7 @@ class CorpusProfile:
     """Statistics of this corpus that the rules compare each line with."""
 
     lengths: length.LengthStatistics
-    judge: LanguageJudge | None
+    classify_language: LanguageJudge | None
     has_pairs: bool
     truncation: TruncationStatistics = field(default_factory=TruncationStatistics)
     forms: NormalForms = field(default_factory=NormalForms)
@@ -74,7 +74,7 @@ class EvenSample:
 
 
 def learn_profile(
-    corpus: Iterable[Example], judge: LanguageJudge | None, progress: Callable[[int], None]
+    corpus: Iterable[Example], classify_language: LanguageJudge | None, progress: Callable[[int], None]
 ) -> tuple[CorpusProfile, list[str]]:
     """Learn from an even sample of the corpus. Also return which checks are not possible, with the reasons."""
     sample = EvenSample(_MAX_SAMPLE)
@@ -91,23 +91,23 @@ def learn_profile(
             raise
         # Otherwise the second pass raises it again and reports it with the lines before it.
     if row < 0:
-        raise CorpusError("The corpus has no lines.", fix="Give a file with text.")
+        raise CorpusError("The corpus has no lines.", hint="Give a file with text.")
     sides = split_sides(sample.examples, has_pairs=has_pairs)
     remarks = []
-    if judge is None:
-        judge = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
-        if judge is None:
+    if classify_language is None:
+        classify_language = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
+        if classify_language is None:
             remarks.append("Languages were not checked: there are too few lines to learn from.")
     profile = CorpusProfile(
         length.learn_lengths(sides),
-        judge,
+        classify_language,
         has_pairs,
         learn_truncation(sides),
         learn_forms(sides),
         judge_relation(*sides) if has_pairs else Relation.UNKNOWN,
         has_pairs and pair.is_recasing(*sides),
         is_running_text and not has_pairs,
-        sample.examples[0].where,
+        sample.examples[0].location,
         tuple(find_pair_faults(sample.examples)) if has_pairs else (),
     )
     return profile, remarks

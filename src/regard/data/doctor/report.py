@@ -11,7 +11,7 @@ from unicodedata import category
 
 from regard.base.formatting import pluralize
 from regard.data.doctor import charts
-from regard.data.doctor.check import Diagnosis
+from regard.data.doctor.check import CorpusReport
 from regard.data.doctor.findings import FlaggedExample
 from regard.data.doctor.rules.rule import Rule, Span
 from regard.data.doctor.statistics import Statistics
@@ -22,25 +22,25 @@ _MAX_CHARACTERS = 400  # shown per text
 
 
 def render_page(
-    name: str, diagnosis: Diagnosis, samples: Mapping[str, Sequence[FlaggedExample]], defects: Defects
+    name: str, corpus_report: CorpusReport, samples: Mapping[str, Sequence[FlaggedExample]], defects: Defects
 ) -> str:
     """Render the report as an HTML page.
 
     Args:
         name: The title of the checked corpus, e.g. its file names.
-        diagnosis: The result of `examine`.
+        diagnosis: The result of `check_corpus`.
         samples: Flagged lines by rule name (see `sample_flagged`).
         defects: The irregularities that the readers counted.
     """
     body = "\n".join(
         [
-            _render_header(name, diagnosis),
-            _render_rules(diagnosis, samples),
-            _render_leaks(diagnosis),
-            _render_statistics(diagnosis.statistics),
-            _render_alignment(diagnosis),
-            _render_defects(diagnosis, defects),
-            _render_footer(diagnosis),
+            _render_header(name, corpus_report),
+            _render_rules(corpus_report, samples),
+            _render_leaks(corpus_report),
+            _render_statistics(corpus_report.statistics),
+            _render_alignment(corpus_report),
+            _render_defects(corpus_report, defects),
+            _render_footer(corpus_report),
         ]
     )
     style = files("regard.data.doctor").joinpath("report.css").read_text(encoding="utf-8")
@@ -53,11 +53,11 @@ def render_page(
     )
 
 
-def _render_header(name: str, diagnosis: Diagnosis) -> str:
-    corpus_summary = summarize(diagnosis)
+def _render_header(name: str, corpus_report: CorpusReport) -> str:
+    corpus_summary = summarize(corpus_report)
     share = f"{corpus_summary.removed / max(corpus_summary.rows, 1):.2%}"
     numbers = [
-        (corpus_summary.rows, "pairs read" if diagnosis.profile.has_pairs else "lines read"),
+        (corpus_summary.rows, "pairs read" if corpus_report.profile.has_pairs else "lines read"),
         (corpus_summary.rows - corpus_summary.removed, "to keep"),
         (corpus_summary.removed, f"to remove ({share})"),
         (corpus_summary.noticed, "to keep, but to review"),
@@ -72,7 +72,7 @@ def _render_header(name: str, diagnosis: Diagnosis) -> str:
     )
 
 
-def _render_rules(diagnosis: Diagnosis, samples: Mapping[str, Sequence[FlaggedExample]]) -> str:
+def _render_rules(corpus_report: CorpusReport, samples: Mapping[str, Sequence[FlaggedExample]]) -> str:
     parts = []
     for severity, title, explanation in (
         (
@@ -82,25 +82,25 @@ def _render_rules(diagnosis: Diagnosis, samples: Mapping[str, Sequence[FlaggedEx
         ),
         ("notice", "Lines to review", "The cleaned corpus keeps these lines. Many of them are correct."),
     ):
-        rules = [rule for rule in diagnosis.rules if rule.severity == severity]
-        rules_with_findings = [rule for rule in rules if len(diagnosis.find_rows(rule.name))]
+        rules = [rule for rule in corpus_report.rules if rule.severity == severity]
+        rules_with_findings = [rule for rule in rules if len(corpus_report.find_rows(rule.name))]
         parts.append(f'<h2>{title}</h2>\n<p class="why">{explanation}</p>')
-        parts += [_render_rule(diagnosis, rule, samples.get(rule.name, ())) for rule in rules_with_findings]
+        parts += [_render_rule(corpus_report, rule, samples.get(rule.name, ())) for rule in rules_with_findings]
         rules_without_findings = ", ".join(rule.title.lower() for rule in rules if rule not in rules_with_findings)
         if rules_without_findings:
             parts.append(f'<p class="none">Nothing found: {escape(rules_without_findings)}.</p>')
     return "\n".join(parts)
 
 
-def _render_rule(diagnosis: Diagnosis, rule: Rule, samples: Sequence[FlaggedExample]) -> str:
-    count = len(diagnosis.find_rows(rule.name))
+def _render_rule(corpus_report: CorpusReport, rule: Rule, samples: Sequence[FlaggedExample]) -> str:
+    count = len(corpus_report.find_rows(rule.name))
     examples = "".join(_render_example(sample) for sample in samples)
     spread = "the first of each stretch" if rule.name == "misaligned" else "spread over the corpus"
     shown_note = f"{len(samples)} of {pluralize(count, 'line')}, {spread}" if len(samples) < count else "all lines"
     color = "bad" if rule.severity == "remove" else "fair"
     return (
         f'<details><summary><b>{escape(rule.title)}</b><span class="count {color}">{count:,}</span>'
-        f'<span class="share">{count / len(diagnosis.verdicts):.2%}</span></summary>\n'
+        f'<span class="share">{count / len(corpus_report.verdicts):.2%}</span></summary>\n'
         f'<p class="why">{escape(rule.explanation)}</p>\n'
         f'<p class="note">Rule <code>{rule.name}</code>. Shown: {shown_note}.</p>{examples}</details>'
     )
@@ -112,22 +112,22 @@ def _render_example(sample: FlaggedExample) -> str:
     if example.target is not None:
         texts += f'<p dir="auto">{_mark_spans(example.target, finding.target_spans)}</p>'
     if sample.original is not None:
-        texts += f'<p class="label">{escape_visibly(str(sample.original.where))}</p>'
+        texts += f'<p class="label">{escape_visibly(str(sample.original.location))}</p>'
         sides = (sample.original.source, sample.original.target)
         texts += "".join(
             f'<p class="other" dir="auto">{_mark_spans(text, ())}</p>' for text in sides if text is not None
         )
-    heading = f"{escape_visibly(str(example.where))} · {escape_visibly(finding.reason)}"
+    heading = f"{escape_visibly(str(example.location))} · {escape_visibly(finding.reason)}"
     return f'<div class="example"><div class="where">{heading}</div><div class="texts">{texts}</div></div>'
 
 
-def _render_leaks(diagnosis: Diagnosis) -> str:
-    if not diagnosis.leaks:
+def _render_leaks(corpus_report: CorpusReport) -> str:
+    if not corpus_report.leaks:
         return ""
     rows = "".join(
         f"<tr><td>{escape_visibly(leak.held_out)} in {escape_visibly(leak.corpus)}</td><td>{leak.lines:,}</td>"
         f"<td>{leak.pairs:,}</td><td>{leak.sources:,}</td><td>{leak.targets:,}</td></tr>"
-        for leak in diagnosis.leaks
+        for leak in corpus_report.leaks
     )
     return (
         '<h2>Leakage: lines shared with held-out data</h2>\n<p class="why">How many lines of the validation or test '
@@ -156,8 +156,8 @@ def _render_statistics(statistics: Statistics) -> str:
     return f'<h2>Line lengths</h2>\n{table}\n<div class="card">{pictures}</div>'
 
 
-def _render_alignment(diagnosis: Diagnosis) -> str:
-    alignment = diagnosis.alignment
+def _render_alignment(corpus_report: CorpusReport) -> str:
+    alignment = corpus_report.alignment
     if alignment is None or not len(alignment.correlations):
         return ""
     count = len(alignment.misaligned)
@@ -168,25 +168,25 @@ def _render_alignment(diagnosis: Diagnosis) -> str:
         '<h2>Alignment of source and target</h2>\n<p class="why">Long sentences have long translations. Each bar shows '
         "how strongly the lengths of source and target correlate in one part of the corpus. High bars are good; where "
         f'they drop, the files are misaligned.</p>\n<div class="card"><h3>{verdict}</h3>'
-        f"{charts.draw_correlations(alignment, len(diagnosis.verdicts))}</div>"
+        f"{charts.draw_correlations(alignment, len(corpus_report.verdicts))}</div>"
     )
 
 
-def _render_defects(diagnosis: Diagnosis, defects: Defects) -> str:
+def _render_defects(corpus_report: CorpusReport, defects: Defects) -> str:
     defect_lines = [
         f"{kind}: {count:,}, first at {defects.first_location[kind]}" for kind, count in defects.counts.items()
     ]
-    lines = "".join(f"<li>{escape_visibly(line)}</li>" for line in [*diagnosis.remarks, *defect_lines])
+    lines = "".join(f"<li>{escape_visibly(line)}</li>" for line in [*corpus_report.remarks, *defect_lines])
     return f'<h2>Irregularities in the files</h2>\n<ul class="advice">{lines}</ul>' if lines else ""
 
 
-def _render_footer(diagnosis: Diagnosis) -> str:
-    length_statistics = diagnosis.profile.lengths
+def _render_footer(corpus_report: CorpusReport) -> str:
+    length_statistics = corpus_report.profile.lengths
     sentences = [
-        f"a {diagnosis.statistics.sides[0].name} of more than {max_length:,.0f} characters is too long"
+        f"a {corpus_report.statistics.sides[0].name} of more than {max_length:,.0f} characters is too long"
         for max_length in length_statistics.max_lengths[:1]
     ]
-    if diagnosis.profile.has_pairs:
+    if corpus_report.profile.has_pairs:
         sentences.append(
             f"a target is {length_statistics.ratio:.2f} times as long as its source, "
             f"within a factor of {length_statistics.ratio_factor:.1f}"

@@ -33,7 +33,7 @@ from regard.config.run import (
     TmxConfig,
 )
 from regard.data.example import Defects, Example
-from regard.data.readers.audio import read_sounds
+from regard.data.readers.audio import read_audio
 from regard.data.readers.conll import read_conll
 from regard.data.readers.documents import read_documents
 from regard.data.readers.gettext import read_gettext
@@ -79,6 +79,6 @@ def read(source: AnySourceConfig, defects: Defects) -> Iterator[Example]:
         case ImagesConfig():
             return read_images(source, defects)
         case AudioConfig():
-            return read_sounds(source, defects)
+            return read_audio(source, defects)
         case _:
             assert_never(source)

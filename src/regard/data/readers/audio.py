@@ -1,7 +1,7 @@
-"""Reader for sounds: a folder of .wav or .flac files per label, or a table of files with their labels or texts.
+"""Reader for audio clips: a folder of .wav or .flac files per label, or a table of files with their labels or texts.
 
-Sounds have one channel of 16-bit samples. .wav files are read by the standard library, .flac files by the package
-soundfile (extra `sounds`). What a header claims is compared with what the file holds before anything is used.
+Audio clips have one channel of 16-bit samples. .wav files are read by the standard library, .flac files by the package
+soundfile (extra `audio clips`). What a header claims is compared with what the file holds before anything is used.
 """
 
 import struct
@@ -14,7 +14,7 @@ from regard.base.extras import import_optional
 from regard.base.formatting import pluralize
 from regard.base.limits import SAMPLE_RATE, SAMPLES
 from regard.config.sources import AudioConfig
-from regard.data.example import BYTES_PER_SAMPLE, CorpusError, Defects, Example, Location, Sound
+from regard.data.example import BYTES_PER_SAMPLE, AudioClip, CorpusError, Defects, Example, Location
 from regard.data.readers.media_files import check_size, find_label, iter_table, read_whole
 from regard.data.readers.text_files import list_files
 
@@ -23,147 +23,151 @@ FLAC = b"fLaC"  # the first bytes of a .flac file
 UNKNOWN = 2**63 - 1  # the number of samples that soundfile states where the header leaves it out
 MAX_FILE_BYTES = BYTES_PER_SAMPLE * SAMPLES + (1 << 20)
 _CONVERT = "Convert it to one channel of 16 bits: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`."
-_SHORTEN = "Cut it into shorter sounds."
+_SHORTEN = "Cut it into shorter audio clips."
 _INTACT = "Replace the file with an intact copy, or remove it."
 
 
-def read_sounds(source: AudioConfig, defects: Defects) -> Iterator[Example]:
-    """Read the sounds of a folder or of a table."""
-    if is_sound_table(source.path):
+def read_audio(source: AudioConfig, defects: Defects) -> Iterator[Example]:
+    """Read the audio clips of a folder or of a table."""
+    if is_audio_table(source.path):
         return _read_table(source, defects)
     return _read_files(list_files(source.path, defects), source, defects)
 
 
-def is_sound_file(path: str) -> bool:
-    """Whether the suffix of a path is that of a sound."""
+def is_audio_file(path: str) -> bool:
+    """Whether the suffix of a path is that of an audio clip."""
     return PurePosixPath(path).suffix.lower() in SUFFIXES
 
 
-def is_sound_table(path: str) -> bool:
-    """Whether a path is a table of sounds, and no sound or folder itself."""
-    return not is_sound_file(path) and list_files(path, Defects()) == [path]
+def is_audio_table(path: str) -> bool:
+    """Whether a path is a table of audio clips, and no audio clip or folder itself."""
+    return not is_audio_file(path) and list_files(path, Defects()) == [path]
 
 
-def list_sound_files(source: AudioConfig, defects: Defects) -> list[str]:
-    """List every file of a source: the sounds, and the table that names them.
+def list_audio_files(source: AudioConfig, defects: Defects) -> list[str]:
+    """List every file of a source: the audio clips, and the table that names them.
 
     Raises:
-        CorpusError: A sound is too large to be read: it is refused before its checksum is computed.
+        CorpusError: An audio clip is too large to be read: it is refused before its checksum is computed.
     """
     files = list_files(source.path, defects)
-    if is_sound_table(source.path):
+    if is_audio_table(source.path):
         files = [source.path, *dict.fromkeys(file for _, file, _ in iter_table(source, defects))]
-    for file in filter(is_sound_file, files):
+    for file in filter(is_audio_file, files):
         check_size(file, MAX_FILE_BYTES, _SHORTEN)
     return files
 
 
-def read_sound(path: str, defects: Defects | None = None) -> Sound:
-    """Read a sound file.
+def load_audio(path: str, defects: Defects | None = None) -> AudioClip:
+    """Read an audio file.
 
     Raises:
         CorpusError: The file is missing, damaged, too large, or has other samples than one channel of 16 bits.
     """
-    if not is_sound_file(path):
-        what = f"This is not a sound file: its name does not end in {' or '.join(SUFFIXES)}."
-        raise CorpusError(what, where=path, fix="Convert it: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`.")
-    return decode_sound(read_whole(path, MAX_FILE_BYTES, _SHORTEN, defects), path)
+    if not is_audio_file(path):
+        message = f"This is not an audio file: its name does not end in {' or '.join(SUFFIXES)}."
+        raise CorpusError(message, location=path, hint="Convert it: `ffmpeg -i IN -ac 1 -sample_fmt s16 OUT.wav`.")
+    return decode_audio(read_whole(path, MAX_FILE_BYTES, _SHORTEN, defects), path)
 
 
-def decode_sound(content: bytes, where: str, *, max_samples: int = SAMPLES) -> Sound:
+def decode_audio(content: bytes, location: str, *, max_samples: int = SAMPLES) -> AudioClip:
     """Decode a .wav or .flac file; its name or its first bytes decide which it is.
 
     Args:
         content: Bytes of the file.
         where: Name of the file in errors.
-        max_samples: A sound of more samples is refused before they are decoded.
+        max_samples: An audio clip of more samples is refused before they are decoded.
 
     Raises:
         CorpusError: The file is damaged, too long, or has other samples than one channel of 16 bits.
     """
-    is_flac = content.startswith(FLAC) or where.lower().endswith(".flac")
+    is_flac = content.startswith(FLAC) or location.lower().endswith(".flac")
     decode = _decode_flac if is_flac else _decode_wav
-    sound = decode(content, where, max_samples)
-    if not sound.samples:
-        raise CorpusError("The sound has no samples.", where=where, fix="Remove the file.")
-    return sound
+    clip = decode(content, location, max_samples)
+    if not clip.samples:
+        raise CorpusError("The audio clip has no samples.", location=location, hint="Remove the file.")
+    return clip
 
 
-def _decode_wav(content: bytes, where: str, max_samples: int) -> Sound:
+def _decode_wav(content: bytes, location: str, max_samples: int) -> AudioClip:
     try:
         with wave.open(BytesIO(content)) as file:
             parameters = file.getparams()
-            _check_format(parameters.nchannels, 8 * parameters.sampwidth, parameters.framerate, where)
+            _check_format(parameters.nchannels, 8 * parameters.sampwidth, parameters.framerate, location)
             samples = file.readframes(min(parameters.nframes, max_samples + 1))
     except (wave.Error, EOFError, RuntimeError, struct.error, ValueError, OverflowError) as error:
-        what = f"This is not a .wav file that can be read: {str(error) or 'it ends within its header'}."
-        raise CorpusError(what, where=where, fix=f"{_CONVERT} If it is damaged, replace it.") from error
+        message = f"This is not a .wav file that can be read: {str(error) or 'it ends within its header'}."
+        raise CorpusError(message, location=location, hint=f"{_CONVERT} If it is damaged, replace it.") from error
     n_samples = len(samples) // BYTES_PER_SAMPLE
     if n_samples > max_samples:
-        raise _too_long(parameters.nframes, where, max_samples)
+        raise _too_long(parameters.nframes, location, max_samples)
     if n_samples < parameters.nframes:
-        what = f"The header announces {parameters.nframes:,} samples, but the file ends after {n_samples:,}."
-        raise CorpusError(what, where=where, fix=_INTACT)
-    return Sound(parameters.framerate, samples)
+        message = f"The header announces {parameters.nframes:,} samples, but the file ends after {n_samples:,}."
+        raise CorpusError(message, location=location, hint=_INTACT)
+    return AudioClip(parameters.framerate, samples)
 
 
-def _decode_flac(content: bytes, where: str, max_samples: int) -> Sound:
-    soundfile = import_optional("soundfile", "sounds", "Reading .flac")
+def _decode_flac(content: bytes, location: str, max_samples: int) -> AudioClip:
+    soundfile = import_optional("soundfile", "audio", "Reading .flac")
     try:
         with soundfile.SoundFile(BytesIO(content)) as file:
             if file.frames == UNKNOWN:  # soundfile cannot read it
-                what = "The header does not say how many samples the sound has, as after a pipe."
-                raise CorpusError(what, where=where, fix=_CONVERT)
+                message = "The header does not say how many samples the audio clip has, as after a pipe."
+                raise CorpusError(message, location=location, hint=_CONVERT)
             if file.frames > max_samples:
-                raise _too_long(file.frames, where, max_samples)
+                raise _too_long(file.frames, location, max_samples)
             bits = {"PCM_S8": 8, "PCM_16": 16, "PCM_24": 24}.get(file.subtype, 0)
-            _check_format(file.channels, bits, file.samplerate, where)
+            _check_format(file.channels, bits, file.samplerate, location)
             samples = file.read(dtype="int16")
             announced, rate = file.frames, file.samplerate
     except soundfile.SoundFileError as error:
         # The whole message begins with the address of an object in memory.
-        what = f"This is not a .flac file that can be read: {getattr(error, 'error_string', error)}"
-        raise CorpusError(what, where=where, fix=_INTACT) from error
+        message = f"This is not a .flac file that can be read: {getattr(error, 'error_string', error)}"
+        raise CorpusError(message, location=location, hint=_INTACT) from error
     if len(samples) < announced:
-        what = f"The header announces {announced:,} samples, but the file ends after {len(samples):,}."
-        raise CorpusError(what, where=where, fix=_INTACT)
-    return Sound(rate, samples.astype("<i2").tobytes())
+        message = f"The header announces {announced:,} samples, but the file ends after {len(samples):,}."
+        raise CorpusError(message, location=location, hint=_INTACT)
+    return AudioClip(rate, samples.astype("<i2").tobytes())
 
 
-def _check_format(channels: int, bits: int, rate: int, where: str) -> None:
+def _check_format(channels: int, bits: int, rate: int, location: str) -> None:
     if channels != 1:
-        raise CorpusError(f"The sound has {pluralize(channels, 'channel')}, not 1.", where=where, fix=_CONVERT)
+        raise CorpusError(
+            f"The audio clip has {pluralize(channels, 'channel')}, not 1.", location=location, hint=_CONVERT
+        )
     if bits != 8 * BYTES_PER_SAMPLE:
-        raise CorpusError(f"The sound has {bits} bits per sample, not 16.", where=where, fix=_CONVERT)
+        raise CorpusError(f"The audio clip has {bits} bits per sample, not 16.", location=location, hint=_CONVERT)
     if not 0 < rate <= SAMPLE_RATE:
-        what = f"The sound has {rate:,} samples per second; 1 to {SAMPLE_RATE:,} are possible."
-        raise CorpusError(what, where=where, fix=_INTACT)
+        message = f"The audio clip has {rate:,} samples per second; 1 to {SAMPLE_RATE:,} are possible."
+        raise CorpusError(message, location=location, hint=_INTACT)
 
 
-def _too_long(samples: int, where: str, max_samples: int) -> CorpusError:
-    what = f"The sound has {samples:,} samples; at most {max_samples:,} are read."
-    return CorpusError(what, where=where, fix=_SHORTEN)
+def _too_long(samples: int, location: str, max_samples: int) -> CorpusError:
+    message = f"The audio clip has {samples:,} samples; at most {max_samples:,} are read."
+    return CorpusError(message, location=location, hint=_SHORTEN)
 
 
 def _read_files(files: list[str], source: AudioConfig, defects: Defects) -> Iterator[Example]:
-    if not any(map(is_sound_file, files)):
-        fix = f"Give a folder with one folder per label, of files that end in {' or '.join(SUFFIXES)}."
-        raise CorpusError("There are no sounds.", where=source.path, fix=fix)
+    if not any(map(is_audio_file, files)):
+        hint = f"Give a folder with one folder per label, of files that end in {' or '.join(SUFFIXES)}."
+        raise CorpusError("There are no audio clips.", location=source.path, hint=hint)
     for file in files:
-        if not is_sound_file(file):
-            defects.add("file that is no sound left out", Location(file, 1))
+        if not is_audio_file(file):
+            defects.add("file that is no audio clip left out", Location(file, 1))
             continue
-        sound = read_sound(file, defects)
-        yield Example(Location(file, 1), "", label=find_label(file, source.path), sound=sound)
+        clip = load_audio(file, defects)
+        yield Example(Location(file, 1), "", label=find_label(file, source.path), audio=clip)
 
 
 def _read_table(source: AudioConfig, defects: Defects) -> Iterator[Example]:
-    for where, file, text in iter_table(source, defects):
+    for location, file, text in iter_table(source, defects):
         try:
-            sound = read_sound(file, defects)
+            clip = load_audio(file, defects)
         except CorpusError as error:
-            raise CorpusError(f"{error.what} ({where} names it.)", where=error.where, fix=error.fix) from error
+            raise CorpusError(
+                f"{error.message} ({location} names it.)", location=error.location, hint=error.hint
+            ) from error
         if source.second == "text":
-            yield Example(where, "", target=text, sound=sound)
+            yield Example(location, "", target=text, audio=clip)
         else:
-            yield Example(where, "", label=text, sound=sound)
+            yield Example(location, "", label=text, audio=clip)

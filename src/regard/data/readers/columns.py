@@ -53,7 +53,7 @@ def parse_columns(columns: str) -> dict[str, int | str]:
         if column is not None:
             names[key or role] = int(value) if value.isdecimal() else value
     if not names.keys() <= {"source", "target", "label"} or "source" not in names or "" in names.values():
-        raise RegardError(f"'{columns}' does not name columns.", fix=_CHOOSE)
+        raise RegardError(f"'{columns}' does not name columns.", hint=_CHOOSE)
     return names
 
 
@@ -92,9 +92,9 @@ def choose_columns(rows: Sequence[Sequence[str]], path: str) -> dict[str, Any]:
         return chosen
     columns = zip(range(1, width + 1), kinds, table, strict=True)
     descriptions = "; ".join(f"{number} {kind} ({fields[0][:_SAMPLE]!r})" for number, kind, fields in columns)
-    what = f"{len(texts) or 'None'} of its columns hold{'s' if len(texts) == 1 else ''} text"
+    message = f"{len(texts) or 'None'} of its columns hold{'s' if len(texts) == 1 else ''} text"
     raise RegardError(
-        f"It is not clear which columns to read: {what}. Columns: {descriptions}.", where=path, fix=_CHOOSE
+        f"It is not clear which columns to read: {message}. Columns: {descriptions}.", location=path, hint=_CHOOSE
     )
 
 

@@ -40,23 +40,23 @@ class _SentenceReader:
     def read(self) -> Iterator[Example]:
         for block in iter_lines(self.path, self.defects):
             for number, line in enumerate(block.lines, block.first_line):
-                where = Location(self.path, number)
+                location = Location(self.path, number)
                 if not line.strip(" \t"):
                     if line:
-                        self.defects.add("blank line that is not empty", where)
+                        self.defects.add("blank line that is not empty", location)
                     yield from self._finish_sentence()
-                elif not self._is_comment(line, where):
-                    self._add_row(line, where)
+                elif not self._is_comment(line, location):
+                    self._add_row(line, location)
         yield from self._finish_sentence()
 
     def _finish_sentence(self) -> Iterator[Example]:
         if self.words:
-            where = Location(self.path, self.start_line)
+            location = Location(self.path, self.start_line)
             tags, languages = tuple(self.tags), self.source.languages
-            yield Example(where, " ".join(self.words), None, None, tags, languages)
+            yield Example(location, " ".join(self.words), None, None, tags, languages)
             self.words, self.tags = [], []
 
-    def _is_comment(self, line: str, where: Location) -> bool:
+    def _is_comment(self, line: str, location: Location) -> bool:
         """Whether the line is a comment.
 
         Where rows start with a word number, every line with a leading # is one. Otherwise only a line that cannot be a
@@ -67,10 +67,10 @@ class _SentenceReader:
         if self.source.word > 1 or ("\t" not in line and self.has_tabs is not False):
             return True
         if not self.has_tabs and "\t" not in line:
-            self.defects.add("line with a leading #, read as a word", where)
+            self.defects.add("line with a leading #, read as a word", location)
         return False
 
-    def _add_row(self, line: str, where: Location) -> None:
+    def _add_row(self, line: str, location: Location) -> None:
         if self.has_tabs is None:
             self.has_tabs = "\t" in line
         columns = line.split("\t") if self.has_tabs else _SPACES.split(line.strip(" \t"))
@@ -79,29 +79,29 @@ class _SentenceReader:
             raise CorpusError(
                 f"The row has {pluralize(len(columns), 'column')}, the first row has {self.column_count}; "
                 f"words are in column {self.source.word}, tags in column {self.source.tag}.",
-                where=str(where),
-                fix="Look for a missing tab, or set `word` and `tag` to existing columns.",
+                location=str(location),
+                hint="Look for a missing tab, or set `word` and `tag` to existing columns.",
             )
         if self.source.word > 1 and _RANGE_ID.fullmatch(columns[0]):
-            self.defects.add("multiword token (1-2) left out, its words kept", where)
+            self.defects.add("multiword token (1-2) left out, its words kept", location)
         elif self.source.word > 1 and _EMPTY_NODE_ID.fullmatch(columns[0]):
-            self.defects.add("empty node (1.1) left out", where)
+            self.defects.add("empty node (1.1) left out", location)
         else:
-            self._append_row(columns[self.source.word - 1], columns[self.source.tag - 1], where)
+            self._append_row(columns[self.source.word - 1], columns[self.source.tag - 1], location)
 
-    def _append_row(self, word: str, tag: str, where: Location) -> None:
+    def _append_row(self, word: str, tag: str, location: Location) -> None:
         if not word or not tag:
             missing_column = "word" if not word else "tag"
             raise CorpusError(
                 f"The {missing_column} is empty.",
-                where=str(where),
-                fix="Add it, or remove the row.",
+                location=str(location),
+                hint="Add it, or remove the row.",
             )
         if " " in word:  # a space would split it into two words with one tag
-            self.defects.add("space inside a word, replaced by a no-break space", where)
+            self.defects.add("space inside a word, replaced by a no-break space", location)
             word = word.replace(" ", "\u00a0")
-        count_odd_characters(word, where, self.defects)
+        count_odd_characters(word, location, self.defects)
         if not self.words:
-            self.start_line = where.line
+            self.start_line = location.line
         self.words.append(word)
         self.tags.append(tag)

@@ -25,7 +25,7 @@ from regard.config.run import (
     TmxConfig,
 )
 from regard.data.example import CorpusError, Defects
-from regard.data.readers.audio import is_sound_file, is_sound_table
+from regard.data.readers.audio import is_audio_file, is_audio_table
 from regard.data.readers.columns import LANGUAGE_NAMES, choose_columns, judge_column, parse_columns
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
 from regard.data.readers.parquet import PARQUET_FIX
@@ -39,7 +39,7 @@ _NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc",
 _SOURCE_NAMES = ("source", "src", "text", "sentence")
 _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
-_FILE_NAMES = ("file", "path", "sound", "audio", "image")
+_FILE_NAMES = ("file", "path", "audio", "audio", "image")
 _TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
@@ -65,7 +65,7 @@ def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySource
         return LinesConfig(source=first_path, target=second_path, languages=languages if len(languages) == 2 else ())
     if len(paths) != 1:
         raise RegardError(
-            f"A corpus is 1 or 2 paths, got {len(paths)}.", fix="Give one file or folder, or two aligned files."
+            f"A corpus is 1 or 2 paths, got {len(paths)}.", hint="Give one file or folder, or two aligned files."
         )
     path = paths[0]
     first_path = list_files(path, Defects())[0]
@@ -89,8 +89,8 @@ def detect_source(paths: Sequence[str], columns: str | None = None) -> AnySource
             return detect_conll(path)
     if is_image_file(first_path) or is_idx(first_path):
         return make_image_source(path)
-    if is_sound_file(first_path):
-        return make_sound_source(path)
+    if is_audio_file(first_path):
+        return make_audio_source(path)
     if first_path != path:
         return DocumentsConfig(path=path)
     if is_table(path):
@@ -111,7 +111,7 @@ def is_table(path: str) -> bool:
 def _select_columns(paths: Sequence[str], columns: dict[str, Any]) -> AnySourceConfig:
     """Return the source of a table or of records with the columns that the user chose."""
     if len(paths) != 1:
-        raise RegardError("--columns needs one table, not two files.", fix="Leave it out: line n of both is a pair.")
+        raise RegardError("--columns needs one table, not two files.", hint="Leave it out: line n of both is a pair.")
     path, first_path = paths[0], list_files(paths[0], Defects())[0]
     suffix, has_names = strip_compression(first_path).suffix.lower(), any(isinstance(c, str) for c in columns.values())
     if suffix in (".jsonl", ".ndjson", ".parquet"):
@@ -128,9 +128,9 @@ def make_image_source(path: str, task: str | None = None) -> ImagesConfig:
     return ImagesConfig(path=path, labels=find_idx_labels(path) if is_idx(path) else None)
 
 
-def make_sound_source(path: str, task: str | None = None) -> AudioConfig:
-    """Return the source of a folder of sounds, or of a table of sounds with their labels or texts (see below)."""
-    if not is_sound_table(path):
+def make_audio_source(path: str, task: str | None = None) -> AudioConfig:
+    """Return the source of a folder of audio, or of a table of audio with their labels or texts (see below)."""
+    if not is_audio_table(path):
         return AudioConfig(path=path)
     return AudioConfig(path=path, **_describe_table(path, None if task is None else task == "transcribe"))
 
@@ -224,8 +224,8 @@ def _detect_fields(names: Sequence[str], path: str) -> dict[str, Any]:
         return {"source": source, "target": target, "languages": tuple(languages.values())}
     raise RegardError(
         f"The text fields cannot be identified among: {', '.join(names)}.",
-        where=path,
-        fix="Choose them by name: --columns SOURCE,TARGET or --columns TEXT,label=LABEL.",
+        location=path,
+        hint="Choose them by name: --columns SOURCE,TARGET or --columns TEXT,label=LABEL.",
     )
 
 
@@ -248,8 +248,8 @@ def _read_parquet_columns(path: str) -> list[str]:
         try:
             return list(parquet.read_schema(file).names)
         except pyarrow.ArrowException as error:
-            what = f"The Parquet file is damaged: {error}."
-            raise CorpusError(what, where=path, fix=PARQUET_FIX) from error
+            message = f"The Parquet file is damaged: {error}."
+            raise CorpusError(message, location=path, hint=PARQUET_FIX) from error
 
 
 def _read_tmx_languages(path: str) -> tuple[str, ...]:

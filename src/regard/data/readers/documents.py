@@ -13,8 +13,8 @@ from regard.data.readers.text_files import MAX_LINE_BYTES, count_odd_characters,
 def read_documents(source: DocumentsConfig, defects: Defects) -> Iterator[Example]:
     """Read the documents of a file or folder; line breaks join the lines, without one at the end."""
     for path in list_files(source.path, defects):
-        for where, text in _read_file(path, source.separator, defects):
-            yield Example(where, text, languages=source.languages)
+        for location, text in _read_file(path, source.separator, defects):
+            yield Example(location, text, languages=source.languages)
 
 
 def _read_file(path: str, separator: str | None, defects: Defects) -> Iterator[tuple[Location, str]]:
@@ -35,8 +35,8 @@ def _read_file(path: str, separator: str | None, defects: Defects) -> Iterator[t
             lines.append(line)
             size += len(line)
             if size > MAX_LINE_BYTES:
-                what = f"The document is longer than {MAX_LINE_BYTES >> 20} MiB."
-                fix = "Set `separator` to the line that separates documents."
-                raise CorpusError(what, where=str(Location(path, start)), fix=fix)
+                message = f"The document is longer than {MAX_LINE_BYTES >> 20} MiB."
+                hint = "Set `separator` to the line that separates documents."
+                raise CorpusError(message, location=str(Location(path, start)), hint=hint)
     if lines:
         yield Location(path, start), "\n".join(lines)

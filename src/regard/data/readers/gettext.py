@@ -33,7 +33,7 @@ _CHARSET = re.compile(rb"charset=([\w-]+)")
 class _Entry(NamedTuple):
     """A message and its translation; a message with a plural has several `forms`."""
 
-    where: Location
+    location: Location
     message: str
     plural: str
     forms: list[str]
@@ -45,8 +45,8 @@ def read_gettext(source: GettextConfig, defects: Defects) -> Iterator[Example]:
         is_binary = strip_compression(path).suffix.lower() == ".mo"
         for entry in _read_mo_entries(path) if is_binary else _read_po_entries(path, defects):
             for text, target in _make_pairs(entry, defects):
-                count_text_defects((text, target), entry.where, defects)
-                yield Example(entry.where, text, target, languages=source.languages)
+                count_text_defects((text, target), entry.location, defects)
+                yield Example(entry.location, text, target, languages=source.languages)
 
 
 def _make_pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
@@ -57,7 +57,7 @@ def _make_pairs(entry: _Entry, defects: Defects) -> Iterator[tuple[str, str]]:
         if message and form:
             yield message, form
         else:
-            defects.add("untranslated entry left out", entry.where)
+            defects.add("untranslated entry left out", entry.location)
 
 
 def _read_po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
@@ -69,22 +69,24 @@ def _read_po_entries(path: str, defects: Defects) -> Iterator[_Entry]:
             entries = polib.pofile(str(copy), encoding="utf-8")
         except OSError as error:
             match = re.search(r"line ([0-9]+)\)", str(error))
-            where = Location(path, int(match[1]) if match else 1)
-            raise CorpusError("Not a PO file.", where=str(where), fix="Run `msgfmt --check` for details.") from error
+            location = Location(path, int(match[1]) if match else 1)
+            raise CorpusError(
+                "Not a PO file.", location=str(location), hint="Run `msgfmt --check` for details."
+            ) from error
     has_header = isinstance(entries.metadata_is_fuzzy, list)
     if len(entries) + has_header != message_count:
-        what = f"Only {len(entries) + has_header} of {message_count} messages have their own entry."
-        fix = "Check that every msgid has a msgstr; run `msgfmt --check` for details."
-        raise CorpusError(what, where=str(Location(path, 1)), fix=fix)
+        message = f"Only {len(entries) + has_header} of {message_count} messages have their own entry."
+        hint = "Check that every msgid has a msgstr; run `msgfmt --check` for details."
+        raise CorpusError(message, location=str(Location(path, 1)), hint=hint)
     for entry in entries:
-        where = Location(path, max(1, entry.linenum))
+        location = Location(path, max(1, entry.linenum))
         if entry.obsolete:
-            defects.add("obsolete entry left out", where)
+            defects.add("obsolete entry left out", location)
         elif entry.fuzzy:
-            defects.add("fuzzy entry left out", where)
+            defects.add("fuzzy entry left out", location)
         else:
             forms = [form for _, form in sorted(entry.msgstr_plural.items())] or [entry.msgstr]
-            yield _Entry(where, entry.msgid, entry.msgid_plural, forms)
+            yield _Entry(location, entry.msgid, entry.msgid_plural, forms)
 
 
 def _copy_checked_lines(path: str, copy: Path, defects: Defects) -> int:
@@ -94,8 +96,8 @@ def _copy_checked_lines(path: str, copy: Path, defects: Defects) -> int:
         for block in iter_lines(path, defects):
             for number, line in enumerate(block.lines, block.first_line):
                 if not _PO_LINE.fullmatch(line):
-                    fix = "Look for a missing closing quotation mark, or a quotation mark without a backslash."
-                    raise CorpusError("Not a line of a PO file.", where=str(Location(path, number)), fix=fix)
+                    hint = "Look for a missing closing quotation mark, or a quotation mark without a backslash."
+                    raise CorpusError("Not a line of a PO file.", location=str(Location(path, number)), hint=hint)
                 message_count += _MSGID.match(line) is not None
                 file.write(line.replace("\r", "\\r") + "\n")  # polib would end the line here
     return message_count
@@ -110,41 +112,41 @@ def _read_mo_entries(path: str) -> Iterator[_Entry]:
     except struct.error:
         magic = count = message_table = translation_table = 0
     if magic != 0x950412DE:
-        raise CorpusError("Not an MO file.", where=str(Location(path, 1)), fix="Compile it again with msgfmt.")
+        raise CorpusError("Not an MO file.", location=str(Location(path, 1)), hint="Compile it again with msgfmt.")
     charset = "utf-8"
     for number in range(count):
-        where = Location(path, number + 1)
-        message = _read_string(content, message_table + 8 * number, byte_order, where)
-        translation = _read_string(content, translation_table + 8 * number, byte_order, where)
+        location = Location(path, number + 1)
+        message = _read_string(content, message_table + 8 * number, byte_order, location)
+        translation = _read_string(content, translation_table + 8 * number, byte_order, location)
         if not message:
             match = _CHARSET.search(translation)
             charset = match[1].decode() if match else charset
             continue
-        singular, _, plural = _decode(message, charset, where).rpartition("\x04")[2].partition("\0")
-        yield _Entry(where, singular, plural, _decode(translation, charset, where).split("\0"))
+        singular, _, plural = _decode(message, charset, location).rpartition("\x04")[2].partition("\0")
+        yield _Entry(location, singular, plural, _decode(translation, charset, location).split("\0"))
 
 
 def _read_bytes(path: str) -> bytes:
     try:
         return b"".join(read_decompressed(path))
     except TruncatedError as error:
-        raise CorpusError(error.what, where=str(Location(path, 1)), fix=error.fix) from error
+        raise CorpusError(error.message, location=str(Location(path, 1)), hint=error.hint) from error
 
 
-def _read_string(content: bytes, offset: int, byte_order: str, where: Location) -> bytes:
+def _read_string(content: bytes, offset: int, byte_order: str, location: Location) -> bytes:
     """The string of a table entry; a NUL inside the file must end it."""
     try:
         length, start = struct.unpack_from(f"{byte_order}2I", content, offset)
     except struct.error:
         length, start = 0, len(content)
     if content[start + length : start + length + 1] != b"\0":
-        raise CorpusError("The MO file is truncated.", where=str(where), fix="Replace it with a complete copy.")
+        raise CorpusError("The MO file is truncated.", location=str(location), hint="Replace it with a complete copy.")
     return content[start : start + length]
 
 
-def _decode(text: bytes, charset: str, where: Location) -> str:
+def _decode(text: bytes, charset: str, location: Location) -> str:
     try:
         return text.decode(charset)
     except (UnicodeDecodeError, LookupError) as error:
-        fix = "Correct the charset in the header of the catalog."
-        raise CorpusError(f"The entry is not {charset}: {error}.", where=str(where), fix=fix) from error
+        hint = "Correct the charset in the header of the catalog."
+        raise CorpusError(f"The entry is not {charset}: {error}.", location=str(location), hint=hint) from error

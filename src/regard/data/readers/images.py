@@ -75,7 +75,7 @@ def list_image_files(source: ImagesConfig, defects: Defects) -> list[str]:
 
 
 def decode_image(
-    content: bytes, source: ImagesConfig, where: str, defects: Defects | None = None, *, max_pixels: int = PIXELS
+    content: bytes, source: ImagesConfig, location: str, defects: Defects | None = None, *, max_pixels: int = PIXELS
 ) -> Image:
     """Decode an image file and bring it to the size and channels of the source.
 
@@ -95,23 +95,23 @@ def decode_image(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pillow.DecompressionBombWarning)  # the limit below is lower
             picture = pillow.open(BytesIO(content), formats=FORMATS)
-            _check_size(picture.height, picture.width, where, max_pixels)
+            _check_size(picture.height, picture.width, location, max_pixels)
             picture.load()
             picture = operations.exif_transpose(picture)
     except pillow.DecompressionBombError:
-        raise _too_large(where, max_pixels) from None
+        raise _too_large(location, max_pixels) from None
     except pillow.UnidentifiedImageError:
-        what = f"This is not an image in one of the formats {', '.join(FORMATS)}."
-        raise CorpusError(what, where=where, fix="Convert it to PNG, or remove it.") from None
+        message = f"This is not an image in one of the formats {', '.join(FORMATS)}."
+        raise CorpusError(message, location=location, hint="Convert it to PNG, or remove it.") from None
     except (OSError, SyntaxError, ValueError, struct.error, EOFError, IndexError) as error:
-        what = f"The image is damaged or truncated: {error}."
-        raise CorpusError(what, where=where, fix=_INTACT) from error
+        message = f"The image is damaged or truncated: {error}."
+        raise CorpusError(message, location=location, hint=_INTACT) from error
     is_wide_png = content.startswith(_PNG_START) and content[_PNG_DEPTH : _PNG_DEPTH + 1] == b"\x10"
     if picture.mode.split(";")[0] in _WIDE_MODES or is_wide_png:
-        what = "The image has more than 8 bits per value."
-        raise CorpusError(what, where=where, fix="Convert it to 8 bits.")
+        message = "The image has more than 8 bits per value."
+        raise CorpusError(message, location=location, hint="Convert it to 8 bits.")
     if picture.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in picture.info:
-        defects.add("transparency left out", Location(where, 1))
+        defects.add("transparency left out", Location(location, 1))
     channels = source.channels or (1 if picture.mode in _GRAY_MODES else 3)
     picture = picture.convert("L" if channels == 1 else "RGB")
     return _resize(picture, channels, source)
@@ -127,26 +127,26 @@ def _resize(picture: Any, channels: int, source: ImagesConfig) -> Image:
     return Image(channels, picture.height, picture.width, b"".join(bands))
 
 
-def _check_size(height: int, width: int, where: str, max_pixels: int = PIXELS) -> None:
+def _check_size(height: int, width: int, location: str, max_pixels: int = PIXELS) -> None:
     if height * width > max_pixels:
-        raise _too_large(where, max_pixels, f"{width:,} x {height:,} pixels")
+        raise _too_large(location, max_pixels, f"{width:,} x {height:,} pixels")
     if not height or not width:
-        raise CorpusError("The image has no pixels.", where=where, fix=_INTACT)
+        raise CorpusError("The image has no pixels.", location=location, hint=_INTACT)
 
 
-def _too_large(where: str, max_pixels: int, size: str = "The image") -> CorpusError:
-    what = f"{size} {'is' if size == 'The image' else 'are'} more than {max_pixels:,} pixels."
-    return CorpusError(what, where=where, fix="Scale the image down, or remove it.")
+def _too_large(location: str, max_pixels: int, size: str = "The image") -> CorpusError:
+    message = f"{size} {'is' if size == 'The image' else 'are'} more than {max_pixels:,} pixels."
+    return CorpusError(message, location=location, hint="Scale the image down, or remove it.")
 
 
 def _read_files(files: list[str], source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     images = [file for file in files if is_image_file(file)]
     if not images:
         if any(is_idx(file) for file in files):
-            fix = "Give the path of one idx file of images, such as train-images-idx3-ubyte.gz."
-            raise CorpusError("The folder holds idx files.", where=source.path, fix=fix)
-        fix = f"Give a folder with one folder per label, of files that end in {', '.join(SUFFIXES)}."
-        raise CorpusError("There are no images.", where=source.path, fix=fix)
+            hint = "Give the path of one idx file of images, such as train-images-idx3-ubyte.gz."
+            raise CorpusError("The folder holds idx files.", location=source.path, hint=hint)
+        hint = f"Give a folder with one folder per label, of files that end in {', '.join(SUFFIXES)}."
+        raise CorpusError("There are no images.", location=source.path, hint=hint)
     for file in files:
         if not is_image_file(file):
             defects.add("file that is no image left out", Location(file, 1))
@@ -157,15 +157,17 @@ def _read_files(files: list[str], source: ImagesConfig, defects: Defects) -> Ite
 
 
 def _read_table(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
-    for where, file, text in iter_table(source, defects):
+    for location, file, text in iter_table(source, defects):
         try:
             image = decode_image(read_image_file(file, defects), source, file, defects)
         except CorpusError as error:
-            raise CorpusError(f"{error.what} ({where} names it.)", where=error.where, fix=error.fix) from error
+            raise CorpusError(
+                f"{error.message} ({location} names it.)", location=error.location, hint=error.hint
+            ) from error
         if source.second == "text":
-            yield Example(where, "", target=text, image=image)
+            yield Example(location, "", target=text, image=image)
         else:
-            yield Example(where, "", label=text, image=image)
+            yield Example(location, "", label=text, image=image)
 
 
 def read_image_file(path: str, defects: Defects | None = None) -> bytes:
@@ -184,16 +186,16 @@ def _read_idx(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     path, labels_path = source.path, source.labels
     reader = _IdxReader(path, defects)
     if len(reader.shape) not in (3, 4):
-        what = f"An idx file of images has 3 or 4 dimensions, this one has {len(reader.shape)}."
-        raise CorpusError(what, where=path, fix="Give the file of the images.")
+        message = f"An idx file of images has 3 or 4 dimensions, this one has {len(reader.shape)}."
+        raise CorpusError(message, location=path, hint="Give the file of the images.")
     count, height, width, channels = (*reader.shape, 1)[:4]
     if channels not in (1, 3):
-        raise CorpusError(f"The images have {channels} channels, not 1 or 3.", where=path, fix="Convert them.")
+        raise CorpusError(f"The images have {channels} channels, not 1 or 3.", location=path, hint="Convert them.")
     _check_size(height, width, path)
     labels = None if labels_path is None else _IdxReader(labels_path, defects)
     if labels is not None and labels.shape != (count,):
-        what = f"The file of labels has the shape {labels.shape}, and there are {count:,} images."
-        raise CorpusError(what, where=labels_path, fix="Give the labels of these images.")
+        message = f"The file of labels has the shape {labels.shape}, and there are {count:,} images."
+        raise CorpusError(message, location=labels_path, hint="Give the labels of these images.")
     for number in range(1, count + 1):
         label = None if labels is None else str(labels.take(1, number)[0])
         values = reader.take(height * width * channels, number)
@@ -225,8 +227,8 @@ class _IdxReader:
         self.shape: tuple[int, ...] = ()
         head = self.take(4, 0)
         if head[:2] != b"\0\0" or head[2] != _IDX_BYTES or not 1 <= head[3] <= 4:
-            what = "This is not an idx file of unsigned bytes: it does not begin with 0, 0, 8 and 1 to 4."
-            raise CorpusError(what, where=path, fix="Give an idx file, such as train-images-idx3-ubyte.gz.")
+            message = "This is not an idx file of unsigned bytes: it does not begin with 0, 0, 8 and 1 to 4."
+            raise CorpusError(message, location=path, hint="Give an idx file, such as train-images-idx3-ubyte.gz.")
         self.shape = struct.unpack(f">{head[3]}I", self.take(4 * head[3], 0))
 
     def take(self, size: int, number: int) -> bytes:
@@ -235,17 +237,17 @@ class _IdxReader:
             while len(self._buffer) < size and (chunk := next(self._chunks, b"")):
                 self._buffer += chunk
         except TruncatedError as error:
-            raise CorpusError(error.what, where=str(Location(self._path, number)), fix=error.fix) from error
+            raise CorpusError(error.message, location=str(Location(self._path, number)), hint=error.hint) from error
         if len(self._buffer) < size:
             count = "the header" if number == 0 else f"record {number:,} of {self.shape[0]:,}"
-            raise CorpusError(f"The file ends within {count}.", where=self._path, fix=_INTACT)
+            raise CorpusError(f"The file ends within {count}.", location=self._path, hint=_INTACT)
         content, self._buffer = self._buffer[:size], self._buffer[size:]
         return content
 
     def check_end(self) -> None:
         """Raise CorpusError unless the file ends here."""
         if self._buffer or next(self._chunks, b""):
-            raise CorpusError("The file is longer than its header says.", where=self._path, fix=_INTACT)
+            raise CorpusError("The file is longer than its header says.", location=self._path, hint=_INTACT)
 
 
 def _read_parquet(path: str, source: ImagesConfig, defects: Defects) -> Iterator[Example]:
@@ -255,16 +257,16 @@ def _read_parquet(path: str, source: ImagesConfig, defects: Defects) -> Iterator
         columns = [IMAGE_COLUMN, *([LABEL_COLUMN] if LABEL_COLUMN in names else [])]
         for name in columns:
             if names.count(name) != 1:
-                fix = f"Rename the column of the images; the file has these columns: {', '.join(names)}."
-                raise CorpusError(f"There is no column '{name}'.", where=path, fix=fix)
+                hint = f"Rename the column of the images; the file has these columns: {', '.join(names)}."
+                raise CorpusError(f"There is no column '{name}'.", location=path, hint=hint)
         for batch in file.iter_batches(batch_size=BATCH_ROWS // 16, columns=columns, use_threads=False):
             for record in batch.to_pylist():
-                where, value = Location(path, row), record[IMAGE_COLUMN]
+                location, value = Location(path, row), record[IMAGE_COLUMN]
                 content = value.get("bytes") if isinstance(value, dict) else value
                 if not isinstance(content, bytes):
-                    what = f"Column '{IMAGE_COLUMN}' holds no encoded image."
-                    raise CorpusError(what, where=str(where), fix="Store the bytes of the image files in it.")
-                label = format_label(record[LABEL_COLUMN], LABEL_COLUMN, where) if LABEL_COLUMN in columns else None
-                image = decode_image(content, source, str(where), defects)
-                yield Example(where, "", label=label, image=image)
+                    message = f"Column '{IMAGE_COLUMN}' holds no encoded image."
+                    raise CorpusError(message, location=str(location), hint="Store the bytes of the image files in it.")
+                label = format_label(record[LABEL_COLUMN], LABEL_COLUMN, location) if LABEL_COLUMN in columns else None
+                image = decode_image(content, source, str(location), defects)
+                yield Example(location, "", label=label, image=image)
                 row += 1

@@ -18,60 +18,64 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def read_jsonl(source: JsonlConfig, defects: Defects) -> Iterator[Example]:
     """Read the objects of a file or of every file in a folder."""
-    parse = _Parser(tuple(key for key in (source.source, source.target, source.label) if key is not None))
+    parse = _JsonParser(tuple(key for key in (source.source, source.target, source.label) if key is not None))
     for path in list_files(source.path, defects):
         for block in iter_lines(path, defects):
             for number, line in enumerate(block.lines, block.first_line):
-                where = Location(path, number)
+                location = Location(path, number)
                 if not line.strip(" \t\r"):
-                    defects.add("blank line left out", where)
-                elif (example := _make_example(source, parse(line, where, defects), where, defects)) is not None:
+                    defects.add("blank line left out", location)
+                elif (example := _make_example(source, parse(line, location, defects), location, defects)) is not None:
                     yield example
 
 
-def _make_example(source: JsonlConfig, record: dict[str, Any], where: Location, defects: Defects) -> Example | None:
-    text = _get_text(record, source.source, where)
-    target = None if source.target is None else _get_text(record, source.target, where)
-    label = None if source.label is None else format_label(_get_value(record, source.label, where), source.label, where)
+def _make_example(source: JsonlConfig, record: dict[str, Any], location: Location, defects: Defects) -> Example | None:
+    text = _get_text(record, source.source, location)
+    target = None if source.target is None else _get_text(record, source.target, location)
+    label = (
+        None
+        if source.label is None
+        else format_label(_get_value(record, source.label, location), source.label, location)
+    )
     if text is None or (source.target is not None and target is None):
-        defects.add("null left out", where)
+        defects.add("null left out", location)
         return None
-    count_text_defects((text, target), where, defects)
-    return Example(where, text, target, label, None, source.languages)
+    count_text_defects((text, target), location, defects)
+    return Example(location, text, target, label, None, source.languages)
 
 
-def _get_value(record: dict[str, Any], key: str, where: Location) -> Any:
+def _get_value(record: dict[str, Any], key: str, location: Location) -> Any:
     if key not in record:
-        fix = f"The object has these keys: {', '.join(record)}."
-        raise CorpusError(f"The object has no key '{key}'.", where=str(where), fix=fix)
+        hint = f"The object has these keys: {', '.join(record)}."
+        raise CorpusError(f"The object has no key '{key}'.", location=str(location), hint=hint)
     return record[key]
 
 
-def _get_text(record: dict[str, Any], key: str, where: Location) -> str | None:
-    value = _get_value(record, key, where)
+def _get_text(record: dict[str, Any], key: str, location: Location) -> str | None:
+    value = _get_value(record, key, location)
     if value is not None and not isinstance(value, str):
-        what = f"'{key}' is not a string: {json.dumps(value)[:60]}."
-        raise CorpusError(what, where=str(where), fix="Put the text in quotation marks.")
+        message = f"'{key}' is not a string: {json.dumps(value)[:60]}."
+        raise CorpusError(message, location=str(location), hint="Put the text in quotation marks.")
     if value and not value.isascii() and (surrogate := _LONE_SURROGATE.search(value)):
         raise CorpusError(
             f"'{key}' has a lone surrogate, \\u{ord(surrogate[0]):04x}, at character {surrogate.start() + 1}.",
-            where=str(where),
-            fix="The program that wrote the file cut a character in two: export the text again.",
+            location=str(location),
+            hint="The program that wrote the file cut a character in two: export the text again.",
         )
     return value
 
 
-def format_label(value: Any, key: str, where: Location) -> str:
+def format_label(value: Any, key: str, location: Location) -> str:
     """Format a label as text: strings unchanged, integers and booleans as in JSON."""
     if isinstance(value, str) and not _LONE_SURROGATE.search(value):
         return value
     if isinstance(value, int):
         return json.dumps(value)
-    what = f"'{key}' is not a label: {str(value)[:60]!r}."
-    raise CorpusError(what, where=str(where), fix="Use a string, an integer or a boolean.")
+    message = f"'{key}' is not a label: {str(value)[:60]!r}."
+    raise CorpusError(message, location=str(location), hint="Use a string, an integer or a boolean.")
 
 
-class _Parser:
+class _JsonParser:
     """Parses JSON objects and detects duplicate keys."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
@@ -86,19 +90,21 @@ class _Parser:
             self.duplicate_keys += [key for key in fields if keys.count(key) > 1]
         return fields
 
-    def __call__(self, line: str, where: Location, defects: Defects) -> dict[str, Any]:
+    def __call__(self, line: str, location: Location, defects: Defects) -> dict[str, Any]:
         self.duplicate_keys.clear()
         try:
             record = self.decoder.decode(line)
         except (ValueError, RecursionError) as error:
-            fix = "Write one complete object per line: {...}"
-            raise CorpusError(f"Not JSON: {error}.", where=str(where), fix=fix) from error
+            hint = "Write one complete object per line: {...}"
+            raise CorpusError(f"Not JSON: {error}.", location=str(location), hint=hint) from error
         if not isinstance(record, dict):
             raise CorpusError(
-                "The line is not a JSON object.", where=str(where), fix="Write one object per line: {...}"
+                "The line is not a JSON object.", location=str(location), hint="Write one object per line: {...}"
             )
         for key in self.duplicate_keys:
             if key in self.keys:
-                raise CorpusError(f"The key '{key}' occurs twice.", where=str(where), fix="Keep one of the two values.")
-            defects.add("duplicate key (not read)", where)
+                raise CorpusError(
+                    f"The key '{key}' occurs twice.", location=str(location), hint="Keep one of the two values."
+                )
+            defects.add("duplicate key (not read)", location)
         return record

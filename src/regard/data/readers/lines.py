@@ -66,8 +66,8 @@ def _unaligned_error(source_path: str, target_path: str, counts: tuple[int, int]
         f"The files are not aligned: {source_path} has {pluralize(counts[0], 'line')}, "
         f"{target_path} has {counts[1]:,}. "
         f"Line {number} of {longer} has no counterpart.",
-        where=str(Location(shorter, number)),
-        fix="Find the line that was lost or split: `regard check` on both files shows where they drift apart.",
+        location=str(Location(shorter, number)),
+        hint="Find the line that was lost or split: `regard check` on both files shows where they drift apart.",
     )
 
 
@@ -96,8 +96,8 @@ def pair_files(source: str, target: str, defects: Defects) -> Iterator[tuple[str
         raise CorpusError(
             f"The folders hold different files ({len(source_files)} and {len(target_files)}): "
             f"'{unpaired[0]}' has no counterpart.",
-            where=f"{source} and {target}",
-            fix="Name aligned files alike up to the language suffix: a.en and a.de.",
+            location=f"{source} and {target}",
+            hint="Name aligned files alike up to the language suffix: a.en and a.de.",
         )
     yield from ((name, target_by_key[key]) for key, name in source_by_key.items())
 
@@ -109,8 +109,8 @@ def _index_by_key(names: list[str], folder: str) -> dict[str, str]:
         if (existing := name_by_key.setdefault(_make_key(name, folder), name)) != name:
             raise CorpusError(
                 f"'{PurePosixPath(existing).name}' and '{PurePosixPath(name).name}' differ only in the suffix.",
-                where=folder,
-                fix="Make the names differ before the last dot (train-00.en, train-01.en), or join the files.",
+                location=folder,
+                hint="Make the names differ before the last dot (train-00.en, train-01.en), or join the files.",
             )
     return name_by_key
 

@@ -30,8 +30,8 @@ def open_parquet(path: str, get_row: Callable[[], int]) -> Iterator[Any]:
             with parquet.ParquetFile(raw_file, pre_buffer=False) as file:
                 yield file
         except (arrow.ArrowException, UnicodeDecodeError, OSError) as error:
-            what, where = f"The Parquet file is damaged: {error}.", str(Location(path, get_row()))
-            raise CorpusError(what, where=where, fix=PARQUET_FIX) from error
+            message, location = f"The Parquet file is damaged: {error}.", str(Location(path, get_row()))
+            raise CorpusError(message, location=location, hint=PARQUET_FIX) from error
 
 
 def _read_file(path: str, source: ParquetConfig, defects: Defects) -> Iterator[Example]:
@@ -51,13 +51,13 @@ def _make_examples(batch: Any, path: str, first_row: int, source: ParquetConfig,
     targets = missing if source.target is None else _to_texts(batch.column(source.target), path, first_row)
     labels = missing if source.label is None else batch.column(source.label).to_pylist()
     for row, (text, target, label) in enumerate(zip(texts, targets, labels, strict=True), first_row):
-        where = Location(path, row)
+        location = Location(path, row)
         if text is None or (source.target is not None and target is None):
-            defects.add("null left out", where)
+            defects.add("null left out", location)
             continue
-        count_text_defects((text, target), where, defects)
-        formatted_label = None if source.label is None else format_label(label, source.label, where)
-        yield Example(where, text, target, formatted_label, None, source.languages)
+        count_text_defects((text, target), location, defects)
+        formatted_label = None if source.label is None else format_label(label, source.label, location)
+        yield Example(location, text, target, formatted_label, None, source.languages)
 
 
 def _to_texts(column: Any, path: str, first_row: int) -> list[str | None]:
@@ -70,8 +70,8 @@ def _to_texts(column: Any, path: str, first_row: int) -> list[str | None]:
                 value.as_py()
             except UnicodeDecodeError as error:
                 byte = f"0x{error.object[error.start]:02x}, byte {error.start + 1} of the text"
-                fix = "Rewrite the column as UTF-8."
-                raise CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, row)), fix=fix) from error
+                hint = "Rewrite the column as UTF-8."
+                raise CorpusError(f"Not UTF-8: {byte}.", location=str(Location(path, row)), hint=hint) from error
         raise
 
 
@@ -81,10 +81,12 @@ def _check_columns(arrow: Any, schema: Any, source: ParquetConfig, path: str) ->
             continue
         if schema.names.count(name) != 1:
             count = schema.names.count(name)
-            fix = f"The file has these columns: {', '.join(schema.names)}."
-            raise CorpusError(f"The file has {count} columns named '{name}'.", where=str(Location(path, 1)), fix=fix)
+            hint = f"The file has these columns: {', '.join(schema.names)}."
+            raise CorpusError(
+                f"The file has {count} columns named '{name}'.", location=str(Location(path, 1)), hint=hint
+            )
         column_type = schema.field(name).type
         value_type = column_type.value_type if arrow.types.is_dictionary(column_type) else column_type
         if name != source.label and not (arrow.types.is_string(value_type) or arrow.types.is_large_string(value_type)):
-            what = f"Column '{name}' has type {column_type}, not string."
-            raise CorpusError(what, where=str(Location(path, 1)), fix="Name a column of strings, or convert it.")
+            message = f"Column '{name}' has type {column_type}, not string."
+            raise CorpusError(message, location=str(Location(path, 1)), hint="Name a column of strings, or convert it.")

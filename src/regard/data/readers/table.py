@@ -26,7 +26,7 @@ _SPACES = re.compile(" {2,}")
 class TableRow(NamedTuple):
     """The fields of a row, and the line where the row begins."""
 
-    where: Location
+    location: Location
     fields: list[str]
 
 
@@ -68,27 +68,27 @@ def is_split(lines: Sequence[str], delimiter: Delimiter) -> bool:
 def _make_examples(table: Iterator[TableRow], source: TableConfig, defects: Defects) -> Iterator[Example]:
     columns: _Columns | None = None
     width = 0
-    for where, fields in table:
+    for location, fields in table:
         if columns is None:
-            width, columns = len(fields), _find_columns(source, fields, where)
+            width, columns = len(fields), _find_columns(source, fields, location)
             if source.header:
                 continue
         if len(fields) != width:
             if fields in ([], [""]):  # it holds no text, so no pair can shift
-                defects.add("blank line left out", where)
+                defects.add("blank line left out", location)
                 continue
             raise CorpusError(
                 f"The row has {pluralize(len(fields), 'column')}, the first row has {width}.",
-                where=str(where),
-                fix="Look for a missing or extra separator, or for a line break inside a text.",
+                location=str(location),
+                hint="Look for a missing or extra separator, or for a line break inside a text.",
             )
         text = fields[columns.source]
         target = None if columns.target is None else fields[columns.target]
         label = None if columns.label is None else fields[columns.label]
-        count_text_defects((text, target), where, defects)
+        count_text_defects((text, target), location, defects)
         if label == "":
-            defects.add("empty label", where)
-        yield Example(where, text, target, label, None, source.languages)
+            defects.add("empty label", location)
+        yield Example(location, text, target, label, None, source.languages)
 
 
 _SPLIT: dict[str, Callable[[str], list[str]]] = {
@@ -108,11 +108,11 @@ def _read_csv_rows(path: str, delimiter: Delimiter, defects: Defects) -> Iterato
     """Read CSV rows: rows without quotation marks are split at separators, the csv module parses the others."""
     lines = _read_raw_lines(path, defects)
     for number, line in lines:
-        where = Location(path, number)
+        location = Location(path, number)
         if '"' in line:
-            yield TableRow(where, _parse_quoted(line, lines, delimiter, where, defects))
+            yield TableRow(location, _parse_quoted(line, lines, delimiter, location, defects))
         else:
-            yield TableRow(where, _strip_carriage_return(line, where, defects).split(_SEPARATORS[delimiter]))
+            yield TableRow(location, _strip_carriage_return(line, location, defects).split(_SEPARATORS[delimiter]))
 
 
 def _parse_csv(lines: Iterable[str], delimiter: Delimiter) -> Iterator[list[str]]:
@@ -121,7 +121,7 @@ def _parse_csv(lines: Iterable[str], delimiter: Delimiter) -> Iterator[list[str]
 
 
 def _parse_quoted(
-    line: str, next_lines: Iterator[tuple[int, str]], delimiter: Delimiter, where: Location, defects: Defects
+    line: str, next_lines: Iterator[tuple[int, str]], delimiter: Delimiter, location: Location, defects: Defects
 ) -> list[str]:
     """Parse a row with quotation marks, which may continue on the next lines."""
     last_line = line
@@ -137,10 +137,10 @@ def _parse_quoted(
     except csv.Error as error:
         raise CorpusError(
             f"Not CSV: {error}.",
-            where=str(where),
-            fix="Look for an unclosed quotation mark, or use tabs, which need no quoting.",
+            location=str(location),
+            hint="Look for an unclosed quotation mark, or use tabs, which need no quoting.",
         ) from error
-    _strip_carriage_return(last_line, where, defects)  # only to count it: the csv module removed it
+    _strip_carriage_return(last_line, location, defects)  # only to count it: the csv module removed it
     return fields
 
 
@@ -149,35 +149,37 @@ def _read_raw_lines(path: str, defects: Defects) -> Iterator[tuple[int, str]]:
         yield from enumerate(block.lines, block.first_line)
 
 
-def _strip_carriage_return(line: str, where: Location, defects: Defects) -> str:
+def _strip_carriage_return(line: str, location: Location, defects: Defects) -> str:
     if not line.endswith("\r"):
         return line
-    defects.add(CRLF, where)
+    defects.add(CRLF, location)
     return line[:-1]
 
 
-def _find_columns(source: TableConfig, first_row: list[str], where: Location) -> _Columns:
-    find_column = _make_finder(first_row, has_header=source.header, where=where)
+def _find_columns(source: TableConfig, first_row: list[str], location: Location) -> _Columns:
+    find_column = _make_finder(first_row, has_header=source.header, location=location)
     target = None if source.target is None else find_column(source.target)
     return _Columns(find_column(source.source), target, None if source.label is None else find_column(source.label))
 
 
-def _make_finder(first_row: list[str], *, has_header: bool, where: Location) -> Callable[[int | str], int]:
+def _make_finder(first_row: list[str], *, has_header: bool, location: Location) -> Callable[[int | str], int]:
     """Make a function that returns the index of a column, given its number (from 1) or its header name."""
 
     def find_column(column: int | str) -> int:
         if isinstance(column, int):
             if 1 <= column <= len(first_row):
                 return column - 1
-            what = f"There is no column {column}: the first row has {pluralize(len(first_row), 'column')}."
-            raise CorpusError(what, where=str(where), fix="Give a column number that exists, counted from 1.")
+            message = f"There is no column {column}: the first row has {pluralize(len(first_row), 'column')}."
+            raise CorpusError(message, location=str(location), hint="Give a column number that exists, counted from 1.")
         if not has_header:
-            fix = "Set header = true, or give the column number."
-            raise CorpusError(f"Column '{column}' is a name, but the table has no header.", where=str(where), fix=fix)
+            hint = "Set header = true, or give the column number."
+            raise CorpusError(
+                f"Column '{column}' is a name, but the table has no header.", location=str(location), hint=hint
+            )
         if first_row.count(column) == 1:
             return first_row.index(column)
         count = first_row.count(column)
-        fix = f"The header has these columns: {', '.join(first_row)}."
-        raise CorpusError(f"The header has {count} columns named '{column}'.", where=str(where), fix=fix)
+        hint = f"The header has these columns: {', '.join(first_row)}."
+        raise CorpusError(f"The header has {count} columns named '{column}'.", location=str(location), hint=hint)
 
     return find_column

@@ -99,14 +99,14 @@ def list_files(path: str, defects: Defects) -> list[str]:
         else:
             paths.append(file)
     if not paths:
-        raise CorpusError("The folder has no files to read.", where=path, fix="Check the path.")
+        raise CorpusError("The folder has no files to read.", location=path, hint="Check the path.")
     return paths
 
 
 def strip_compression(path: str) -> PurePosixPath:
     """Remove the compression suffix of a path, and the query of a URL.
 
-    >>> strip_compression("corpus/train.en.gz").suffix, strip_compression("https://some.where/train.tmx.xz?version=2").stem
+    >>> strip_compression("corpus/train.en.gz").suffix, strip_compression("https://some.location/train.tmx.xz?version=2").stem
     ('.en', 'train')
     """
     name = PurePosixPath(path.partition("?")[0] if is_url(path) else Path(path).as_posix())
@@ -130,7 +130,7 @@ def read_decompressed(path: str, defects: Defects | None = None) -> Iterator[byt
             chunks = defects.hash_chunks(chunks, path)
         yield from _decompress(chunks, path, compression) if compression else chunks
         if _file_state(path, file) != state_before:
-            raise CorpusError("The file changed while it was read.", where=path, fix="Read it when it is complete.")
+            raise CorpusError("The file changed while it was read.", location=path, hint="Read it when it is complete.")
 
 
 def read_chunk(file: BinaryIO, path: str) -> bytes:
@@ -159,8 +159,8 @@ def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> It
                 defects.add("byte order mark at the start, removed", Location(path, 1))
             if not keep_returns and b"\r" in chunk and "\r\n" in text:
                 crlf = text.index("\r\n")
-                where = Location(path, number + text.count("\n", 0, crlf))
-                defects.add(CRLF, where, count=text.count("\r\n"))
+                location = Location(path, number + text.count("\n", 0, crlf))
+                defects.add(CRLF, location, count=text.count("\r\n"))
                 text = text.replace("\r\n", "\n")
             lines = text.split("\n")
             if not lines[-1]:
@@ -173,22 +173,22 @@ def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> It
                 raise decode_error
             number += len(lines)
     except TruncatedError as error:
-        what = f"{error.what} The last complete line is {number - 1}."
-        raise CorpusError(what, where=str(Location(path, number)), fix=error.fix) from error
+        message = f"{error.message} The last complete line is {number - 1}."
+        raise CorpusError(message, location=str(Location(path, number)), hint=error.hint) from error
     if number == 1:
         defects.add("empty file", Location(path, 1))
 
 
-def count_text_defects(texts: Iterable[str | None], where: Location, defects: Defects) -> None:
+def count_text_defects(texts: Iterable[str | None], location: Location, defects: Defects) -> None:
     """Count the empty texts of an example and the odd characters of the others; None means a missing text."""
     for text in texts:
         if text:
-            count_odd_characters(text, where, defects)
+            count_odd_characters(text, location, defects)
         elif text is not None:
-            defects.add("empty text", where)
+            defects.add("empty text", location)
 
 
-def count_odd_characters(text: str, where: Location, defects: Defects) -> None:
+def count_odd_characters(text: str, location: Location, defects: Defects) -> None:
     r"""Count the odd characters of a text, each kind once.
 
     >>> defects = Defects()
@@ -198,7 +198,7 @@ def count_odd_characters(text: str, where: Location, defects: Defects) -> None:
     """
     if not text.isprintable():  # a fast test that almost every sentence passes
         for kind in dict.fromkeys(ODD_CHARACTERS[character] for character in _ODD_PATTERN.findall(text)):
-            defects.add(kind, where)
+            defects.add(kind, location)
 
 
 def _has_odd_characters(chunk: bytes, text: str) -> bool:
@@ -220,7 +220,9 @@ def iter_chunks(path: str, defects: Defects | None = None) -> Iterator[bytes]:
         size += len(chunk) - end
         if size > MAX_LINE_BYTES:
             raise TruncatedError(
-                f"A line is longer than {MAX_LINE_BYTES >> 20} MiB.", where=path, fix="Check that it is a text file."
+                f"A line is longer than {MAX_LINE_BYTES >> 20} MiB.",
+                location=path,
+                hint="Check that it is a text file.",
             )
     if size:
         yield b"".join(pending)
@@ -235,12 +237,12 @@ def _decode(chunk: bytes, path: str, number: int) -> tuple[str, CorpusError | No
         line = number + chunk.count(b"\n", 0, start)
         byte = f"0x{chunk[error.start]:02x}, byte {error.start - start + 1} of the line"
         if line == 1 and chunk[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            fix = "The file looks like UTF-16; convert it: `iconv -f UTF-16 -t UTF-8`."
+            hint = "The file looks like UTF-16; convert it: `iconv -f UTF-16 -t UTF-8`."
         elif b"\0" in chunk:
-            fix = "This is not a text file: it contains NUL bytes. Export a document or spreadsheet as text first."
+            hint = "This is not a text file: it contains NUL bytes. Export a document or spreadsheet as text first."
         else:
-            fix = "Convert the file from its encoding to UTF-8, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
-        decode_error = CorpusError(f"Not UTF-8: {byte}.", where=str(Location(path, line)), fix=fix)
+            hint = "Convert the file from its encoding to UTF-8, e.g. `iconv -f ISO-8859-1 -t UTF-8`."
+        decode_error = CorpusError(f"Not UTF-8: {byte}.", location=str(Location(path, line)), hint=hint)
         return chunk[:start].decode(), decode_error
 
 
@@ -285,16 +287,18 @@ def _decompress(chunks: Iterator[bytes], path: str, compression: _Compression) -
                 data = decompressor.decompress(chunk)
             except compression.error_type as error:
                 raise TruncatedError(
-                    f"The compressed file is damaged: {error}.", where=path, fix="Replace it with an intact copy."
+                    f"The compressed file is damaged: {error}.", location=path, hint="Replace it with an intact copy."
                 ) from error
             bytes_out += len(data)
             if bytes_out > MIN_EXPANDED_BYTES and bytes_out > MAX_EXPANSION * bytes_in:
-                what = f"The file grows more than {MAX_EXPANSION}-fold when decompressed: a decompression bomb?"
-                raise TruncatedError(what, where=path, fix="Decompress it by hand and inspect its content.")
+                message = f"The file grows more than {MAX_EXPANSION}-fold when decompressed: a decompression bomb?"
+                raise TruncatedError(message, location=path, hint="Decompress it by hand and inspect its content.")
             yield data
             chunk = decompressor.unused_data
     if not decompressor.eof:
-        raise TruncatedError("The compressed file is truncated.", where=path, fix="Replace it with a complete copy.")
+        raise TruncatedError(
+            "The compressed file is truncated.", location=path, hint="Replace it with a complete copy."
+        )
 
 
 def _split_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -346,7 +350,7 @@ def _resolve_url(path: str) -> tuple[Any, str]:
     try:
         return fsspec.core.url_to_fs(path)
     except (ImportError, ValueError) as error:  # fsspec names the missing package
-        raise CorpusError(f"The URL cannot be opened: {error}.", where=path, fix="Check its protocol.") from error
+        raise CorpusError(f"The URL cannot be opened: {error}.", location=path, hint="Check its protocol.") from error
 
 
 @contextmanager
@@ -356,10 +360,12 @@ def _os_errors(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         cause = error.__cause__  # for a URL, "not found" may also mean no permission or no connection
         if is_url(path) and cause is not None and not isinstance(cause, FileNotFoundError):
-            raise CorpusError(f"The URL cannot be opened: {cause}.", where=path, fix="Check URL and access.") from error
-        raise CorpusError("There is no such file.", where=path, fix="Check the path.") from error
+            raise CorpusError(
+                f"The URL cannot be opened: {cause}.", location=path, hint="Check URL and access."
+            ) from error
+        raise CorpusError("There is no such file.", location=path, hint="Check the path.") from error
     except OSError as error:
-        raise CorpusError(f"The file cannot be read: {error}.", where=path) from error
+        raise CorpusError(f"The file cannot be read: {error}.", location=path) from error
 
 
 @contextmanager
@@ -372,5 +378,5 @@ def _remote_errors(path: str) -> Iterator[None]:
     except Exception as error:
         if not is_url(path):
             raise
-        what = f"The URL cannot be read: {error}."
-        raise CorpusError(what, where=path, fix="Try again, or download the file first.") from error
+        message = f"The URL cannot be read: {error}."
+        raise CorpusError(message, location=path, hint="Try again, or download the file first.") from error

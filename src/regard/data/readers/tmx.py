@@ -32,7 +32,7 @@ class Segment(NamedTuple):
 class Unit(NamedTuple):
     """A translation unit (<tu>): the same text in several languages."""
 
-    where: Location
+    location: Location
     segments: list[Segment]
 
 
@@ -42,13 +42,13 @@ def read_tmx(source: TmxConfig, defects: Defects) -> Iterator[Example]:
         for unit in read_units(path, defects):
             if not source.languages:
                 languages = ", ".join(f'"{segment.language}"' for segment in unit.segments)
-                fix = f"Set languages = [source, target]; the first unit has {languages}."
-                raise CorpusError("The languages to read are not set.", where=str(unit.where), fix=fix)
+                hint = f"Set languages = [source, target]; the first unit has {languages}."
+                raise CorpusError("The languages to read are not set.", location=str(unit.location), hint=hint)
             texts = _select_texts(unit, source.languages, defects)
             if texts:
-                count_text_defects(texts, unit.where, defects)
+                count_text_defects(texts, unit.location, defects)
                 target = texts[1] if len(texts) > 1 else None
-                yield Example(unit.where, texts[0], target, languages=source.languages)
+                yield Example(unit.location, texts[0], target, languages=source.languages)
 
 
 def find_language(language: str, candidates: Sequence[str]) -> int | None:
@@ -78,10 +78,10 @@ def _select_texts(unit: Unit, languages: tuple[str, ...], defects: Defects) -> l
     """The texts in `languages`; empty if the unit lacks one of them."""
     candidates = tuple(segment.language for segment in unit.segments)
     if len(set(candidates)) < len(candidates):
-        defects.add("language twice in a unit, first segment read", unit.where)
+        defects.add("language twice in a unit, first segment read", unit.location)
     indices = _find_segments(languages, candidates)
     if len(indices) < len(languages):
-        defects.add(f"unit without {languages[len(indices)]} left out", unit.where)
+        defects.add(f"unit without {languages[len(indices)]} left out", unit.location)
         return []
     return [unit.segments[index].text for index in indices]
 
@@ -113,7 +113,7 @@ def read_units(path: str, defects: Defects) -> Iterator[Unit]:
         yield from reader.units
     except TruncatedError as error:
         line = reader.parser.CurrentLineNumber
-        raise CorpusError(error.what, where=str(Location(path, line)), fix=error.fix) from error
+        raise CorpusError(error.message, location=str(Location(path, line)), hint=error.hint) from error
 
 
 class _UnitReader:
@@ -143,12 +143,12 @@ class _UnitReader:
         try:
             self.parser.Parse(chunk, is_last)
         except expat.ExpatError as error:
-            what = f"Not well-formed XML: {expat.ErrorString(error.code)}, character {error.offset + 1} of the line."
-            fix = "Check that the file is complete and that its first line names its encoding."
-            raise CorpusError(what, where=str(Location(self.path, error.lineno)), fix=fix) from error
+            message = f"Not well-formed XML: {expat.ErrorString(error.code)}, character {error.offset + 1} of the line."
+            hint = "Check that the file is complete and that its first line names its encoding."
+            raise CorpusError(message, location=str(Location(self.path, error.lineno)), hint=hint) from error
         except (ValueError, LookupError) as error:  # an encoding that expat does not support
-            fix = "Convert the file to UTF-8 and declare it in the first line."
-            raise CorpusError(f"The encoding is not supported: {error}.", where=self.path, fix=fix) from error
+            hint = "Convert the file to UTF-8 and declare it in the first line."
+            raise CorpusError(f"The encoding is not supported: {error}.", location=self.path, hint=hint) from error
 
     def _count_carriage_returns(self, chunk: bytes) -> None:
         """Count them before XML turns them into line breaks; in UTF-16 the byte is part of other characters."""
@@ -163,8 +163,10 @@ class _UnitReader:
 
     def _start_element(self, name: str, attributes: dict[str, str]) -> None:
         if not self.has_root and name != "tmx":
-            what = f"Not a TMX file: the root element is <{name}>."
-            raise CorpusError(what, where=str(self._get_location()), fix="Give a file with the root element <tmx>.")
+            message = f"Not a TMX file: the root element is <{name}>."
+            raise CorpusError(
+                message, location=str(self._get_location()), hint="Give a file with the root element <tmx>."
+            )
         self.has_root = True
         if name == "tu":
             self.unit = Unit(self._get_location(), [])
@@ -192,19 +194,19 @@ class _UnitReader:
             self.text.append(text)
             self.text_length += len(text)
             if self.text_length > MAX_LINE_BYTES:
-                what = f"The segment is longer than {MAX_LINE_BYTES >> 20} MiB."
-                raise CorpusError(what, where=str(self._get_location()), fix="Look for a missing closing tag.")
+                message = f"The segment is longer than {MAX_LINE_BYTES >> 20} MiB."
+                raise CorpusError(message, location=str(self._get_location()), hint="Look for a missing closing tag.")
 
     def _reject_entity_definition(self, name: str, *_: object) -> None:
         raise CorpusError(
             f"The file defines an entity, '{name}'.",
-            where=str(self._get_location()),
-            fix="Replace the entity by its text: entities can expand a small file until memory is full.",
+            location=str(self._get_location()),
+            hint="Replace the entity by its text: entities can expand a small file until memory is full.",
         )
 
     def _reject_unknown_entity(self, name: str, *_: object) -> None:
         raise CorpusError(
             f"The entity '&{name};' is not defined in the file.",
-            where=str(self._get_location()),
-            fix="Replace the entity by its character; external definitions are not read.",
+            location=str(self._get_location()),
+            hint="Replace the entity by its character; external definitions are not read.",
         )

@@ -50,7 +50,7 @@ class ReadSources:
             for example in read(self.sources[index], Defects()):
                 fields = asdict(example)
                 text = fields.pop("source")
-                yield document(text=text, id=str(example.where), metadata={"regard": {**fields, "index": index}})
+                yield document(text=text, id=str(example.location), metadata={"regard": {**fields, "index": index}})
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ class SealCorpus:
         if missing := [name for name, path in zip(corpus.names, receipts, strict=True) if not path.is_file()]:
             raise RegardError(
                 f"{len(missing)} of {len(receipts)} sources are not written yet; the first is {missing[0]}.",
-                where=self.folder,
-                fix="Run the failed tasks again: datatrove skips finished ones.",
+                location=self.folder,
+                hint="Run the failed tasks again: datatrove skips finished ones.",
             )
         shards = {name: sha256 for path in receipts for name, sha256 in json.loads(path.read_bytes()).items()}
         write_corpus(folder, shards, dict(zip(corpus.names, corpus.weights, strict=True)))
@@ -113,7 +113,7 @@ def _to_example(document: Any) -> tuple[int, Example]:
     fields = dict(document.metadata["regard"])
     index, tags = fields.pop("index"), fields.pop("tags")
     return index, Example(
-        where=Location(**fields.pop("where")),
+        location=Location(**fields.pop("location")),
         source=document.text,
         tags=None if tags is None else tuple(tags),
         languages=tuple(fields.pop("languages")),

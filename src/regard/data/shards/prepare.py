@@ -42,7 +42,7 @@ _SHARD_FILE = re.compile(r"\d{3,}-\d{6,}\.(bin|idx|json)")
 
 
 @dataclass(frozen=True)
-class Chunk:
+class ShardChunk:
     """The text of one shard, and the folder that the shard is written to."""
 
     folder: Path
@@ -71,9 +71,9 @@ class ShardDone(NamedTuple):
 class WorkerFailure(NamedTuple):
     """The fields of a RegardError in a worker: exceptions with several arguments do not unpickle."""
 
-    what: str
-    where: str | None
-    fix: str | None
+    message: str
+    location: str | None
+    hint: str | None
 
 
 Report = Callable[[ShardDone], None]
@@ -166,22 +166,24 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
         stored_weights = {str(source): float(weight) for source, weight in content["weights"].items()}
     except FileNotFoundError:
         raise DamagedError(
-            "The corpus was never finished.", where=str(path), fix="Run `regard prepare` again: it continues."
+            "The corpus was never finished.", location=str(path), hint="Run `regard prepare` again: it continues."
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedError("The file is damaged.", where=str(path), fix="Run `regard prepare` again.") from error
-    weights = replace_weights(stored_weights, weights or {}, where=str(path))
+        raise DamagedError("The file is damaged.", location=str(path), hint="Run `regard prepare` again.") from error
+    weights = replace_weights(stored_weights, weights or {}, location=str(path))
     shard_list = [
         load_shard(folder, name, expected_sha256=sha256, verify=verify) for name, sha256 in sorted(shards.items())
     ]
     return Shards(shard_list, weights)
 
 
-def replace_weights(stored: Mapping[str, float], new: Mapping[str, float], *, where: str) -> dict[str, float]:
+def replace_weights(stored: Mapping[str, float], new: Mapping[str, float], *, location: str) -> dict[str, float]:
     """Return the stored weights of the sources with the new ones in place; refuse those of unknown sources."""
     if unknown_sources := sorted(new.keys() - stored.keys()):
-        what = f"The shards have no source '{unknown_sources[0]}', only: {', '.join(sorted(stored))}."
-        raise RegardError(what, where=where, fix="Use the names that the sources had when they were prepared.")
+        message = f"The shards have no source '{unknown_sources[0]}', only: {', '.join(sorted(stored))}."
+        raise RegardError(
+            message, location=location, hint="Use the names that the sources had when they were prepared."
+        )
     return {**stored, **new}
 
 
@@ -201,7 +203,7 @@ def prepare_in_memory(corpus: Corpus, tokenizers: TokenizerPair | None, defects:
 
 def make_chunks(
     examples: Iterable[tuple[Path, int, Example]], names: Sequence[str], shard_size: int = SHARD_CHARACTERS
-) -> Iterator[Chunk]:
+) -> Iterator[ShardChunk]:
     """Collect examples into chunks of `shard_size` characters or a little more.
 
     Every chunk has text of one part (folder) and one source only; chunks are numbered within part and source. The
@@ -229,16 +231,16 @@ class _Buffer:
     characters: int = 0
     examples: list[Example] = field(default_factory=list)
 
-    def make_chunk(self, folder: Path, index: int, source: str) -> Chunk:
-        return Chunk(folder, f"{index:03}-{self.number:06}", source, serialize_examples(self.examples))
+    def make_chunk(self, folder: Path, index: int, source: str) -> ShardChunk:
+        return ShardChunk(folder, f"{index:03}-{self.number:06}", source, serialize_examples(self.examples))
 
 
-def write_shard(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardDone:
+def write_shard(chunk: ShardChunk, tokenizers: TokenizerPair | None) -> ShardDone:
     """Tokenize a chunk and write its shard, unless the shard exists already."""
     return _find_finished(chunk, tokenizers) or _tokenize_and_save(chunk, tokenizers)
 
 
-def _find_finished(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardDone | None:
+def _find_finished(chunk: ShardChunk, tokenizers: TokenizerPair | None) -> ShardDone | None:
     """Return the existing shard of this chunk if it is undamaged and made from the same text and tokenizers."""
     try:
         shard = load_shard(chunk.folder, chunk.name, verify=True)
@@ -253,7 +255,7 @@ def _find_finished(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardDone 
     return _describe_shard(chunk, shard, shard.sha256, reused=True)
 
 
-def _tokenize_and_save(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardDone:
+def _tokenize_and_save(chunk: ShardChunk, tokenizers: TokenizerPair | None) -> ShardDone:
     shard = store_examples(
         deserialize_examples(chunk.text),
         tokenizers,
@@ -264,7 +266,7 @@ def _tokenize_and_save(chunk: Chunk, tokenizers: TokenizerPair | None) -> ShardD
     return _describe_shard(chunk, shard, save_shard(shard, chunk.folder), reused=False)
 
 
-def _describe_shard(chunk: Chunk, shard: Shard, sha256: str, *, reused: bool) -> ShardDone:
+def _describe_shard(chunk: ShardChunk, shard: Shard, sha256: str, *, reused: bool) -> ShardDone:
     return ShardDone(chunk.folder, chunk.name, sha256, len(shard), shard.tokens.size, len(chunk.text), reused)
 
 
@@ -272,7 +274,7 @@ class WorkerError(RegardError):
     """A worker process died: it ran out of memory, or was killed."""
 
 
-def _write_shards(chunks: Iterator[Chunk], tokenizers: TokenizerPair | None, workers: int) -> Iterator[ShardDone]:
+def _write_shards(chunks: Iterator[ShardChunk], tokenizers: TokenizerPair | None, workers: int) -> Iterator[ShardDone]:
     """Write every chunk as a shard, in order. At most `workers + 2` chunks are in memory."""
     with use_one_thread():
         if workers == 1:
@@ -294,7 +296,7 @@ def _write_shards(chunks: Iterator[Chunk], tokenizers: TokenizerPair | None, wor
             except BrokenProcessPool as error:
                 raise WorkerError(
                     "A worker process died; perhaps there was not enough memory.",
-                    fix="Run it again, with `regard prepare` and fewer --workers if need be: finished shards are "
+                    hint="Run it again, with `regard prepare` and fewer --workers if need be: finished shards are "
                     'reused. In your own script, start the work under `if __name__ == "__main__":`.',
                 ) from error
             except BaseException:
@@ -305,7 +307,7 @@ def _write_shards(chunks: Iterator[Chunk], tokenizers: TokenizerPair | None, wor
 def _unwrap(pending: Future[ShardDone | WorkerFailure] | ShardDone) -> ShardDone:
     result = pending if isinstance(pending, ShardDone) else pending.result()
     if isinstance(result, WorkerFailure):
-        raise CorpusError(result.what, where=result.where, fix=result.fix)
+        raise CorpusError(result.message, location=result.location, hint=result.hint)
     return result
 
 
@@ -343,8 +345,8 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def _write_in_worker(chunk: Chunk) -> ShardDone | WorkerFailure:
+def _write_in_worker(chunk: ShardChunk) -> ShardDone | WorkerFailure:
     try:
         return _tokenize_and_save(chunk, _worker_tokenizers)
     except RegardError as error:
-        return WorkerFailure(error.what, error.where, error.fix)
+        return WorkerFailure(error.message, error.location, error.hint)

@@ -32,7 +32,7 @@ class RemoteFolder:
         try:
             self._filesystem, self._root = fsspec.core.url_to_fs(self.url)
         except (ImportError, ValueError) as error:  # fsspec names the package that this kind of URL needs
-            raise RegardError(f"The URL cannot be opened: {error}.", where=url, fix="Check the URL.") from error
+            raise RegardError(f"The URL cannot be opened: {error}.", location=url, hint="Check the URL.") from error
 
     def has(self, name: str) -> bool:
         """Return whether the folder has a file of this name."""
@@ -43,8 +43,8 @@ class RemoteFolder:
         try:
             return bytes(self._filesystem.cat_file(f"{self._root}/{name}"))
         except FileNotFoundError as error:
-            where, fix = f"{self.url}/{name}", "Let `regard prepare` finish, then copy the whole folder."
-            raise DamagedError("The file is missing.", where=where, fix=fix) from error
+            location, hint = f"{self.url}/{name}", "Let `regard prepare` finish, then copy the whole folder."
+            raise DamagedError("The file is missing.", location=location, hint=hint) from error
 
 
 def download_tokenizers(url: str, folder: Path) -> TokenizerPair:
@@ -89,12 +89,12 @@ class RemoteShards(Shards):
                 )
                 self._download(f"{name}.idx", self._shard_infos[-1]["sha256"]["idx"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            fix = "Let `regard prepare` finish, then copy the whole folder."
-            raise DamagedError(f"The corpus is damaged: {error}.", where=url, fix=fix) from error
+            hint = "Let `regard prepare` finish, then copy the whole folder."
+            raise DamagedError(f"The corpus is damaged: {error}.", location=url, hint=hint) from error
         shards = [
             load_shard(cache, name, expected_sha256=corpus["shards"][name], without_tokens=True) for name in names
         ]
-        super().__init__(shards, replace_weights(stored_weights, weights or {}, where=url))
+        super().__init__(shards, replace_weights(stored_weights, weights or {}, location=url))
 
     def load_tokens(self, number: int) -> Tokens:
         """Return the tokens of a shard from the cache, downloading them first if need be."""
@@ -133,6 +133,6 @@ class RemoteShards(Shards):
             return path
         content = self._remote.read(name)
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise DamagedError("The file has other content (sha256 differs).", where=f"{self._remote.url}/{name}")
+            raise DamagedError("The file has other content (sha256 differs).", location=f"{self._remote.url}/{name}")
         write_atomic(path, content)
         return path

@@ -42,7 +42,7 @@ class _ShardInfo:
 
     format: int
     source: str
-    streams: tuple[Literal["source", "target", "tags", "image", "sound"], ...]
+    streams: tuple[Literal["source", "target", "tags", "image", "audio"], ...]
     samples: Annotated[int, Field(ge=0, le=limits.SIZE)]
     tokens: dict[str, Annotated[int, Field(ge=0, le=limits.SIZE)]]
     width: Literal[1, 2, 4]
@@ -64,7 +64,7 @@ class Shard:
 
     name: str
     source: str  # the corpus source that the samples came from
-    streams: tuple[str, ...]  # "source", "image" or "sound"; "target" or "tags" may follow
+    streams: tuple[str, ...]  # "source", "image" or "audio clip"; "target" or "tags" may follow
     tokens: Tokens
     table: NDArray[np.uint32]  # (columns, samples): lengths of the streams, file, line, languages, label
     files: tuple[str, ...]
@@ -73,7 +73,7 @@ class Shard:
     made_from: dict[str, str] = field(default_factory=dict)  # sha256 of the tokenizers and of the text
     sha256: str = ""  # of `.json`, which holds the sha256 of the other two files
     image_shape: tuple[int, int, int] | None = None  # channels, height and width of every image
-    sample_rate: int | None = None  # of every sound, whose 16-bit samples are stored as if they had no sign
+    sample_rate: int | None = None  # of every audio clip, whose 16-bit samples are stored as if they had no sign
 
     def __len__(self) -> int:
         return self.table.shape[1]
@@ -141,24 +141,24 @@ def load_shard(
     """
     path = folder / f"{name}.json"
     if not SHARD_NAME.fullmatch(name):
-        raise DamagedError(f"{name[:80]!r} is not a valid shard name.", where=str(folder), fix=_PREPARE_AGAIN)
+        raise DamagedError(f"{name[:80]!r} is not a valid shard name.", location=str(folder), hint=_PREPARE_AGAIN)
     try:
         content = read_regular_file(path, limits.DOCUMENT)
     except FileNotFoundError:
-        raise DamagedError("The shard was never finished.", where=str(path), fix=_PREPARE_AGAIN) from None
+        raise DamagedError("The shard was never finished.", location=str(path), hint=_PREPARE_AGAIN) from None
     digest = hashlib.sha256(content).hexdigest()
     if expected_sha256 is not None and digest != expected_sha256:
         raise DamagedError(
-            "The shard is not the one that the corpus names (sha256 differs).", where=str(path), fix=_PREPARE_AGAIN
+            "The shard is not the one that the corpus names (sha256 differs).", location=str(path), hint=_PREPARE_AGAIN
         )
     try:
         document = parse_json(content)
         if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
-            what = f"The shard has format {str(document['format'])[:80]}, not {FORMAT}."
-            raise DamagedError(what, where=str(path), fix=_PREPARE_AGAIN)
+            message = f"The shard has format {str(document['format'])[:80]}, not {FORMAT}."
+            raise DamagedError(message, location=str(path), hint=_PREPARE_AGAIN)
         info = _SHARD_INFO.validate_python(document)
     except ValueError as error:
-        raise DamagedError("The shard's description is damaged.", where=str(path), fix=_PREPARE_AGAIN) from error
+        raise DamagedError("The shard's description is damaged.", location=str(path), hint=_PREPARE_AGAIN) from error
     columns, count = len(info.streams) + len(COLUMNS), sum(info.tokens.values())
     table = memory_map(folder / f"{name}.idx", "<u4", columns * info.samples).reshape(columns, info.samples)
     dtype = f"<u{info.width}"
@@ -167,7 +167,9 @@ def load_shard(
         for suffix, part_sha256 in info.sha256.items():
             part = folder / f"{name}.{suffix}"
             if sha256(part) != part_sha256:
-                raise DamagedError("The file has other content (sha256 differs).", where=str(part), fix=_PREPARE_AGAIN)
+                raise DamagedError(
+                    "The file has other content (sha256 differs).", location=str(part), hint=_PREPARE_AGAIN
+                )
     shard = Shard(
         name=name,
         source=info.source,
@@ -191,12 +193,14 @@ def _check_table(shard: Shard, count: int, path: Path) -> None:
     bounds = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
     invalid_columns = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
     if invalid_columns or int(shard.lengths.sum(dtype=np.int64)) != count:
-        raise DamagedError("The table does not belong to these tokens.", where=str(path), fix=_PREPARE_AGAIN)
+        raise DamagedError("The table does not belong to these tokens.", location=str(path), hint=_PREPARE_AGAIN)
     has_images, shape = shard.streams[0] == "image", shard.image_shape
     if has_images != (shape is not None) or (shape is not None and bool((shard.lengths[0] != prod(shape)).any())):
-        raise DamagedError("The table does not belong to images of one shape.", where=str(path), fix=_PREPARE_AGAIN)
-    if (shard.streams[0] == "sound") != (shard.sample_rate is not None):
-        raise DamagedError("The table does not belong to sounds of one rate.", where=str(path), fix=_PREPARE_AGAIN)
+        raise DamagedError("The table does not belong to images of one shape.", location=str(path), hint=_PREPARE_AGAIN)
+    if (shard.streams[0] == "audio") != (shard.sample_rate is not None):
+        raise DamagedError(
+            "The table does not belong to audio clips of one rate.", location=str(path), hint=_PREPARE_AGAIN
+        )
 
 
 _PREPARE_AGAIN = "Run `regard prepare` again: it reuses good shards and rewrites the rest."
@@ -207,8 +211,8 @@ def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
     expected_bytes = count * np.dtype(dtype).itemsize
     actual_bytes = path.stat().st_size if path.is_file() else -1
     if actual_bytes != expected_bytes:
-        what = "is missing" if actual_bytes < 0 else f"has {actual_bytes} bytes, not {expected_bytes}"
-        raise DamagedError(f"The file {what}.", where=str(path), fix=_PREPARE_AGAIN)
+        message = "is missing" if actual_bytes < 0 else f"has {actual_bytes} bytes, not {expected_bytes}"
+        raise DamagedError(f"The file {message}.", location=str(path), hint=_PREPARE_AGAIN)
     if not count:
         return np.zeros(0, dtype)  # an empty file cannot be mapped
     return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
@@ -218,7 +222,7 @@ def split_long(shard: Shard, max_length: int) -> Shard:
     """Split samples into several of at most `max_length` tokens, for tasks that do not pack documents."""
     if shard.streams != ("source",):
         raise RegardError(
-            "Only samples with a single stream can be split.", where=shard.name, fix="Exclude long samples."
+            "Only samples with a single stream can be split.", location=shard.name, hint="Exclude long samples."
         )
     lengths = shard.lengths[0].astype(np.int64)
     n_parts = np.maximum(-(-lengths // max_length), 1)
@@ -234,30 +238,30 @@ class Shards:
 
     def __init__(self, shards: Sequence[Shard], weights: dict[str, float] | None = None) -> None:
         if not shards:
-            raise RegardError("The corpus has no samples.", fix="Give at least one source with text.")
+            raise RegardError("The corpus has no samples.", hint="Give at least one source with text.")
         for shard in shards:
             if shard.streams != shards[0].streams:
                 first_streams, shard_streams = " and ".join(shards[0].streams), " and ".join(shard.streams)
                 raise RegardError(
                     f"{shards[0].source} has {first_streams}, but {shard.source} has {shard_streams}.",
-                    fix="Sources of different kinds cannot be mixed: train on one kind at a time.",
+                    hint="Sources of different kinds cannot be mixed: train on one kind at a time.",
                 )
             if shard.image_shape != shards[0].image_shape:
                 raise RegardError(
                     f"{shards[0].source} has images of {describe_shape(shards[0].image_shape)}, but {shard.source} of "
                     f"{describe_shape(shard.image_shape)}.",
-                    fix="Give all sources the same size and channels: size = [28, 28], channels = 1.",
+                    hint="Give all sources the same size and channels: size = [28, 28], channels = 1.",
                 )
             if shard.sample_rate != shards[0].sample_rate:
                 raise RegardError(
-                    f"{shards[0].source} has sounds of {shards[0].sample_rate:,} samples per second, but "
+                    f"{shards[0].source} has audio clips of {shards[0].sample_rate:,} samples per second, but "
                     f"{shard.source} of {shard.sample_rate:,}.",
-                    fix=f"Convert one of them: `ffmpeg -i IN -ar {shards[0].sample_rate} OUT.wav`.",
+                    hint=f"Convert one of them: `ffmpeg -i IN -ar {shards[0].sample_rate} OUT.wav`.",
                 )
             if _tokenizer_fingerprints(shard) != _tokenizer_fingerprints(shards[0]):
                 raise RegardError(
                     f"{shards[0].source} and {shard.source} were made with different tokenizers.",
-                    fix="Prepare the whole corpus with one tokenizer.",
+                    hint="Prepare the whole corpus with one tokenizer.",
                 )
         self.shards = tuple(shards)
         self.streams = shards[0].streams
@@ -296,7 +300,7 @@ class Shards:
         if unknown_labels := set(self.labels) - set(labels):
             label_list = ", ".join(sorted(unknown_labels)[:5])
             raise RegardError(
-                f"The model does not have these labels: {label_list}.", fix="Train with examples of them."
+                f"The model does not have these labels: {label_list}.", hint="Train with examples of them."
             )
         self.labels = labels
 

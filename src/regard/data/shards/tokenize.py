@@ -1,4 +1,4 @@
-"""Make a shard of examples: texts become token ids, images their pixels or the tokens of a codebook, sounds samples."""
+"""Make a shard of examples: texts become token ids, images their pixels or the tokens of a codebook, audio samples."""
 
 import json
 from base64 import b64decode, b64encode
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.data.codebook import Codebook
-from regard.data.example import CorpusError, Example, Image, Location, Sound
+from regard.data.example import AudioClip, CorpusError, Example, Image, Location
 from regard.data.shards.shard import Shard, Tokens, describe_shape
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 BATCH_CHARACTERS = 1 << 18  # characters encoded at a time: encodings take 100 times the memory of their text
-EMPTY_IMAGE, EMPTY_SOUND = Image(0, 0, 0, b""), Sound(0, b"")
+EMPTY_IMAGE, EMPTY_AUDIO = Image(0, 0, 0, b""), AudioClip(0, b"")
 TokenStream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
 
 
@@ -33,8 +33,8 @@ def store_examples(
 
     Args:
         examples: Examples of one source of the corpus.
-        tokenizers: Tokenizers of source and target; for images a codebook, or None to store their pixels. Sounds with
-            labels need none.
+        tokenizers: Tokenizers of source and target; for images a codebook, or None to store their pixels. Audio clips
+            with labels need none.
         name: The shard's name.
         origin: The name of the corpus source; stored with the shard.
         text_sha256: The sha256 of the serialized examples; stored with the shard.
@@ -52,22 +52,24 @@ def store_examples(
         elif tokenizers is not None:
             streams = {"source": _encode_images(examples, streams["image"][0], tokenizers)}
             image_shape, fingerprints = None, {"source": tokenizers.source.fingerprint}
-    elif _check_all_or_none(examples, "sound", lambda example: example.sound is not None):
-        streams, sample_rate = _store_sounds(examples, tokenizers), (examples[0].sound or EMPTY_SOUND).rate
+    elif _check_all_or_none(examples, "audio", lambda example: example.audio is not None):
+        streams, sample_rate = _store_audio(examples, tokenizers), (examples[0].audio or EMPTY_AUDIO).rate
         fingerprints = {} if tokenizers is None else {"target": tokenizers.target.fingerprint}
     elif tokenizers is None:
-        what = "These examples are text, and there is no tokenizer."
-        raise CorpusError(what, where=str(examples[0].where), fix="Give images, or a model that reads tokens.")
+        message = "These examples are text, and there is no tokenizer."
+        raise CorpusError(
+            message, location=str(examples[0].location), hint="Give images, or a model that reads tokens."
+        )
     else:
         streams, labels = _tokenize(examples, tokenizers.source, tokenizers.target)
         fingerprints = {"source": tokenizers.source.fingerprint, "target": tokenizers.target.fingerprint}
     if "tags" not in streams:
         labels = tuple(sorted({example.label for example in examples if example.label is not None}))
     languages = tuple(sorted({example.languages for example in examples}))
-    files = tuple(dict.fromkeys(example.where.file for example in examples))
+    files = tuple(dict.fromkeys(example.location.file for example in examples))
     columns = [
-        _to_numbers(files, (example.where.file for example in examples)),
-        (example.where.line for example in examples),
+        _to_numbers(files, (example.location.file for example in examples)),
+        (example.location.line for example in examples),
         _to_numbers(languages, (example.languages for example in examples)),
         _to_numbers((None, *labels), (example.label for example in examples)),
     ]
@@ -111,11 +113,11 @@ def _join_images(examples: Sequence[Example]) -> TokenStream:
     images = [example.image or EMPTY_IMAGE for example in examples]
     for example, image in zip(examples, images, strict=True):
         if image.shape != images[0].shape:
-            what = (
+            message = (
                 f"This image has {describe_shape(image.shape)}; those before it have {describe_shape(images[0].shape)}."
             )
-            fix = "Set the size and the channels of the source, e.g. size = [28, 28] and channels = 1."
-            raise CorpusError(what, where=str(example.where), fix=fix)
+            hint = "Set the size and the channels of the source, e.g. size = [28, 28] and channels = 1."
+            raise CorpusError(message, location=str(example.location), hint=hint)
     pixels = np.frombuffer(b"".join(image.pixels for image in images), np.uint8)
     return pixels, np.full(len(images), len(images[0].pixels), np.uint32)
 
@@ -129,36 +131,36 @@ def _encode_images(examples: Sequence[Example], pixels: Tokens, tokenizers: Toke
         try:
             first_tokens.append(codebook.find_label(example.label))
         except RegardError as error:
-            raise CorpusError(error.what, where=str(example.where), fix=error.fix) from None
+            raise CorpusError(error.message, location=str(example.location), hint=error.hint) from None
     rows = np.concatenate(
         (np.array(first_tokens)[:, None], codebook.encode(pixels.astype(np.uint8).reshape(-1, *shape))), axis=1
     )
     return rows.astype("<u2").ravel(), np.full(len(rows), rows.shape[1], np.uint32)
 
 
-def _store_sounds(examples: Sequence[Example], tokenizers: TokenizerPair | None) -> dict[str, TokenStream]:
-    """Return the samples of all sounds, and the tokens of the texts that are spoken."""
-    sounds = [example.sound or EMPTY_SOUND for example in examples]
-    for example, sound in zip(examples, sounds, strict=True):
-        if sound.rate != sounds[0].rate:
-            what = f"This sound has {sound.rate:,} samples per second; those before it have {sounds[0].rate:,}."
-            fix = f"Give all sounds one rate: `ffmpeg -i IN -ar {sounds[0].rate} OUT.wav`."
-            raise CorpusError(what, where=str(example.where), fix=fix)
-    lengths = np.array([len(sound) for sound in sounds], np.uint32)
-    samples = np.frombuffer(b"".join(sound.samples for sound in sounds), "<u2")
-    return _add_texts({"sound": (samples, lengths)}, examples, tokenizers)
+def _store_audio(examples: Sequence[Example], tokenizers: TokenizerPair | None) -> dict[str, TokenStream]:
+    """Return the samples of all audio clips, and the tokens of the texts that are spoken."""
+    audio = [example.audio or EMPTY_AUDIO for example in examples]
+    for example, clip in zip(examples, audio, strict=True):
+        if clip.rate != audio[0].rate:
+            message = f"This audio clip has {clip.rate:,} samples per second; those before it have {audio[0].rate:,}."
+            hint = f"Give all audio clips one rate: `ffmpeg -i IN -ar {audio[0].rate} OUT.wav`."
+            raise CorpusError(message, location=str(example.location), hint=hint)
+    lengths = np.array([len(clip) for clip in audio], np.uint32)
+    samples = np.frombuffer(b"".join(clip.samples for clip in audio), "<u2")
+    return _add_texts({"audio": (samples, lengths)}, examples, tokenizers)
 
 
 def _add_texts(
     streams: dict[str, TokenStream], examples: Sequence[Example], tokenizers: TokenizerPair | None
 ) -> dict[str, TokenStream]:
-    """Return the stream of images or sounds, and that of their texts if they have some, in one number of bits."""
+    """Return the stream of images or audio clips, and that of their texts if they have some, in one number of bits."""
     if not _check_all_or_none(examples, "text", lambda example: example.target is not None):
         return streams
     ((name, (values, lengths)),) = streams.items()
     if tokenizers is None:
-        what = f"This {name} has a text, and there is no tokenizer."
-        raise CorpusError(what, where=str(examples[0].where), fix="Give labels, or a model that writes text.")
+        message = f"This {name} has a text, and there is no tokenizer."
+        raise CorpusError(message, location=str(examples[0].location), hint="Give labels, or a model that writes text.")
     dtype = np.dtype("<u4" if tokenizers.target.size > 1 << 16 else "<u2")
     target = _encode(tokenizers.target, [example.target or "" for example in examples], dtype)
     return {name: (values.astype(dtype), lengths), "target": target}
@@ -168,15 +170,15 @@ def serialize_examples(examples: Iterable[Example]) -> bytes:
     """Serialize examples; the same examples always give the same bytes."""
     rows = [
         (
-            example.where.file,
-            example.where.line,
+            example.location.file,
+            example.location.line,
             example.source,
             example.target,
             example.label,
             example.tags,
             example.languages,
             *(() if example.image is None else (_serialize_image(example.image),)),
-            *(() if example.sound is None else ((example.sound.rate, b64encode(example.sound.samples).decode()),)),
+            *(() if example.audio is None else ((example.audio.rate, b64encode(example.audio.samples).decode()),)),
         )
         for example in examples
     ]
@@ -194,7 +196,7 @@ def deserialize_examples(content: bytes) -> list[Example]:
             None if tags is None else tuple(tags),
             tuple(languages),
             _deserialize_image(*media[0]) if media and len(media[0]) == 4 else None,
-            Sound(media[0][0], b64decode(media[0][1])) if media and len(media[0]) == 2 else None,
+            AudioClip(media[0][0], b64decode(media[0][1])) if media and len(media[0]) == 2 else None,
         )
         for file, line, source, target, label, tags, languages, *media in json.loads(
             content.decode("utf-8", "surrogatepass")
@@ -258,8 +260,8 @@ def _check_all_or_none(examples: Sequence[Example], field: str, has: Callable[[E
             kind = "has no" if has(examples[0]) else "has"
             raise CorpusError(
                 f"This example {kind} {field}, unlike those before it.",
-                where=str(example.where),
-                fix="Give all examples of a source the same fields.",
+                location=str(example.location),
+                hint="Give all examples of a source the same fields.",
             )
     return bool(examples) and has(examples[0])
 
@@ -278,7 +280,7 @@ def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) 
     first_tokens, tags = find_first_tokens(example.source, encoding.offsets), example.tags or ()
     if len(first_tokens) != len(tags):
         raise CorpusError(
-            f"The sentence has {len(first_tokens)} words, but {len(tags)} tags.", where=str(example.where)
+            f"The sentence has {len(first_tokens)} words, but {len(tags)} tags.", location=str(example.location)
         )
     ends = _start_offsets(example.source) + [len(word) for word in example.source.split(" ") if word]
     token_starts = np.array([*(start for start, _ in encoding.offsets), len(example.source)])
@@ -287,8 +289,8 @@ def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) 
     if (np.diff(first_tokens) <= 0).any():
         raise CorpusError(
             "Two words share a token, so one of them has no token for its tag.",
-            where=str(example.where),
-            fix="Use a tokenizer whose tokens do not cross spaces.",
+            location=str(example.location),
+            hint="Use a tokenizer whose tokens do not cross spaces.",
         )
     numbers = np.zeros(len(encoding.ids), np.int64)
     numbers[first_tokens] = [1 + labels.index(tag) for tag, has_token in zip(tags, is_read, strict=True) if has_token]

@@ -48,7 +48,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     """
     stored = read_model(model)
     source, target = check_translator(stored)
-    sentencepiece_model = sentencepiece.write_model(stored.tokenizers.source.document, where=str(model))
+    sentencepiece_model = sentencepiece.write_model(stored.tokenizers.source.document, location=str(model))
     dtype, positions = options.dtype or "float32", options.max_positions or POSITIONS
     name = f"translate-{source}_{target}-{VERSION.replace('.', '_')}"
     with TemporaryDirectory(prefix="regard-") as temporary_folder:
@@ -87,14 +87,14 @@ def check_translator(stored: StoredModel) -> tuple[str, str]:
     if obstacles:
         raise RegardError(
             f"A package of Argos Translate cannot hold this model: {'; '.join(obstacles)}.",
-            where=str(stored.path),
-            fix="Train with `--export argos --languages en de`.",
+            location=str(stored.path),
+            hint="Train with `--export argos --languages en de`.",
         )
     if len(settings.languages) != 2:
         raise RegardError(
             "A package of Argos Translate names its languages, and this model does not name them.",
-            where=str(stored.path),
-            fix=f"Name them, e.g. `regard model set-languages {stored.path} en de`, and export it again.",
+            location=str(stored.path),
+            hint=f"Name them, e.g. `regard model set-languages {stored.path} en de`, and export it again.",
         )
     source, target = settings.languages
     return source, target
@@ -131,7 +131,7 @@ class ArgosRunner:
             (result,) = self._translator.translate_batch(
                 [self._to_texts(sample.source[:-1])],
                 beam_size=beam_size,
-                max_decoding_length=sample.max_length,
+                max_decoding_length=sample.max_new_tokens,
                 max_input_length=0,
                 return_end_token=True,
             )

@@ -93,24 +93,26 @@ def parse_file(path: Path) -> GgufFile:
     """
     try:
         if not path.is_file():
-            raise DamagedError("There is no such file.", where=str(path), fix="Give a .gguf file.")
+            raise DamagedError("There is no such file.", location=str(path), hint="Give a .gguf file.")
         with path.open("rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # an empty file cannot be mapped
-        raise DamagedError("The file cannot be read or is empty.", where=str(path), fix="Restore it.") from error
-    return parse(np.frombuffer(content, np.uint8), where=str(path))
+        raise DamagedError("The file cannot be read or is empty.", location=str(path), hint="Restore it.") from error
+    return parse(np.frombuffer(content, np.uint8), location=str(path))
 
 
-def parse(content: NDArray[np.uint8], *, where: str) -> GgufFile:
+def parse(content: NDArray[np.uint8], *, location: str) -> GgufFile:
     """Parse the bytes of a file."""
     try:
-        return _Parser(content).parse()
+        return _GgufParser(content).parse()
     except (struct.error, ValueError, OverflowError) as error:
-        fix = "Restore an intact copy of the file."
-        raise DamagedError(f"This is not a valid GGUF file: {str(error)[:200]}.", where=where, fix=fix) from error
+        hint = "Restore an intact copy of the file."
+        raise DamagedError(
+            f"This is not a valid GGUF file: {str(error)[:200]}.", location=location, hint=hint
+        ) from error
 
 
-class _Parser:
+class _GgufParser:
     """Reads values one after another; `ValueError` for anything that is not valid."""
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
@@ -215,12 +217,12 @@ class _Parser:
         return StoredTensor(shape, block, self._content[begin:end])
 
 
-def require(metadata: dict[str, Any], key: str, kind: type, *, where: str, default: Any = None) -> Any:
+def require(metadata: dict[str, Any], key: str, kind: type, *, location: str, default: Any = None) -> Any:
     """Return a metadata value of a type (float accepts integers); a missing one is the default, or an error."""
     value = metadata.get(key, default)
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:
-        fix = "Use a GGUF file of a Llama model."
-        raise RegardError(f"The metadata has no valid '{key}'.", where=where, fix=fix)
+        hint = "Use a GGUF file of a Llama model."
+        raise RegardError(f"The metadata has no valid '{key}'.", location=location, hint=hint)
     return value

@@ -23,7 +23,7 @@ from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.read import convert_tensors
 from regard.exchange.importer import ImportedModel
-from regard.exchange.provenance import Origin
+from regard.exchange.provenance import Provenance
 from regard.store.size_check import BYTES_PER_PARAMETER, check_fits_memory
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -53,22 +53,22 @@ def read_gguf(path: Path) -> ImportedModel:
     Raises:
         RegardError: It is damaged, holds no Llama model, or has a part that Regard does not support.
     """
-    where = str(path)
+    location = str(path)
     file = parse_file(path)
-    config = read_config(file, where=where)
+    config = read_config(file, location=location)
     architecture = ARCHITECTURES[ARCHITECTURE]
-    settings = MODEL_FILES.parse(architecture.read_config(ConfigReader(config, where), {}), where=where)
+    settings = MODEL_FILES.parse(architecture.read_config(ConfigReader(config, location), {}), location=location)
     assert isinstance(settings, DecoderOnlyConfig)  # noqa: S101 - it is a Llama
     max_positions = config["max_position_embeddings"]
-    expected = check_fits_memory(settings, where=where) // BYTES_PER_PARAMETER
+    expected = check_fits_memory(settings, location=location) // BYTES_PER_PARAMETER
     if (elements := sum(math.prod(tensor.shape) for tensor in file.tensors.values())) > expected + config["head_dim"]:
-        what = f"The tensors have {elements:,} numbers; the model has {expected:,} parameters."
-        raise RegardError(what, where=where, fix="Use a plain Llama model.")
-    tensors = convert_names(file, config, where=where)
-    weights = convert_tensors(architecture, settings, tensors, max_positions, where=where)
-    foreign = read_tokenizer(file.metadata, config["vocab_size"], where=where)
+        message = f"The tensors have {elements:,} numbers; the model has {expected:,} parameters."
+        raise RegardError(message, location=location, hint="Use a plain Llama model.")
+    tensors = convert_names(file, config, location=location)
+    weights = convert_tensors(architecture, settings, tensors, max_positions, location=location)
+    foreign = read_tokenizer(file.metadata, config["vocab_size"], location=location)
     settings = settings.model_copy(update={"starts_with_bos": bool(foreign.inserted.before)})
-    origin = Origin("gguf", ARCHITECTURE, "float32", max_positions)
+    origin = Provenance("gguf", ARCHITECTURE, "float32", max_positions)
     name = file.metadata.get("general.name")
     card = f"# {name[:200] if isinstance(name, str) else path.name}\n\nImported from a GGUF file.\n"
     template = file.metadata.get("tokenizer.chat_template")
@@ -82,23 +82,23 @@ def read_gguf(path: Path) -> ImportedModel:
     )
 
 
-def read_config(file: GgufFile, *, where: str) -> dict[str, Any]:
+def read_config(file: GgufFile, *, location: str) -> dict[str, Any]:
     """Return the metadata of a Llama as a config of Hugging Face."""
     metadata = file.metadata
     kind = metadata.get("general.architecture")
     if kind != "llama":
-        fix = "Get the model as a Hugging Face folder with safetensors."
-        raise RegardError(f"The architecture is {str(kind)[:40]!r}, not 'llama'.", where=where, fix=fix)
+        hint = "Get the model as a Hugging Face folder with safetensors."
+        raise RegardError(f"The architecture is {str(kind)[:40]!r}, not 'llama'.", location=location, hint=hint)
 
     def integer(key: str, default: int | None = None) -> int:
-        value: int = require(metadata, f"llama.{key}", int, where=where, default=default)
+        value: int = require(metadata, f"llama.{key}", int, location=location, default=default)
         return value
 
     heads, width = integer("attention.head_count"), integer("embedding_length")
     if heads < 1:
-        raise RegardError("'llama.attention.head_count' is not positive.", where=where, fix="Use another file.")
+        raise RegardError("'llama.attention.head_count' is not positive.", location=location, hint="Use another file.")
     key_dim = integer("attention.key_length", width // heads)
-    _check_supported(file, key_dim, where=where)
+    _check_supported(file, key_dim, location=location)
     embedding = file.tensors.get("token_embd.weight")
     vocabulary = embedding.shape[0] if embedding is not None and len(embedding.shape) == 2 else 0
     return {
@@ -109,8 +109,10 @@ def read_config(file: GgufFile, *, where: str) -> dict[str, Any]:
         "num_attention_heads": heads,
         "num_key_value_heads": integer("attention.head_count_kv", heads),
         "head_dim": key_dim,
-        "rms_norm_eps": round_float32(require(metadata, "llama.attention.layer_norm_rms_epsilon", float, where=where)),
-        "rope_theta": require(metadata, "llama.rope.freq_base", float, where=where, default=10000.0),
+        "rms_norm_eps": round_float32(
+            require(metadata, "llama.attention.layer_norm_rms_epsilon", float, location=location)
+        ),
+        "rope_theta": require(metadata, "llama.rope.freq_base", float, location=location, default=10000.0),
         "max_position_embeddings": integer("context_length"),
         "hidden_act": "silu",
         "tie_word_embeddings": "output.weight" not in file.tensors,
@@ -126,28 +128,32 @@ def round_float32(number: float) -> float:
     return float(f"{number:.7g}")
 
 
-def _check_supported(file: GgufFile, key_dim: int, *, where: str) -> None:
+def _check_supported(file: GgufFile, key_dim: int, *, location: str) -> None:
     """Refuse metadata and tensors of variants that compute something else."""
     metadata = file.metadata
-    fix = "Use a Llama model without this variant."
+    hint = "Use a Llama model without this variant."
     rotated = metadata.get("llama.rope.dimension_count", key_dim)
     if rotated != key_dim:
-        raise RegardError(f"Rotary positions rotate {rotated!r:.20} of {key_dim} dimensions.", where=where, fix=fix)
+        raise RegardError(
+            f"Rotary positions rotate {rotated!r:.20} of {key_dim} dimensions.", location=location, hint=hint
+        )
     if metadata.get("llama.attention.value_length", key_dim) != key_dim:
-        raise RegardError("Values have another size than keys.", where=where, fix=fix)
+        raise RegardError("Values have another size than keys.", location=location, hint=hint)
     factors_given = [metadata.get(f"llama.rope.{key}", 1.0) for key in ("scaling.factor", "scale_linear")]
     is_scaled = any(factor not in (0, 1) for factor in factors_given)  # without a type they are linear
     if metadata.get("llama.rope.scaling.type", "none") != "none" or is_scaled:
-        raise RegardError("Rotary positions are scaled, which Regard does not support.", where=where, fix=fix)
+        raise RegardError("Rotary positions are scaled, which Regard does not support.", location=location, hint=hint)
     if metadata.get("llama.expert_count", 0):
-        raise RegardError("The model is a mixture of experts, which Regard does not support.", where=where, fix=fix)
+        raise RegardError(
+            "The model is a mixture of experts, which Regard does not support.", location=location, hint=hint
+        )
     factors = file.tensors.get("rope_freqs.weight")
     is_long = factors is not None and math.prod(factors.shape) > key_dim  # it has one factor per rotary pair
     if factors is not None and (is_long or not torch.equal(scale := dequantize(factors), torch.ones_like(scale))):
-        raise RegardError("Rotary positions are scaled, which Regard does not support.", where=where, fix=fix)
+        raise RegardError("Rotary positions are scaled, which Regard does not support.", location=location, hint=hint)
 
 
-def convert_names(file: GgufFile, config: dict[str, Any], *, where: str) -> dict[str, Tensor]:
+def convert_names(file: GgufFile, config: dict[str, Any], *, location: str) -> dict[str, Tensor]:
     """Return the tensors in float32 under the names of Hugging Face, with the rows of queries and keys restored."""
     tensors: dict[str, Tensor] = {}
     for name, stored in track(file.tensors.items(), "reading the weights"):
@@ -158,20 +164,20 @@ def convert_names(file: GgufFile, config: dict[str, Any], *, where: str) -> dict
         if match is not None and match[2] in LAYER_NAMES:
             theirs = f"model.layers.{int(match[1])}.{LAYER_NAMES[match[2]]}.weight"
         if theirs is None:
-            fix = "Use a plain Llama model."
-            raise RegardError(f"The tensor '{name[:60]}' is not part of a Llama.", where=where, fix=fix)
+            hint = "Use a plain Llama model."
+            raise RegardError(f"The tensor '{name[:60]}' is not part of a Llama.", location=location, hint=hint)
         tensor = dequantize(stored)
         if match is not None and match[2] in ("attn_q", "attn_k"):
             heads = config["num_attention_heads" if match[2] == "attn_q" else "num_key_value_heads"]
-            tensor = _restore_rows(tensor, heads, name, where=where)
+            tensor = _restore_rows(tensor, heads, name, location=location)
         tensors[theirs] = tensor
     return tensors
 
 
-def _restore_rows(weight: Tensor, heads: int, name: str, *, where: str) -> Tensor:
+def _restore_rows(weight: Tensor, heads: int, name: str, *, location: str) -> Tensor:
     """Undo the interleaving of the rows of each head: (0, d/2, 1, d/2 + 1, ...) becomes (0, 1, ..., d - 1)."""
     if weight.dim() != 2 or heads < 1 or weight.size(0) % (2 * heads):
-        fix = "Restore an intact copy of the file."
-        raise RegardError(f"The rows of '{name[:60]}' are not pairs for {heads} heads.", where=where, fix=fix)
+        hint = "Restore an intact copy of the file."
+        raise RegardError(f"The rows of '{name[:60]}' are not pairs for {heads} heads.", location=location, hint=hint)
     rows = weight.view(heads, weight.size(0) // heads // 2, 2, weight.size(1))
     return rows.transpose(1, 2).reshape(weight.shape).contiguous()

@@ -39,7 +39,7 @@ PRE_TOKENIZERS: dict[str, list[Step]] = {
 }
 
 
-def read_tokenizer(metadata: dict[str, Any], size: int, *, where: str) -> ForeignTokenizer:
+def read_tokenizer(metadata: dict[str, Any], size: int, *, location: str) -> ForeignTokenizer:
     """Make the tokenizer of a file.
 
     Args:
@@ -47,20 +47,22 @@ def read_tokenizer(metadata: dict[str, Any], size: int, *, where: str) -> Foreig
         size: Number of tokens of the model.
         where: The file, for errors.
     """
-    kind = require(metadata, "tokenizer.ggml.model", str, where=where, default="none")
-    fix = "Get the model as a Hugging Face folder with tokenizer.json."
+    kind = require(metadata, "tokenizer.ggml.model", str, location=location, default="none")
+    hint = "Get the model as a Hugging Face folder with tokenizer.json."
     if kind != "gpt2":
-        raise RegardError(f"The tokenizer is of the kind {kind[:40]!r}; Regard reads 'gpt2'.", where=where, fix=fix)
+        raise RegardError(
+            f"The tokenizer is of the kind {kind[:40]!r}; Regard reads 'gpt2'.", location=location, hint=hint
+        )
     pre_tokenizer = metadata.get("tokenizer.ggml.pre", "gpt-2")
     if pre_tokenizer not in PRE_TOKENIZERS:
         known_kinds = ", ".join(PRE_TOKENIZERS)
-        what = f"The pre-tokenizer {str(pre_tokenizer)[:40]!r} is not supported (Regard has {known_kinds})."
-        raise RegardError(what, where=where, fix=fix)
-    tokens = require(metadata, "tokenizer.ggml.tokens", list, where=where)
-    merges = require(metadata, "tokenizer.ggml.merges", list, where=where)
+        message = f"The pre-tokenizer {str(pre_tokenizer)[:40]!r} is not supported (Regard has {known_kinds})."
+        raise RegardError(message, location=location, hint=hint)
+    tokens = require(metadata, "tokenizer.ggml.tokens", list, location=location)
+    merges = require(metadata, "tokenizer.ggml.merges", list, location=location)
     types = metadata.get("tokenizer.ggml.token_type")
     if isinstance(types, np.ndarray) and len(types) != len(tokens):
-        raise RegardError("There are not as many token types as tokens.", where=where, fix=fix)
+        raise RegardError("There are not as many token types as tokens.", location=location, hint=hint)
     special_ids: Iterable[int] = (
         np.flatnonzero(np.isin(types, (CONTROL, USER_DEFINED))) if isinstance(types, np.ndarray) else []
     )
@@ -94,7 +96,7 @@ def read_tokenizer(metadata: dict[str, Any], size: int, *, where: str) -> Foreig
             "merges": merges,
         },
     }
-    return rewrite(document, roles, size, where=where)
+    return rewrite(document, roles, size, location=location)
 
 
 def _make_template(bos: int | None) -> Step | None:

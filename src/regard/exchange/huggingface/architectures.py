@@ -17,7 +17,7 @@ ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 PREFIX = "huggingface:"  # of the targets in `exportable_to`
 
 
-def choose_architecture(settings: AnyModelConfig, name: str | None = None, *, where: str) -> AnyArchitecture:
+def choose_architecture(settings: AnyModelConfig, name: str | None = None, *, location: str) -> AnyArchitecture:
     """Return the first architecture that can represent a model, or the one with this name.
 
     Raises:
@@ -29,11 +29,11 @@ def choose_architecture(settings: AnyModelConfig, name: str | None = None, *, wh
         if verdict.target.startswith(PREFIX)
     }
     if name in ARCHITECTURES and ARCHITECTURES[name].write_config is None:
-        fix = "Use the files that it was imported from."
-        raise RegardError(f"Regard reads {name}, but does not write it.", where=where, fix=fix)
+        hint = "Use the files that it was imported from."
+        raise RegardError(f"Regard reads {name}, but does not write it.", location=location, hint=hint)
     if name is not None and name not in verdicts:
-        fix = f"Use one of: {', '.join(verdicts)}."
-        raise RegardError(f"'{name}' is not an architecture for this kind of model.", where=where, fix=fix)
+        hint = f"Use one of: {', '.join(verdicts)}."
+        raise RegardError(f"'{name}' is not an architecture for this kind of model.", location=location, hint=hint)
     candidates = list(verdicts) if name is None else [name]
     for candidate in candidates:
         if verdicts[candidate].is_exact:
@@ -41,6 +41,6 @@ def choose_architecture(settings: AnyModelConfig, name: str | None = None, *, wh
     reasons = "\n".join(f"  - {candidate}: {'; '.join(verdicts[candidate].obstacles)}" for candidate in candidates)
     raise RegardError(
         f"No Hugging Face architecture can represent this model exactly:\n{reasons}",
-        where=where,
-        fix="Train a model with the settings that `regard train` chooses by itself, or export to another target.",
+        location=location,
+        hint="Train a model with the settings that `regard train` chooses by itself, or export to another target.",
     )

@@ -27,13 +27,13 @@ Config = dict[str, Any]
 class ConfigReader:
     """Reads values of a config by key; every error names the key and the file."""
 
-    def __init__(self, config: Mapping[str, Any], where: str) -> None:
+    def __init__(self, config: Mapping[str, Any], location: str) -> None:
         self.config = config
-        self.where = where
+        self.location = location
 
-    def error(self, what: str, fix: str = "Use a model of an architecture that Regard supports.") -> RegardError:
+    def error(self, message: str, hint: str = "Use a model of an architecture that Regard supports.") -> RegardError:
         """Return an error about this config."""
-        return RegardError(what, where=self.where, fix=fix)
+        return RegardError(message, location=self.location, hint=hint)
 
     def integer(self, key: str, default: int | None = None, *, minimum: int = 1) -> int:
         """Read an integer of at least `minimum`."""
@@ -88,7 +88,7 @@ class ConfigReader:
         value = self.config.get(key) or {}
         if not isinstance(value, dict):
             raise self.error(f"'{key}' must be an object, got {_show(value)}.")
-        return ConfigReader(value, f"{self.where}: {key}")
+        return ConfigReader(value, f"{self.location}: {key}")
 
 
 def _show(value: object) -> str:

@@ -35,10 +35,10 @@ def _write_gpt2(settings: DecoderOnlyConfig, max_positions: int) -> Config:
     stack = attention_stack(settings.decoder)
     return {
         "vocab_size": settings.tokens.vocabulary,
-        "n_embd": settings.width,
+        "n_embd": settings.d_model,
         "n_layer": stack.layers,
         "n_head": stack.attention.heads,
-        "n_inner": stack.feedforward.hidden,
+        "n_inner": stack.feedforward.d_ff,
         "n_positions": count_positions(stack.position, max_positions),
         "activation_function": ACTIVATIONS[stack.feedforward.activation],
         "layer_norm_epsilon": stack.norm.eps,
@@ -57,18 +57,18 @@ def _read_gpt2(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsT
     attention_rate = config.rate("attn_pdrop", 0.1)
     return {
         "family": "decoder_only",
-        "width": width,
+        "d_model": width,
         "tokens": {"kind": "tokens", "vocabulary": config.integer("vocab_size")},
         "decoder": {
             "layers": config.integer("n_layer", 12),
-            "placement": "pre",
+            "norm_order": "pre",
             "norm": {"kind": "layer", "eps": config.number("layer_norm_epsilon", 1e-5)},
             "final_norm": True,
             "position": {"kind": "learned", "length": config.integer("n_positions", 1024)},
             "attention": {"heads": config.integer("n_head", 12)},
             "feedforward": {
                 "kind": "plain",
-                "hidden": config.integer("n_inner", 4 * width),
+                "d_ff": config.integer("n_inner", 4 * width),
                 "activation": config.activation("activation_function", "gelu_new"),
             },
             "dropout": read_dropout(config.rate("resid_pdrop", 0.1), attention_rate),
@@ -92,12 +92,12 @@ def _write_llama_family(settings: DecoderOnlyConfig, max_positions: int) -> Conf
     theta = stack.position.theta
     return {
         "vocab_size": settings.tokens.vocabulary,
-        "hidden_size": settings.width,
-        "intermediate_size": stack.feedforward.hidden,
+        "hidden_size": settings.d_model,
+        "intermediate_size": stack.feedforward.d_ff,
         "num_hidden_layers": stack.layers,
         "num_attention_heads": attention.heads,
         "num_key_value_heads": attention.groups,
-        "head_dim": attention.dims(settings.width)[0],
+        "head_dim": attention.dims(settings.d_model)[0],
         "hidden_act": ACTIVATIONS[stack.feedforward.activation],
         "max_position_embeddings": max_positions,
         "rms_norm_eps": stack.norm.eps,
@@ -141,18 +141,18 @@ def _read_llama_family(config: ConfigReader, bias: SettingsTable, **attention_ch
     attention = {key: value for key, value in attention.items() if value is not None}
     return {
         "family": "decoder_only",
-        "width": config.integer("hidden_size", 4096),
+        "d_model": config.integer("hidden_size", 4096),
         "tokens": {"kind": "tokens", "vocabulary": config.integer("vocab_size")},
         "decoder": {
             "layers": config.integer("num_hidden_layers", 32),
-            "placement": "pre",
+            "norm_order": "pre",
             "norm": {"kind": "rms", "eps": config.number("rms_norm_eps", 1e-6)},
             "final_norm": True,
             "position": {"kind": "rotary", "layout": "halves", "theta": _read_theta(config)},
             "attention": attention | attention_changes,
             "feedforward": {
                 "kind": "gated",
-                "hidden": config.integer("intermediate_size", 11008),
+                "d_ff": config.integer("intermediate_size", 11008),
                 "activation": config.activation("hidden_act", "silu"),
                 "bias": config.flag("mlp_bias", False),
             },

@@ -32,7 +32,7 @@ def _write_bart_family(settings: EncoderDecoderConfig, max_positions: int) -> Co
     config: Config = {
         "is_encoder_decoder": True,
         "vocab_size": source.vocabulary,
-        "d_model": settings.width,
+        "d_model": settings.d_model,
         "scale_embedding": source.scale,
         "activation_function": ACTIVATIONS[encoder.feedforward.activation],
         "max_position_embeddings": count_positions(encoder.position, max_positions),
@@ -45,7 +45,7 @@ def _write_bart_family(settings: EncoderDecoderConfig, max_positions: int) -> Co
         config |= {
             f"{name}_layers": stack.layers,
             f"{name}_attention_heads": stack.attention.heads,
-            f"{name}_ffn_dim": stack.feedforward.hidden,
+            f"{name}_ffn_dim": stack.feedforward.d_ff,
         }
     return config
 
@@ -64,13 +64,13 @@ def _write_pegasus(settings: EncoderDecoderConfig, max_positions: int) -> Config
 
 
 def _make_bart_reader(
-    placement: str, *, input_norm: bool, is_learned: bool
+    norm_order: str, *, input_norm: bool, is_learned: bool
 ) -> Callable[[ConfigReader, Mapping[str, Tensor]], SettingsTable]:
     """Return the function that reads a config of the BART family."""
 
     def read(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsTable:
         is_shared = config.flag("share_encoder_decoder_embeddings", True)
-        if is_shared or placement == "pre":  # only Marian may untie the output, and only without shared embeddings
+        if is_shared or norm_order == "pre":  # only Marian may untie the output, and only without shared embeddings
             config.require("tie_word_embeddings", True, True)
         config.require("is_encoder_decoder", True, True)
         vocabulary, scale = config.integer("vocab_size"), config.flag("scale_embedding", False)
@@ -91,15 +91,15 @@ def _make_bart_reader(
             attention = {"heads": config.integer(f"{name}_attention_heads", 16)}
             stacks[name] = {
                 "layers": config.integer(f"{name}_layers", 12),
-                "placement": placement,
+                "norm_order": norm_order,
                 "norm": {"kind": "layer", "eps": 1e-5},
                 "input_norm": input_norm,
-                "final_norm": placement == "pre",
+                "final_norm": norm_order == "pre",
                 "position": position,
                 "attention": attention,
                 "feedforward": {
                     "kind": "plain",
-                    "hidden": config.integer(f"{name}_ffn_dim", 4096),
+                    "d_ff": config.integer(f"{name}_ffn_dim", 4096),
                     "activation": activation,
                 },
                 "dropout": dropout,
@@ -108,7 +108,7 @@ def _make_bart_reader(
         return {
             "family": "encoder_decoder",
             "task": "translate",
-            "width": config.integer("d_model"),
+            "d_model": config.integer("d_model"),
             "source": tokens | {"vocabulary": vocabulary},
             "target": target,
             **stacks,
@@ -153,9 +153,9 @@ def _write_t5(settings: EncoderDecoderConfig, max_positions: int) -> Config:
     return {
         "is_encoder_decoder": True,
         "vocab_size": source.vocabulary,
-        "d_model": settings.width,
-        "d_kv": stack.attention.dims(settings.width)[0],
-        "d_ff": stack.feedforward.hidden,
+        "d_model": settings.d_model,
+        "d_kv": stack.attention.dims(settings.d_model)[0],
+        "d_ff": stack.feedforward.d_ff,
         "num_layers": stack.layers,
         "num_decoder_layers": settings.decoder.layers,
         "num_heads": stack.attention.heads,
@@ -190,7 +190,7 @@ def _read_t5(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsTab
     }
     rate = config.rate("dropout_rate", 0.1)
     stack = {
-        "placement": "pre",
+        "norm_order": "pre",
         "norm": {"kind": "rms", "eps": config.number("layer_norm_epsilon", 1e-6)},
         "final_norm": True,
         "position": {
@@ -201,7 +201,7 @@ def _read_t5(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsTab
         "attention": attention,
         "feedforward": {
             "kind": kind,
-            "hidden": config.integer("d_ff", 2048),
+            "d_ff": config.integer("d_ff", 2048),
             "activation": activation,
             "bias": False,
         },
@@ -212,7 +212,7 @@ def _read_t5(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsTab
     return {
         "family": "encoder_decoder",
         "task": "translate",
-        "width": config.integer("d_model", 512),
+        "d_model": config.integer("d_model", 512),
         "source": {"kind": "tokens", "vocabulary": config.integer("vocab_size")},
         "target": {"kind": "shared"},
         "encoder": stack | {"layers": layers},

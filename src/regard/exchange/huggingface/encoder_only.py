@@ -19,7 +19,7 @@ from regard.exchange.huggingface.architecture import (
 from regard.exchange.huggingface.config_reader import ACTIVATIONS, Config, ConfigReader
 from regard.exchange.mapping import WeightMap
 
-TASKS: dict[Head, str] = {"mlm": "fill", "classes": "classify", "tags": "tag", "none": "embed"}
+TASKS: dict[Head, str] = {"mlm": "masked_lm", "classes": "classify", "tags": "tag", "none": "embed"}
 AUTO_CLASSES: dict[Head, tuple[str, str]] = {  # the Auto* class and the task on the hub
     "mlm": ("AutoModelForMaskedLM", "fill-mask"),
     "classes": ("AutoModelForSequenceClassification", "text-classification"),
@@ -35,10 +35,10 @@ def _write_stack(settings: EncoderOnlyConfig, max_positions: int) -> Config:
     assert isinstance(source, TokensConfig)  # noqa: S101 - `exportable_to` refuses other inputs
     config: Config = {
         "vocab_size": source.vocabulary,
-        "hidden_size": settings.width,
+        "hidden_size": settings.d_model,
         "num_hidden_layers": stack.layers,
         "num_attention_heads": stack.attention.heads,
-        "intermediate_size": stack.feedforward.hidden,
+        "intermediate_size": stack.feedforward.d_ff,
         "max_position_embeddings": count_positions(stack.position, max_positions),
         "layer_norm_eps": stack.norm.eps,
         "hidden_dropout_prob": stack.dropout.sublayer,
@@ -83,7 +83,7 @@ def _read_stack(config: ConfigReader) -> SettingsTable:
         "attention": {"heads": config.integer("num_attention_heads", 12)},
         "feedforward": {
             "kind": "plain",
-            "hidden": config.integer("intermediate_size", 3072),
+            "d_ff": config.integer("intermediate_size", 3072),
             "activation": config.activation("hidden_act", "gelu"),
         },
         "dropout": read_dropout(
@@ -123,13 +123,13 @@ def _read_bert(head: Head, config: ConfigReader, tensors: Mapping[str, Tensor]) 
     return {
         "family": "encoder_only",
         "task": TASKS[head],
-        "width": config.integer("hidden_size", 768),
+        "d_model": config.integer("hidden_size", 768),
         "source": {
             "kind": "tokens",
             "vocabulary": config.integer("vocab_size"),
             "types": config.integer("type_vocab_size", 2),
         },
-        "encoder": stack | {"placement": "post", "input_norm": True, "final_norm": False, "position": position},
+        "encoder": stack | {"norm_order": "post", "input_norm": True, "final_norm": False, "position": position},
         "head": _read_head(head, config, stack["feedforward"]["activation"]),
     }
 
@@ -141,7 +141,7 @@ def _read_esm(head: Head, config: ConfigReader, tensors: Mapping[str, Tensor]) -
     config.require("is_folding_model", False, False)
     theta = config.number("rope_theta", ESM_BASE, minimum=1e-6)
     stack = _read_stack(config) | {
-        "placement": "pre",
+        "norm_order": "pre",
         "final_norm": True,
         "position": {"kind": "rotary", "layout": "halves", "theta": theta},
     }
@@ -149,7 +149,7 @@ def _read_esm(head: Head, config: ConfigReader, tensors: Mapping[str, Tensor]) -
     return {
         "family": "encoder_only",
         "task": TASKS[head],
-        "width": config.integer("hidden_size", 768),
+        "d_model": config.integer("hidden_size", 768),
         "source": {"kind": "tokens", "vocabulary": config.integer("vocab_size")},
         "encoder": stack,
         "head": _read_head(head, config, "gelu"),
@@ -169,7 +169,7 @@ def _map_esm(head: Head, settings: EncoderOnlyConfig, max_positions: int) -> Wei
     return maps.esm(
         head,
         attentions=stack.layers * stack.attention.heads,
-        key_dim=stack.attention.dims(settings.width)[0],
+        key_dim=stack.attention.dims(settings.d_model)[0],
         theta=position.theta,
     )
 

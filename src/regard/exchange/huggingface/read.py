@@ -20,8 +20,8 @@ from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, Inser
 from regard.exchange.huggingface.tokenizer_writer import TOKENIZER_CONFIG, TOKENIZER_FILE
 from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER, WEIGHTS
 from regard.exchange.importer import ImportedModel
-from regard.exchange.mapping import to_ours, to_theirs
-from regard.exchange.provenance import Origin
+from regard.exchange.mapping import to_hf, to_regard
+from regard.exchange.provenance import Provenance
 from regard.models.build import build
 from regard.store.size_check import check_fits_memory
 from regard.store.weights import describe_mismatch, get_weights
@@ -73,10 +73,10 @@ def read_folder(path: Path) -> ImportedModel:
     generation = ConfigReader(folder.config | folder.generation, str(path / GENERATION_CONFIG))
     settings = read_settings(config, architecture, tensors, generation)
     max_positions = _read_max_positions(config, settings)
-    weights = convert_tensors(architecture, settings, tensors, max_positions, where=str(path))
+    weights = convert_tensors(architecture, settings, tensors, max_positions, location=str(path))
     settings, tokenizers = _read_tokenizers(folder, settings)
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
-    origin = Origin("huggingface", architecture.name, dtype, max_positions)
+    origin = Provenance("huggingface", architecture.name, dtype, max_positions)
     card, pooling, template = _read_card(folder.files), _read_pooling(folder.files), _read_chat_template(folder)
     return ImportedModel(settings, tokenizers, weights, origin, card, pooling, template)
 
@@ -99,7 +99,7 @@ def read_settings(
     table = architecture.read_config(config, tensors) | _read_our_settings(config)
     if architecture.read_generation is not None and generation is not None:
         table["generation"] = architecture.read_generation(generation)
-    return MODEL_FILES.parse(table, where=config.where)
+    return MODEL_FILES.parse(table, location=config.location)
 
 
 def find_architecture(config: ConfigReader) -> AnyArchitecture:
@@ -124,15 +124,15 @@ def read_weights(files: ForeignFolder) -> dict[str, Tensor]:
     if files.find(INDEX) is None:
         patterns = ("*.bin", "*.pt", "*.h5", "*.msgpack")
         pickles = sorted(file.name for pattern in patterns for file in files.path.glob(pattern))
-        what = f"The folder has no {WEIGHTS}" + (f", only {', '.join(pickles[:3])}." if pickles else ".")
-        fix = "Get the weights as safetensors: other formats may execute code when they are read."
-        raise RegardError(what, where=str(files.path), fix=fix)
+        message = f"The folder has no {WEIGHTS}" + (f", only {', '.join(pickles[:3])}." if pickles else ".")
+        hint = "Get the weights as safetensors: other formats may execute code when they are read."
+        raise RegardError(message, location=str(files.path), hint=hint)
     shards = _read_object(files, INDEX).get("weight_map")
     names = sorted({str(name) for name in shards.values()}) if isinstance(shards, dict) else []
     if not names or len(names) > MAX_SHARDS or not all(map(SHARD.fullmatch, names)):
-        fix = "Restore an intact copy."
-        what = "'weight_map' must name safetensors files of this folder."
-        raise RegardError(what, where=str(files.path / INDEX), fix=fix)
+        hint = "Restore an intact copy."
+        message = "'weight_map' must name safetensors files of this folder."
+        raise RegardError(message, location=str(files.path / INDEX), hint=hint)
     tensors: dict[str, Tensor] = {}
     for name in track(names, "reading the weights"):
         tensors |= files.read_tensors(name)
@@ -145,32 +145,32 @@ def convert_tensors(
     tensors: Mapping[str, Tensor],
     max_positions: int,
     *,
-    where: str,
+    location: str,
 ) -> dict[str, Tensor]:
     """Return our parameters in float32; names, shapes, dtypes and values are checked."""
-    check_fits_memory(settings, where=where)
+    check_fits_memory(settings, location=location)
     weight_map = architecture.make_weight_map(settings, max_positions)
     with torch.device("meta"):
         parameters = get_weights(build(settings))
-    expected = to_theirs(weight_map, parameters)  # their names and shapes
+    expected = to_hf(weight_map, parameters)  # their names and shapes
     stored = {_rename_norm(name): tensor for name, tensor in tensors.items()}
     common = expected.keys() & stored.keys()
     # Shapes come first: a tensor that is larger than the config says is never read.
     shapes = {name: expected[name].shape for name in common}
-    _raise_mismatch(describe_mismatch(shapes, {name: stored[name] for name in common}), where)
+    _raise_mismatch(describe_mismatch(shapes, {name: stored[name] for name in common}), location)
     stored |= {name: stored[name].float() for name in common if stored[name].is_floating_point()}
-    ours = to_ours(weight_map, stored, where=where)
+    ours = to_regard(weight_map, stored, location=location)
     weights = {name: tensor for name, tensor in ours.items() if name in parameters}  # without copies of tied ones
     shapes = {name: parameter.shape for name, parameter in parameters.items()}
     faults = (f"{name} {fault}" for name, tensor in weights.items() if (fault := _describe_fault(tensor)))
-    _raise_mismatch(describe_mismatch(shapes, weights, faults), where)
+    _raise_mismatch(describe_mismatch(shapes, weights, faults), location)
     return weights
 
 
-def _raise_mismatch(mismatch: str, where: str) -> None:
+def _raise_mismatch(mismatch: str, location: str) -> None:
     if mismatch:
-        fix = "Use intact weights that belong to this config."
-        raise RegardError(f"The weights do not fit the config: {mismatch}.", where=where, fix=fix)
+        hint = "Use intact weights that belong to this config."
+        raise RegardError(f"The weights do not fit the config: {mismatch}.", location=location, hint=hint)
 
 
 def _describe_fault(tensor: Tensor) -> str:
@@ -202,12 +202,12 @@ def _read_max_positions(config: ConfigReader, settings: AnyModelConfig) -> int:
 def _read_tokenizers(folder: _Folder, settings: AnyModelConfig) -> tuple[AnyModelConfig, TokenizerPair]:
     """Read the tokenizers; the template of a language model says whether its texts begin with bos."""
     tokens: Any = getattr(settings, "source", None) or getattr(settings, "tokens", None)
-    if not isinstance(tokens, TokensConfig):  # of a model that reads sounds
+    if not isinstance(tokens, TokensConfig):  # of a model that reads audio clips
         tokens = getattr(settings, "target", None)
     source = _read_tokenizer(folder, "", tokens.vocabulary, settings)
     if isinstance(settings, DecoderOnlyConfig):
         settings = settings.model_copy(update={"starts_with_bos": bool(source.inserted.before)})
-    _check_template(source, settings, where=str(folder.files.path / TOKENIZER_FILE))
+    _check_template(source, settings, location=str(folder.files.path / TOKENIZER_FILE))
     prefix = f"{TARGET_FOLDER}/"
     if not isinstance(settings, EncoderDecoderConfig) or folder.files.find(prefix + TOKENIZER_FILE) is None:
         return settings, TokenizerPair.joint(source.tokenizer)
@@ -222,12 +222,12 @@ def _read_tokenizer(folder: _Folder, prefix: str, size: int, settings: AnyModelC
     if document is None:
         raise RegardError(
             f"The folder has no {TOKENIZER_FILE}.",
-            where=str(folder.files.path),
-            fix="Save the tokenizer again with `transformers`: AutoTokenizer.from_pretrained(...).",
+            location=str(folder.files.path),
+            hint="Save the tokenizer again with `transformers`: AutoTokenizer.from_pretrained(...).",
         )
     tables = (folder.config, folder.generation, folder.special_tokens, folder.tokenizer_config)
-    where = str(folder.files.path / prefix / TOKENIZER_FILE)
-    return rewrite(document, find_roles(*tables, document, settings), size, where=where)
+    location = str(folder.files.path / prefix / TOKENIZER_FILE)
+    return rewrite(document, find_roles(*tables, document, settings), size, location=location)
 
 
 def find_roles(
@@ -287,7 +287,7 @@ def _list_ids(document: Any) -> dict[str, int]:
     return {text: number for text, number in ids.items() if isinstance(text, str) and type(number) is int}
 
 
-def _check_template(foreign: ForeignTokenizer, settings: AnyModelConfig, *, where: str) -> None:
+def _check_template(foreign: ForeignTokenizer, settings: AnyModelConfig, *, location: str) -> None:
     """Refuse a template that inserts other special tokens than Regard does."""
     specials, inserted = foreign.tokenizer.specials, foreign.inserted
     expected: tuple[tuple[int, ...], tuple[int, ...]] = ((specials.cls,), (specials.sep,))
@@ -310,8 +310,8 @@ def _check_template(foreign: ForeignTokenizer, settings: AnyModelConfig, *, wher
 
     raise RegardError(
         f"The model reads '{show(inserted.before, inserted.after)}', but Regard gives it '{show(*expected)}'.",
-        where=where,
-        fix="Use a model whose tokenizer inserts these special tokens.",
+        location=location,
+        hint="Use a model whose tokenizer inserts these special tokens.",
     )
 
 
@@ -329,8 +329,8 @@ def _read_pooling(files: ForeignFolder) -> Json | None:
     elif not pools and not unknown and "pooling_mode" not in document:
         return None
     elif len(unknown) != 1 or not pools:
-        fix = f"Use a model with one of: {', '.join(POOLING_MODES)}."
-        raise RegardError("This pooling is not supported.", where=str(files.path / POOLING), fix=fix)
+        hint = f"Use a model with one of: {', '.join(POOLING_MODES)}."
+        raise RegardError("This pooling is not supported.", location=str(files.path / POOLING), hint=hint)
     modules = files.read_json("modules.json")
     kinds = (
         [str(module.get("type")) for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
@@ -338,14 +338,14 @@ def _read_pooling(files: ForeignFolder) -> Json | None:
     if unsupported := [
         kind for kind in kinds if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")
     ]:
-        fix = "Use a model of a Transformer, a pooling and a normalization."
-        where = str(files.path / "modules.json")
-        raise RegardError(f"The module {unsupported[0][:60]} is not supported.", where=where, fix=fix)
+        hint = "Use a model of a Transformer, a pooling and a normalization."
+        location = str(files.path / "modules.json")
+        raise RegardError(f"The module {unsupported[0][:60]} is not supported.", location=location, hint=hint)
     settings = _read_optional(files, "sentence_bert_config.json")
     if settings.get("do_lower_case"):
-        fix = "Lower-case its texts by the tokenizer: set do_lower_case in tokenizer_config.json."
-        where = str(files.path / "sentence_bert_config.json")
-        raise RegardError("'do_lower_case' is not supported.", where=where, fix=fix)
+        hint = "Lower-case its texts by the tokenizer: set do_lower_case in tokenizer_config.json."
+        location = str(files.path / "sentence_bert_config.json")
+        raise RegardError("'do_lower_case' is not supported.", location=location, hint=hint)
     limit = settings.get("max_seq_length")
     return {
         "pool": pools[0],
@@ -357,14 +357,14 @@ def _read_pooling(files: ForeignFolder) -> Json | None:
 def _read_object(files: ForeignFolder, name: str) -> Json:
     document = files.read_json(name)
     if document is None:
-        what = f"There is no {name}: this is not a Hugging Face folder."
-        fix = "Give a folder with config.json and safetensors."
+        message = f"There is no {name}: this is not a Hugging Face folder."
+        hint = "Give a folder with config.json and safetensors."
         if (files.path / "snapshots").is_dir():  # a repository in the cache
-            fix = "Give the folder of a revision in snapshots/."
-        raise RegardError(what, where=str(files.path), fix=fix)
+            hint = "Give the folder of a revision in snapshots/."
+        raise RegardError(message, location=str(files.path), hint=hint)
     if not isinstance(document, dict):
-        where = str(files.path / name)
-        raise RegardError("The file is not a JSON object.", where=where, fix="Restore an intact copy.")
+        location = str(files.path / name)
+        raise RegardError("The file is not a JSON object.", location=location, hint="Restore an intact copy.")
     return document
 
 

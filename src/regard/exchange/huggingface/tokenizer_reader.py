@@ -48,7 +48,7 @@ class ForeignTokenizer:
     inserted: Inserted
 
 
-def rewrite(document: Any, role_ids: Mapping[str, int], size: int, *, where: str) -> ForeignTokenizer:
+def rewrite(document: Any, role_ids: Mapping[str, int], size: int, *, location: str) -> ForeignTokenizer:
     """Rewrite a parsed `tokenizer.json`.
 
     Args:
@@ -78,11 +78,11 @@ def rewrite(document: Any, role_ids: Mapping[str, int], size: int, *, where: str
     except (TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
         raise RegardError(
             f"This tokenizer cannot be rewritten: {str(error)[:200] or type(error).__name__}.",
-            where=where,
-            fix="Use a `tokenizer.json` of the library `tokenizers`.",
+            location=location,
+            hint="Use a `tokenizer.json` of the library `tokenizers`.",
         ) from error
     content = (json.dumps(rewritten, ensure_ascii=False) + "\n").encode()
-    return ForeignTokenizer(Tokenizer(content, where), inserted)
+    return ForeignTokenizer(Tokenizer(content, location), inserted)
 
 
 def _as_sequence(normalizer: Any) -> Document | None:

@@ -21,7 +21,7 @@ from regard.store.model_folder import StoredModel
 ENGINE, EXTRA = "transformers", "huggingface"
 
 
-def prove(
+def verify_export(
     folder: Path, stored: StoredModel, architecture: AnyArchitecture, dtype: str, max_positions: int
 ) -> tuple[str, ...]:
     """Compare an exported folder with the model, write `parity.json`, and return the figures as sentences.
@@ -87,11 +87,11 @@ class HuggingFaceRunner:
         if not self._generates:
             return None
         outputs: dict[int, list[int]] = {}
-        for length, limit in dict.fromkeys((len(sample.source), sample.max_length) for sample in samples):
+        for length, limit in dict.fromkeys((len(sample.source), sample.max_new_tokens) for sample in samples):
             group = [
                 number
                 for number, sample in enumerate(samples)
-                if (len(sample.source), sample.max_length) == (length, limit)
+                if (len(sample.source), sample.max_new_tokens) == (length, limit)
             ]
             rows = torch.tensor([samples[number].source for number in group])
             generated = self.model.generate(

@@ -33,7 +33,7 @@ def _read_whisper(config: ConfigReader, tensors: Mapping[str, Tensor]) -> Settin
     for name, length in (("encoder", positions), ("decoder", target_positions)):
         stacks[name] = {
             "layers": config.integer(f"{name}_layers"),
-            "placement": "pre",
+            "norm_order": "pre",
             "norm": {"kind": "layer", "eps": 1e-5},
             "final_norm": True,
             # The encoder's sinusoids are a table in the file, rounded to its number type.
@@ -41,7 +41,7 @@ def _read_whisper(config: ConfigReader, tensors: Mapping[str, Tensor]) -> Settin
             "attention": {"heads": config.integer(f"{name}_attention_heads"), "bias": {"key": False}},
             "feedforward": {
                 "kind": "plain",
-                "hidden": config.integer(f"{name}_ffn_dim"),
+                "d_ff": config.integer(f"{name}_ffn_dim"),
                 "activation": activation,
             },
             "dropout": dropout,
@@ -50,7 +50,7 @@ def _read_whisper(config: ConfigReader, tensors: Mapping[str, Tensor]) -> Settin
     return {
         "family": "encoder_decoder",
         "task": "transcribe",
-        "width": config.integer("d_model"),
+        "d_model": config.integer("d_model"),
         "source": {
             "kind": "mel",
             "bins": config.integer("num_mel_bins", 80),
@@ -74,8 +74,8 @@ def _read_whisper(config: ConfigReader, tensors: Mapping[str, Tensor]) -> Settin
 def _read_generation(reader: ConfigReader) -> SettingsTable:
     return {
         "prompt": _read_prompt(reader),
-        "suppressed": _read_ids(reader, "suppress_tokens"),
-        "suppressed_first": _read_ids(reader, "begin_suppress_tokens"),
+        "suppress_tokens": _read_ids(reader, "suppress_tokens"),
+        "begin_suppress_tokens": _read_ids(reader, "begin_suppress_tokens"),
         "beam_size": reader.integer("num_beams", 1),
     }
 

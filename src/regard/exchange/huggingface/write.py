@@ -27,9 +27,9 @@ from regard.exchange.huggingface.tokenizer_writer import (
     make_tokenizer_config,
     make_tokenizer_json,
 )
-from regard.exchange.huggingface.verify import prove
-from regard.exchange.mapping import SOURCE_EMBEDDING, to_theirs
-from regard.exchange.provenance import Origin, read_origin
+from regard.exchange.huggingface.verify import verify_export
+from regard.exchange.mapping import SOURCE_EMBEDDING, to_hf
+from regard.exchange.provenance import Provenance, read_provenance
 from regard.pipeline.generator import DEFAULT_FILTERS
 from regard.pipeline.translator import DEFAULT_SEARCH
 from regard.store.model_folder import CARD, StoredModel, read_model
@@ -39,7 +39,7 @@ from regard.text.tokenizer import Tokenizer
 
 CONFIG, GENERATION_CONFIG, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
 TARGET_FOLDER = "target"  # the tokenizer of the target, if it has its own
-MAX_NEW_TOKENS = {"translate": 256, "continue": 200}  # at most; `generate` of transformers stops after 20 by itself
+MAX_NEW_TOKENS = {"translate": 256, "causal_lm": 200}  # at most; `generate` of transformers stops after 20 by itself
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 OUR_SETTINGS = "regard"  # a key of config.json
 TYPE_EMBEDDING = "source.types.weight"
@@ -52,9 +52,9 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
         RegardError: No architecture can represent the model (the error says why), or a float32 export differs from it.
     """
     stored = read_model(model)
-    origin = read_origin(stored.path)
+    origin = read_provenance(stored.path)
     name = options.architecture or (origin.architecture if origin is not None else None)
-    architecture = choose_architecture(stored.settings, name, where=str(model))
+    architecture = choose_architecture(stored.settings, name, location=str(model))
     max_positions = resolve_max_positions(stored.settings, options.max_positions, origin)
     dtype = options.dtype or "float32"
     tensors = convert_weights(stored, architecture, max_positions)
@@ -66,7 +66,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     text = make_card(stored.settings, architecture, stored.tokenizers, card, options.license, notes)
     (folder / CARD).write_text(text, encoding="utf-8")
     size = (folder / WEIGHTS).stat().st_size / 1e6
-    figures = prove(folder, stored, architecture, dtype, max_positions)
+    figures = verify_export(folder, stored, architecture, dtype, max_positions)
     return ExportReport(f"{architecture.name} in {dtype}, {size:.1f} MB of weights", (*notes, *figures))
 
 
@@ -94,7 +94,7 @@ def write_settings(
         _write_tokenizer(folder / TARGET_FOLDER, stored.tokenizers.target, stored.settings, max_positions)
 
 
-def resolve_max_positions(settings: AnyModelConfig, chosen: int | None, origin: Origin | None) -> int:
+def resolve_max_positions(settings: AnyModelConfig, chosen: int | None, origin: Provenance | None) -> int:
     """Return the number of positions of an export: the user's, the learned, or the imported number, or the default."""
     stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
     if stack.max_positions is not None:
@@ -109,8 +109,8 @@ def convert_weights(stored: StoredModel, architecture: AnyArchitecture, max_posi
         # It has no token types. All tokens but those of the second text of a pair have type 0: this sum.
         weights[SOURCE_EMBEDDING] = weights[SOURCE_EMBEDDING] + weights.pop(TYPE_EMBEDDING)[0]
     weight_map = architecture.make_weight_map(stored.settings, max_positions)
-    tensors = to_theirs(weight_map, weights)
-    copies = weight_map.their_copies - ({"lm_head.weight"} if architecture.model_type == "t5" else set())
+    tensors = to_hf(weight_map, weights)
+    copies = weight_map.hf_copies - ({"lm_head.weight"} if architecture.model_type == "t5" else set())
     theirs = {name: tensor for name, tensor in tensors.items() if name not in copies}
     if "lm_head.weight" in theirs and architecture.model_type == "t5":  # T5 declares itself untied: it needs both names
         theirs["lm_head.weight"] = theirs["lm_head.weight"].clone()

@@ -82,8 +82,8 @@ def make_graphs(model: AnyModel) -> list[Graph]:
         isinstance(model, DecoderOnly) and model.prefix is None and not isinstance(model.head, ClassHead)
     )
     if not is_token_model:
-        what = "Only models that read tokens can be exported to ONNX: translation and language models, encoders."
-        raise RegardError(what, fix="Export the weights with `--to huggingface`, or use Regard itself.")
+        message = "Only models that read tokens can be exported to ONNX: translation and language models, encoders."
+        raise RegardError(message, hint="Export the weights with `--to huggingface`, or use Regard itself.")
     # transformers.js makes an empty cache by this name.
     batch, source = torch.export.Dim("batch_size"), torch.export.Dim("source")
     source_ids = torch.ones(2, 7, dtype=torch.long)
@@ -211,7 +211,7 @@ def _export(graph: Graph) -> Any:
             verbose=False,
         )
     if program is None:
-        raise RegardError("torch.onnx returned no graph.", fix="Report this with the model.toml.")
+        raise RegardError("torch.onnx returned no graph.", hint="Report this with the model.toml.")
     return program.model_proto
 
 

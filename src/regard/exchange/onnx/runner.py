@@ -35,7 +35,7 @@ class OnnxState:
     def crop(self, lengths: int | Sequence[int]) -> None:
         """Remove all tokens beyond one length, the same for all rows."""
         if not isinstance(lengths, int):
-            raise RegardError("The graphs keep rows of equal length.", fix="Use greedy or beam search.")
+            raise RegardError("The graphs keep rows of equal length.", hint="Use greedy or beam search.")
         self.arrays = {
             name: array[:, :, :lengths] if name.startswith("past") else array for name, array in self.arrays.items()
         }
@@ -90,7 +90,7 @@ class OnnxModel:
         try:
             outputs = graph.run(None, dict(inputs))
         except Exception as error:  # onnxruntime has exception classes of its own in a private module
-            raise RegardError(f"onnxruntime failed: {str(error)[:300]}", fix="Export the model again.") from error
+            raise RegardError(f"onnxruntime failed: {str(error)[:300]}", hint="Export the model again.") from error
         return dict(zip([output.name for output in graph.get_outputs()], outputs, strict=True))
 
 
@@ -132,7 +132,7 @@ class OnnxRunner:
             self.model.start(len(samples), state),
             torch.tensor(prompt),
             specials["eos"],
-            [sample.max_length for sample in samples],
+            [sample.max_new_tokens for sample in samples],
             torch.tensor(self.model.description["suppressed"], dtype=torch.long),
             make_generator(0, torch.device("cpu")),
         )

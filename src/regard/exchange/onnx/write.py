@@ -15,7 +15,7 @@ from regard.exchange.onnx.description import describe, write_description
 from regard.exchange.onnx.graphs import write_graphs
 from regard.exchange.onnx.runner import OnnxRunner
 from regard.exchange.parity import Parity, measure_parity
-from regard.exchange.provenance import read_origin
+from regard.exchange.provenance import read_provenance
 from regard.store.model_folder import StoredModel, read_model
 
 
@@ -46,9 +46,9 @@ def write_pipeline(stored: StoredModel, folder: Path, dtype: str) -> Parity:
 def _write_hub_files(stored: StoredModel, folder: Path, dtype: str) -> None:
     """Write config.json and the tokenizer with its template, if an architecture of theirs represents the model."""
     try:
-        architecture = choose_architecture(stored.settings, where=str(stored.path))
+        architecture = choose_architecture(stored.settings, location=str(stored.path))
     except RegardError:
         return  # the graphs run everywhere else
     library = {"dtype": "q8" if dtype == "int8" else "fp32"}  # which file it loads by itself
-    positions = resolve_max_positions(stored.settings, None, read_origin(stored.path))
+    positions = resolve_max_positions(stored.settings, None, read_provenance(stored.path))
     write_settings(folder, stored, architecture, "float32", positions, **{"transformers.js_config": library})

@@ -25,7 +25,7 @@ from regard.text.tokenizer import Tokenizer
 PAGE_FILES = ("index.html", "page.js", "style.css", "worker.js")
 SERVICE = "service.js"
 RUNTIME_FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
-TASKS = ("translate", "continue", "classify")
+TASKS = ("translate", "causal_lm", "classify")
 _MODELS = ("BPE", "Unigram", "WordLevel")
 _NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Prepend", "Replace")
 
@@ -37,11 +37,11 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     if stored.settings.task not in TASKS:
         raise RegardError(
             f"The page has no view for the task '{stored.settings.task}'.",
-            where=str(model),
-            fix=f"Use `--to onnx` and a page of your own. Tasks with a view: {', '.join(TASKS)}.",
+            location=str(model),
+            hint=f"Use `--to onnx` and a page of your own. Tasks with a view: {', '.join(TASKS)}.",
         )
     for tokenizer in {stored.tokenizers.source, stored.tokenizers.target}:
-        check_tokenizer(tokenizer, where=str(model))
+        check_tokenizer(tokenizer, location=str(model))
     dtype = options.dtype or "int8"
     parity = write_pipeline(stored, folder, dtype)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
@@ -74,8 +74,8 @@ def find_runtime(folder: Path | None) -> Path:
                 return path
     raise RegardError(
         "onnxruntime-web was not found: it runs the model in the browser.",
-        where=str(folder or here),
-        fix="npm install onnxruntime-web, then pass --runtime node_modules/onnxruntime-web.",
+        location=str(folder or here),
+        hint="npm install onnxruntime-web, then pass --runtime node_modules/onnxruntime-web.",
     )
 
 
@@ -90,7 +90,7 @@ def write_service_worker(folder: Path, script: str) -> None:
     (folder / SERVICE).write_text(header + script, encoding="utf-8")
 
 
-def check_tokenizer(tokenizer: Tokenizer, *, where: str) -> None:
+def check_tokenizer(tokenizer: Tokenizer, *, location: str) -> None:
     """Refuse a tokenizer that the page does not implement; those that Regard learns are all implemented."""
     document: dict[str, Any] = json.loads(tokenizer.content)
     pre_tokenizer, normalizer = document["pre_tokenizer"] or {}, document["normalizer"] or {}
@@ -104,6 +104,6 @@ def check_tokenizer(tokenizer: Tokenizer, *, where: str) -> None:
     if not is_known:
         raise RegardError(
             "The page does not implement this tokenizer.",
-            where=where,
-            fix="Use `--to onnx`, or train with a tokenizer that Regard learns.",
+            location=location,
+            hint="Use `--to onnx`, or train with a tokenizer that Regard learns.",
         )

@@ -15,7 +15,7 @@ from regard.store.weights import describe_mismatch
 
 
 class Ema:
-    """Exponential moving average of a model's parameters, over about the last 1 / (1 - decay) updates.
+    """Exponential moving average of a model's parameters, over about the last 1 / (1 - decay) steps.
 
     ema = Ema(model, decay=0.999)
     ...; optimizers.step(); ema.update(number)
@@ -26,7 +26,7 @@ class Ema:
     def __init__(self, model: nn.Module, decay: float) -> None:
         if not 0 <= decay < 1:
             raise RegardError(
-                f"The EMA decay must be at least 0 and below 1, got {decay}.", fix="Set train.ema, e.g. to 0.999."
+                f"The EMA decay must be at least 0 and below 1, got {decay}.", hint="Set train.ema, e.g. to 0.999."
             )
         self.decay = decay
         self._parameters = dict(model.named_parameters())  # tied weights once
@@ -37,8 +37,8 @@ class Ema:
         """Add the current weights to the average.
 
         Args:
-            step: Number of the update, from 1. If given, the average is bias-corrected: it excludes the random initial
-                weights, which would otherwise contribute for several times 1 / (1 - decay) updates.
+            step: Number of the step, from 1. If given, the average is bias-corrected: it excludes the random initial
+                weights, which would otherwise contribute for several times 1 / (1 - decay) steps.
         """
         decay = self.decay
         if step is not None:  # decay (1 - decay^(n-1)) / (1 - decay^n): 0 at the first, then soon the decay itself
@@ -99,12 +99,12 @@ def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str
         count += 1
         del weights  # free the memory before the next checkpoint is read
     if count == 0:
-        raise RegardError("There is nothing to average.", fix="Give the weights of at least one checkpoint.")
+        raise RegardError("There is nothing to average.", hint="Give the weights of at least one checkpoint.")
     return {name: (total / count).to(dtypes[name]) for name, total in sums.items()}
 
 
 def _check_shapes(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
     if mismatch := describe_mismatch({name: tensor.shape for name, tensor in expected.items()}, weights):
         raise RegardError(
-            f"Weights of different models cannot be averaged: {mismatch}.", fix="Use checkpoints of one run."
+            f"Weights of different models cannot be averaged: {mismatch}.", hint="Use checkpoints of one run."
         )

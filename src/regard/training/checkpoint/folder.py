@@ -80,10 +80,10 @@ class Checkpoints:
         self._parameters: Tensors = {} if parameters is None else parameters
 
     def steps(self) -> list[int]:
-        """Return the updates that have a checkpoint, in ascending order."""
+        """Return the steps that have a checkpoint, in ascending order."""
         names = [path.name for path in self.folder.iterdir() if path.is_dir()] if self.folder.is_dir() else []
         steps = sorted(step for name in names if (step := parse_step(name)) is not None)
-        return list(self._processes.decide(steps))
+        return list(self._processes.broadcast(steps))
 
     @property
     def last_change(self) -> int | None:
@@ -119,7 +119,7 @@ class Checkpoints:
             with self._agree():
                 if self._processes.is_main:
                     folder = stack.enter_context(create_folder(path, replace=True, entries=entries, size=size))
-            own_entries = sharded.save_tensors(Path(self._processes.decide(str(folder))), named)
+            own_entries = sharded.save_tensors(Path(self._processes.broadcast(str(folder))), named)
             for rank_entries in self._processes.gather(own_entries):
                 entries.update(rank_entries)
             with self._agree(), explain_full_disk(path, size):
@@ -147,14 +147,16 @@ class Checkpoints:
         try:
             state = read_json(path)
         except FileNotFoundError:  # another process has replaced the checkpoint since it was verified
-            raise DamagedError("The file is missing.", where=str(path), fix="Read the checkpoint again.") from None
+            raise DamagedError("The file is missing.", location=str(path), hint="Read the checkpoint again.") from None
         if not isinstance(state, dict):
-            raise DamagedError("The file holds no state of a run.", where=str(path), fix="Restore it from a backup.")
+            raise DamagedError(
+                "The file holds no state of a run.", location=str(path), hint="Restore it from a backup."
+            )
         progress = state.get("progress")
-        update = progress.get("update", step) if isinstance(progress, dict) else step
-        if type(update) is int and update != step:
-            what, fix = f"It holds the state of update {str(update)[:20]}.", "Give the folder its own name."
-            raise DamagedError(what, where=str(path), fix=fix)
+        saved = progress.get("step", step) if isinstance(progress, dict) else step
+        if type(saved) is int and saved != step:
+            message, hint = f"It holds the state of step {str(saved)[:20]}.", "Give the folder its own name."
+            raise DamagedError(message, location=str(path), hint=hint)
         return state
 
     def load_weights(self, step: int) -> dict[str, Tensor]:
@@ -185,8 +187,8 @@ class Checkpoints:
             return {group: read([folder / TENSOR_FILES[group]]) for group in groups}
         shards = sorted(folder.glob("*.safetensors"))
         if not shards:
-            what, fix = "The checkpoint holds no tensors.", "Restore an intact copy of the folder."
-            raise DamagedError(what, where=str(folder), fix=fix)
+            message, hint = "The checkpoint holds no tensors.", "Restore an intact copy of the folder."
+            raise DamagedError(message, location=str(folder), hint=hint)
         named = read(shards, is_wanted=lambda name: name.split("/")[0] in groups)
         prefixes = {group: f"{group}/" for group in groups}
         return {
@@ -244,8 +246,8 @@ class Checkpoints:
         if steps:
             raise RegardError(
                 f"No intact checkpoint is left. The newest is damaged: {self._faults[steps[-1]]}",
-                where=str(self.folder),
-                fix="Restore one from a backup, or start a new run in another folder.",
+                location=str(self.folder),
+                hint="Restore one from a backup, or start a new run in another folder.",
             )
         return None
 
@@ -253,8 +255,8 @@ class Checkpoints:
         try:
             return read(step)
         except DamagedError as error:
-            self._faults[step] = error.what
-            self._warn(f"Checkpoint {self.path(step).name} is damaged and not used. {error.what}")
+            self._faults[step] = error.message
+            self._warn(f"Checkpoint {self.path(step).name} is damaged and not used. {error.message}")
             return None
 
     def remove(self, step: int) -> None:
@@ -281,7 +283,7 @@ def _describe(error: Exception | None) -> dict[str, str | None] | None:
     if not isinstance(error, RegardError):
         return {"kind": "other", "what": f"Another rank has failed: {type(error).__name__}: {error}"}
     kind = "damaged" if isinstance(error, DamagedError) else "refused"
-    return {"kind": kind, "what": error.what, "where": error.where, "fix": error.fix}
+    return {"kind": kind, "message": error.message, "location": error.location, "hint": error.hint}
 
 
 def _restore(error: dict[str, Any]) -> Exception:
@@ -289,4 +291,4 @@ def _restore(error: dict[str, Any]) -> Exception:
     if error["kind"] == "other":
         return RuntimeError(error["what"])
     kind = DamagedError if error["kind"] == "damaged" else RegardError
-    return kind(error["what"], where=error["where"], fix=error["fix"])
+    return kind(error["message"], location=error["location"], hint=error["hint"])

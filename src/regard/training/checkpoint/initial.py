@@ -1,4 +1,4 @@
-"""The checkpoint of update 0: weights that a run does not draw itself, from a parent or from vectors.
+"""The checkpoint of step 0: weights that a run does not draw itself, from a parent or from vectors.
 
 From there on it is an ordinary run: it resumes, changes its number of ranks and survives a kill like any other, without
 the folders that the weights came from.
@@ -24,17 +24,17 @@ from regard.training.initial_vectors import copy_vectors, find_vectors
 
 
 def write_start(run: RunConfig, folder: RunFolder, tokenizers: TokenizerPair | None, emit: Listener) -> None:
-    """Write the checkpoint of update 0, if the run starts from other weights and has no checkpoint yet.
+    """Write the checkpoint of step 0, if the run starts from other weights and has no checkpoint yet.
 
     Raises:
         RegardError: If the parent's weights or the vectors do not fit the run's model.
     """
     checkpoints = Checkpoints(folder.checkpoints, lambda text: emit(Message(text, "warning")))
     has_vectors = tokenizers is not None and bool(find_vectors(run.model))
-    if (run.tuning is None and not has_vectors) or checkpoints.steps():
+    if (run.finetune is None and not has_vectors) or checkpoints.steps():
         return
     model = build(run.model, seed=run.seed)
-    if run.tuning is not None:
+    if run.finetune is not None:
         copy_parent(model, run, emit)
     elif tokenizers is not None:
         copy_vectors(model, run.model, tokenizers, emit)

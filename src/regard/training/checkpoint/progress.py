@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from regard.base.errors import DamagedError
 from regard.data.batches.order import DataPosition
-from regard.training.time_budget import UpdatePlan
+from regard.training.time_budget import StepSchedule
 
 MAX_COUNT = 2**53  # the largest integer that every JSON parser and float64 represent exactly
 MAX_EPOCH = 2**31  # times the weight of a source it must fit into 64 bits
@@ -18,20 +18,20 @@ MAX_EPOCH = 2**31  # times the weight of a source it must fit into 64 bits
 
 @dataclass
 class Progress:
-    """The state of a run; with the tensors and settings of a checkpoint it determines all later updates."""
+    """The state of a run; with the tensors and settings of a checkpoint it determines all later steps."""
 
-    update: int = 0  # optimizer steps so far
+    step: int = 0  # optimizer steps so far
     tokens: int = 0  # tokens (or texts, or words) with a label seen so far
     position: DataPosition | None = None  # in the data; None is the start
     best: float | None = None  # best value of validation.metric
-    best_update: int = 0
+    best_step: int = 0
     best_scores: dict[str, float] = field(default_factory=dict)
     since_best: int = 0  # validations since the best
     losses: list[float] = field(default_factory=list)  # recent losses, for the spike detector
     spikes: int = 0
     scaler: dict[str, float] = field(default_factory=dict)  # state of the float16 gradient scaler
     journal: int = 0  # size of metrics.jsonl in bytes
-    plans: list[UpdatePlan] = field(default_factory=list)  # changes of the number of updates, with `train.minutes`
+    plans: list[StepSchedule] = field(default_factory=list)  # changes of the number of steps, with `train.minutes`
     seconds: float = 0.0  # of the time budget used so far, with `train.minutes`
     finished: bool = False
 
@@ -40,7 +40,7 @@ class Progress:
         return asdict(self)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], *, where: str) -> "Progress":
+    def from_state(cls, state: dict[str, Any], *, location: str) -> "Progress":
         """Read the progress from a checkpoint's JSON state.
 
         Raises:
@@ -54,18 +54,20 @@ class Progress:
                 raise ValueError("a number is too large")
             # Only checked: `values` are restored exactly as written.
             checked = TypeAdapter(cls).validate_json(json.dumps(values), strict=True)
-            counts = [checked.update, checked.tokens, checked.best_update, checked.since_best, checked.spikes]
+            counts = [checked.step, checked.tokens, checked.best_step, checked.since_best, checked.spikes]
             position = checked.position
             counts += [checked.journal, *([position.epoch, position.next_global_batch] if position else [])]
             for plan in checked.plans:
-                counts += [plan.since, plan.updates - max(plan.since, 1), plan.stride - 1]
+                counts += [plan.since, plan.steps - max(plan.since, 1), plan.stride - 1]
             if not (math.isfinite(checked.seconds) and all(math.isfinite(plan.position) for plan in checked.plans)):
                 raise ValueError("a number is not finite")
             if min(counts) < 0 or (position is not None and position.epoch > MAX_EPOCH):
                 raise ValueError("a count is out of range")
         except (KeyError, TypeError, ValueError) as error:
-            fix = "Restore the checkpoint from a backup, or start a new run."
-            raise DamagedError("The checkpoint holds no valid progress of a run.", where=where, fix=fix) from error
+            hint = "Restore the checkpoint from a backup, or start a new run."
+            raise DamagedError(
+                "The checkpoint holds no valid progress of a run.", location=location, hint=hint
+            ) from error
         return cls(**{**values, "position": position, "plans": checked.plans})
 
 

@@ -56,7 +56,7 @@ def save_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, FileE
     Raises:
         OSError: If a rank cannot write; on every rank.
     """
-    writer = _Writer(str(folder), save_distributed=True)
+    writer = _ShardWriter(str(folder), save_distributed=True)
     with _raise_cause():
         save(dict(tensors), storage_writer=writer)
     return writer.entries
@@ -92,12 +92,12 @@ def load_tensors(
             warnings.filterwarnings("ignore", "torch.distributed is disabled")  # in one process
             load(tensors, storage_reader=reader)
     except (SafetensorError, OSError) as error:  # removed or replaced since it was verified
-        what, where = f"A file cannot be read: {error}", str(files[0].parent)
-        raise DamagedError(what, where=where, fix="Restore an intact copy of the folder.") from error
+        message, location = f"A file cannot be read: {error}", str(files[0].parent)
+        raise DamagedError(message, location=location, hint="Restore an intact copy of the folder.") from error
     return tensors
 
 
-class _Writer(HuggingFaceStorageWriter):
+class _ShardWriter(HuggingFaceStorageWriter):
     """Writes this rank's file tensor by tensor, flushes and hashes it."""
 
     entries: dict[str, FileEntry]
@@ -138,15 +138,15 @@ class _Reader(HuggingFaceStorageReader):
         if self._metadata is None:
             for file in self._files:
                 check_safetensors(file)
-            where, fix = str(self._files[0].parent), "Restore an intact copy of the folder."
+            location, hint = str(self._files[0].parent), "Restore an intact copy of the folder."
             try:
                 self._metadata = super().read_metadata()
             except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError, RuntimeError) as error:
-                what = f"The headers of the files do not describe tensors ({type(error).__name__})."
-                raise DamagedError(what, where=where, fix=fix) from error
+                message = f"The headers of the files do not describe tensors ({type(error).__name__})."
+                raise DamagedError(message, location=location, hint=hint) from error
             for name, entry in self._metadata.state_dict_metadata.items():
                 if not isinstance(entry, TensorStorageMetadata) or _has_hole(entry):
-                    raise DamagedError(f"The files do not hold the whole of {name[:80]}.", where=where, fix=fix)
+                    raise DamagedError(f"The files do not hold the whole of {name[:80]}.", location=location, hint=hint)
         return self._metadata
 
 

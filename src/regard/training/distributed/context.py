@@ -1,13 +1,13 @@
 """Several processes that train one model: DDP, FSDP2, HSDP and tensor parallelism, applied from outside.
 
 `connect` joins the group that a launcher's environment variables describe (torchrun, Slurm, Kubernetes, `regard train
---ranks`), and `ProcessGroup` has the members of `processes.SingleProcess`. The model does not know of any of it.
+--ranks`), and `DistributedContext` has the members of `processes.SingleProcess`. The model does not know of any of it.
 
     RANK, WORLD_SIZE, LOCAL_RANK       as torchrun sets them
     MASTER_ADDR, MASTER_PORT           the TCP store, or
     REGARD_STORE                       a file: the store is at <REGARD_STORE>-<TORCHELASTIC_RESTART_COUNT>; or
                                        tcp://HOST:PORT, a store that the launcher of the first host serves
-    REGARD_TIMEOUT                     seconds that a rank waits for the others in an update (600)
+    REGARD_TIMEOUT                     seconds that a rank waits for the others in a step (600)
 """
 
 import ctypes
@@ -43,7 +43,7 @@ from regard.models.init import Initializer, init_weights
 from regard.nn.attention import Attention
 from regard.nn.feedforward import FeedForward
 from regard.nn.stack import Stack
-from regard.training.distributed.layout import Layout, check_batches, choose_layout, fits_whole
+from regard.training.distributed.layout import ParallelLayout, check_batches, choose_layout, fits_whole
 from regard.training.distributed.processes import Json, SingleProcess
 from regard.training.objective import Objective
 
@@ -55,7 +55,7 @@ M_MMAP_THRESHOLD, MAPPED_BYTES = -3, 2**20  # a parameter of glibc's mallopt, an
 MESSAGE_BYTES = 2048  # of a broadcast decision; a longer one takes a second broadcast
 
 
-def connect() -> "ProcessGroup":
+def connect() -> "DistributedContext":
     """Join the group of processes that the environment variables describe."""
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     timeout = timedelta(seconds=float(os.environ.get("REGARD_TIMEOUT", TIMEOUT)))
@@ -65,7 +65,7 @@ def connect() -> "ProcessGroup":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)) % torch.cuda.device_count())
     store = _open_store(world_size, timeout)
     dist.init_process_group(backend, store=store, rank=rank, world_size=world_size, timeout=timeout)
-    return ProcessGroup()
+    return DistributedContext()
 
 
 def _open_store(world_size: int, timeout: timedelta) -> Store | None:
@@ -82,12 +82,12 @@ def _open_store(world_size: int, timeout: timedelta) -> Store | None:
     return store
 
 
-def make_mesh(layout: Layout, device_type: str) -> DeviceMesh:
+def make_mesh(layout: ParallelLayout, device_type: str) -> DeviceMesh:
     """Make the device mesh of a layout; its dimensions are `DIMENSIONS`."""
     return init_device_mesh(device_type, (layout.replicas, layout.shards, layout.tensor), mesh_dim_names=DIMENSIONS)
 
 
-def apply_layout(objective: Objective, layout: Layout, mesh: DeviceMesh) -> None:
+def apply_layout(objective: Objective, layout: ParallelLayout, mesh: DeviceMesh) -> None:
     """Split the matrices of each layer, then shard layer by layer; embedding and head belong to the root."""
     if layout.tensor > 1:
         for module in objective.modules():
@@ -108,13 +108,13 @@ def apply_layout(objective: Objective, layout: Layout, mesh: DeviceMesh) -> None
         fully_shard(objective, mesh=data_mesh)
 
 
-class ProcessGroup(SingleProcess):
-    """The processes of `torch.distributed`; `arrange` chooses how they share the model of a run."""
+class DistributedContext(SingleProcess):
+    """The processes of `torch.distributed`; `init_device_mesh` chooses how they share the model of a run."""
 
     def __init__(self) -> None:
         self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
         self.ranks_per_host = int(os.environ.get("LOCAL_WORLD_SIZE", self.world_size))
-        self.layout = Layout(replicas=self.world_size)
+        self.layout = ParallelLayout(replicas=self.world_size)
         self.mesh: DeviceMesh | None = None
         backend = "fake" if dist.get_backend() == "fake" else "gloo"  # `regard plan` simulates a group
         self._patient_group = dist.new_group(backend=backend, timeout=PATIENCE)
@@ -126,13 +126,13 @@ class ProcessGroup(SingleProcess):
         self.layout = choose_layout(run, self.world_size, self.ranks_per_host)
         check_batches(run, self.layout)
 
-    def arrange(self, run: RunConfig) -> None:
+    def init_device_mesh(self, run: RunConfig) -> None:
         """Use the layout that rank 0 chooses: other machines may have other memory. Make its device mesh."""
         sizes = asdict(choose_layout(run, self.world_size, self.ranks_per_host)) if self.is_main else None
-        self.layout = Layout(**self.decide(sizes))
+        self.layout = ParallelLayout(**self.broadcast(sizes))
         self.mesh = make_mesh(self.layout, torch.device(run.device.name).type)
 
-    def can_tune(self, run: RunConfig) -> bool:
+    def can_autotune(self, run: RunConfig) -> bool:
         """Whether rank 0 has the memory for a whole copy of the model, on which device settings are timed."""
         return not self.layout.is_sharded or fits_whole(run, self.ranks_per_host)
 
@@ -181,7 +181,7 @@ class ProcessGroup(SingleProcess):
             self._root = wrapped
             return cast(Objective, wrapped)  # called like the objective; its attributes are those of DDP
         if self._recipe is None or self.mesh is None:
-            raise AssertionError("`arrange` and `build` come before `shard`")
+            raise AssertionError("`init_device_mesh` and `build` come before `shard`")
         settings, seed, device_name = self._recipe
         if torch.device(device_name).type == "cpu":
             _return_freed_memory()
@@ -192,7 +192,7 @@ class ProcessGroup(SingleProcess):
         return objective
 
     def accumulate(self, is_last: bool) -> AbstractContextManager[object]:
-        """Synchronize gradients in the last pass of an update only."""
+        """Synchronize gradients in the last pass of a step only."""
         root = self._root
         if isinstance(root, DistributedDataParallel):
             return nullcontext() if is_last else root.no_sync()
@@ -241,7 +241,7 @@ class ProcessGroup(SingleProcess):
                 torch._foreach_mul_(tensors, max_norm / (norm + 1e-6))
         return norm
 
-    def decide(self, value: Json) -> Json:
+    def broadcast(self, value: Json) -> Json:
         """Broadcast the value of rank 0 as JSON."""
         return self._broadcast(value, None)
 
@@ -294,7 +294,7 @@ class ProcessGroup(SingleProcess):
         dist.all_reduce(torch.zeros(1), group=self._patient_group)
 
     @contextmanager
-    def only_main(self) -> Iterator[bool]:
+    def on_rank_zero(self) -> Iterator[bool]:
         """Let rank 0 work while the others wait; if it fails, its process ends and so does the wait."""
         yield self.is_main
         self.wait()
@@ -308,8 +308,8 @@ class ProcessGroup(SingleProcess):
         text = str(error)
         if not isinstance(error, dist.DistError) and not any(sign in text.lower() for sign in LOST_RANK_SIGNS):
             return None
-        what = f"Rank {self.rank} has lost another rank: it has ended, or has not answered in time."
-        return RetryError(what, fix="See its output; then resume the run.")
+        message = f"Rank {self.rank} has lost another rank: it has ended, or has not answered in time."
+        return RetryError(message, hint="See its output; then resume the run.")
 
     def close(self) -> None:
         """Leave the group."""
@@ -320,7 +320,7 @@ class ProcessGroup(SingleProcess):
         if not isinstance(parameter, DTensor):
             return self.world_size
         sizes = zip(parameter.placements, parameter.device_mesh.shape, strict=True)
-        return self.world_size // math.prod(size for placement, size in sizes if not placement.is_replicate())
+        return self.world_size // math.prod(size for norm_order, size in sizes if not norm_order.is_replicate())
 
 
 def _return_freed_memory() -> None:
@@ -352,9 +352,9 @@ def _cut_shard(whole: Tensor, like: Tensor) -> Tensor:
     assert coordinate is not None  # noqa: S101 - every rank is in the mesh
     # Tensor parallelism, the last dimension of the mesh, split the tensor first.
     for index in reversed(range(like.device_mesh.ndim)):
-        placement = like.placements[index]
-        if not placement.is_replicate():
-            dimension = placement.dim  # type: ignore[attr-defined]
+        norm_order = like.placements[index]
+        if not norm_order.is_replicate():
+            dimension = norm_order.dim  # type: ignore[attr-defined]
             chunks = whole.chunk(like.device_mesh.size(index), dim=dimension)
             rank = coordinate[index]
             whole = chunks[rank] if rank < len(chunks) else whole.narrow(dimension, 0, 0)

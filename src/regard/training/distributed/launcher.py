@@ -159,8 +159,8 @@ class _Launcher(LogsSpecs):
         failure = self._find_failure()
         if failure.is_final:
             raise RegardError(failure.text)
-        what = f"{failure.text} The run ended after {pluralize(self.attempt + 1, 'attempt')}.{failure.details}"
-        raise RegardError(what, fix="Remove the cause, then continue with --resume and the run folder.")
+        message = f"{failure.text} The run ended after {pluralize(self.attempt + 1, 'attempt')}.{failure.details}"
+        raise RegardError(message, hint="Remove the cause, then continue with --resume and the run folder.")
 
     def read_exit_code(self) -> int | None:
         """Return the exit code that rank 0, or the first rank of this host, reported; None if it failed."""

@@ -26,7 +26,7 @@ SPLITTABLE_SCORES = ("scaled_dot", "dot")
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParallelLayout:
     """The number of ranks in each dimension; their product is the number of ranks."""
 
     replicas: int = 1
@@ -54,7 +54,7 @@ class Layout:
         return " + ".join([*parts, *([f"tensor parallelism on {self.tensor} ranks"] if self.tensor > 1 else [])])
 
 
-def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = None) -> Layout:
+def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = None) -> ParallelLayout:
     """Choose how ranks share the model of a run.
 
     Args:
@@ -67,28 +67,30 @@ def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = 
             not work with this layout; the error gives the reason.
     """
     if world_size == 1:
-        return Layout()
+        return ParallelLayout()
     settings = run.parallel
     for name, size in (("tensor", settings.tensor), ("replicas x tensor", settings.replicas * settings.tensor)):
         if world_size % size:
-            what = f"{world_size} ranks do not divide into groups of {size} ({name})."
-            fix = "Start another number of ranks, or change parallel.tensor and parallel.replicas."
-            raise RegardError(what, where="parallel", fix=fix)
+            message = f"{world_size} ranks do not divide into groups of {size} ({name})."
+            hint = "Start another number of ranks, or change parallel.tensor and parallel.replicas."
+            raise RegardError(message, location="parallel", hint=hint)
     data_ranks = world_size // settings.tensor
     mode = settings.mode
     if mode == "auto":
         wants_shards = settings.tensor > 1 or settings.replicas > 1
         mode = "fsdp" if wants_shards or not fits_whole(run, ranks_per_host or world_size) else "ddp"
     if mode == "ddp" and settings.replicas not in (1, data_ranks):
-        what = f"parallel.mode is 'ddp', which has one replica per rank, but parallel.replicas is {settings.replicas}."
-        raise RegardError(what, where="parallel.replicas", fix="Remove it, or set parallel.mode = 'fsdp'.")
+        message = (
+            f"parallel.mode is 'ddp', which has one replica per rank, but parallel.replicas is {settings.replicas}."
+        )
+        raise RegardError(message, location="parallel.replicas", hint="Remove it, or set parallel.mode = 'fsdp'.")
     if settings.tensor > 1 and data_ranks > 1 and (mode == "ddp" or settings.replicas > 1):
-        what = "Tensor parallelism is combined with one dimension of shards only: replicas beside it are not tested."
-        raise RegardError(what, where="parallel", fix="Set parallel.mode = 'fsdp' and parallel.replicas = 1.")
+        message = "Tensor parallelism is combined with one dimension of shards only: replicas beside it are not tested."
+        raise RegardError(message, location="parallel", hint="Set parallel.mode = 'fsdp' and parallel.replicas = 1.")
     if mode == "ddp":
-        layout = Layout(replicas=data_ranks, tensor=settings.tensor)
+        layout = ParallelLayout(replicas=data_ranks, tensor=settings.tensor)
     else:
-        layout = Layout(settings.replicas, data_ranks // settings.replicas, settings.tensor)
+        layout = ParallelLayout(settings.replicas, data_ranks // settings.replicas, settings.tensor)
     if layout.is_sharded:
         _raise_first(_find_sharding_faults(run))
     if layout.tensor > 1:
@@ -96,15 +98,17 @@ def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = 
     return layout
 
 
-def check_batches(run: RunConfig, layout: Layout) -> None:
-    """Raise an error if an update has fewer batches than there are ranks that read different ones."""
+def check_batches(run: RunConfig, layout: ParallelLayout) -> None:
+    """Raise an error if a step has fewer batches than there are ranks that read different ones."""
     ranks = layout.data_world_size
-    if ranks > run.accumulate:
-        what = f"An update has {pluralize(run.accumulate, 'batch', 'batches')} (train.update_tokens / "
-        what += f"data.batch_tokens), too few for {ranks} ranks that read different ones."
-        size = run.train.update_tokens // ranks
-        fix = f"Start at most {run.accumulate}, make the batches smaller (--set data.batch_tokens={size}), or "
-        raise RegardError(what, fix=f"{fix}increase train.update_tokens.")
+    if ranks > run.gradient_accumulation:
+        message = f"A step has {pluralize(run.gradient_accumulation, 'batch', 'batches')} (train.step_tokens / "
+        message += f"data.batch_tokens), too few for {ranks} ranks that read different ones."
+        size = run.train.step_tokens // ranks
+        hint = (
+            f"Start at most {run.gradient_accumulation}, make the batches smaller (--set data.batch_tokens={size}), or "
+        )
+        raise RegardError(message, hint=f"{hint}increase train.update_tokens.")
 
 
 def fits_whole(run: RunConfig, ranks_per_host: int) -> bool:
@@ -121,32 +125,34 @@ Fault = tuple[str, str, str]  # where, what, fix
 
 
 def _raise_first(faults: Iterator[Fault]) -> None:
-    for where, what, fix in faults:
-        raise RegardError(what, where=where, fix=fix)
+    for location, message, hint in faults:
+        raise RegardError(message, location=location, hint=hint)
 
 
 def _find_sharding_faults(run: RunConfig) -> Iterator[Fault]:
     ddp = "or parallel.mode = 'ddp', where every optimizer and precision works."
     yield from _find_recurrent_faults(run, "Use parallel.mode = 'ddp'.")
     if run.train.optimizer.kind == "muon":
-        what = (
+        message = (
             "Muon does not train sharded weights: it orthogonalizes whole matrices, which took 8 times as long as "
-            "AdamW on shards and differed from one rank by 5e-5 after 10 updates."
+            "AdamW on shards and differed from one rank by 5e-5 after 10 steps."
         )
-        yield "train.optimizer", what, f"Use adamw or adam, {ddp}"
+        yield "train.optimizer", message, f"Use adamw or adam, {ddp}"
     if run.train.precision == "float16":
-        what = "float16 does not train sharded weights: ranks would have to agree on every overflow of the loss scale."
-        yield "train.precision", what, f"Use bfloat16 or float32, {ddp}"
+        message = (
+            "float16 does not train sharded weights: ranks would have to agree on every overflow of the loss scale."
+        )
+        yield "train.precision", message, f"Use bfloat16 or float32, {ddp}"
     if run.train.compile:
-        what = "torch.compile is not tested with sharded weights."
-        yield "train.compile", what, f"Set train.compile = false, {ddp}"
+        message = "torch.compile is not tested with sharded weights."
+        yield "train.compile", message, f"Set train.compile = false, {ddp}"
 
 
-def _find_recurrent_faults(run: RunConfig, fix: str) -> Iterator[Fault]:
+def _find_recurrent_faults(run: RunConfig, hint: str) -> Iterator[Fault]:
     for name in ("encoder", "decoder"):
         if hasattr(run.model, name) and getattr(run.model, name).kind == "recurrent":
-            what = "The weights of recurrent layers are not split: torch's kernels take the matrix of all gates."
-            yield f"model.{name}.kind", what, fix
+            message = "The weights of recurrent layers are not split: torch's kernels take the matrix of all gates."
+            yield f"model.{name}.kind", message, hint
 
 
 def _find_tensor_faults(run: RunConfig, ranks: int) -> Iterator[Fault]:
@@ -156,28 +162,36 @@ def _find_tensor_faults(run: RunConfig, ranks: int) -> Iterator[Fault]:
         name: getattr(run.model, name) for name in ("encoder", "decoder") if hasattr(run.model, name)
     }
     for name, stack in stacks.items():
-        where = f"model.{name}"
+        location = f"model.{name}"
         if stack.position.kind not in SPLITTABLE_POSITIONS:
-            what = f"Tensor parallelism does not split positions of kind '{stack.position.kind}': their bias has a row "
-            what += "for every head, and each rank has some of the heads."
-            yield f"{where}.position", what, f"Use sinusoidal, learned or rotary positions, {off}"
+            message = (
+                f"Tensor parallelism does not split positions of kind '{stack.position.kind}': their bias has a row "
+            )
+            message += "for every head, and each rank has some of the heads."
+            yield f"{location}.position", message, f"Use sinusoidal, learned or rotary positions, {off}"
         attentions = {"attention": stack.attention} | ({"cross": stack.cross} if hasattr(stack, "cross") else {})
         for part, attention in attentions.items():
             if attention.score.kind not in SPLITTABLE_SCORES:
-                what = f"Tensor parallelism does not split the score '{attention.score.kind}': it has weights per head."
-                yield f"{where}.{part}.score", what, f"Use scaled_dot or dot, {off}"
+                message = (
+                    f"Tensor parallelism does not split the score '{attention.score.kind}': it has weights per head."
+                )
+                yield f"{location}.{part}.score", message, f"Use scaled_dot or dot, {off}"
             if attention.query_key_norm is not None:
-                what = "Tensor parallelism does not split query_key_norm: all heads share its weights."
-                yield f"{where}.{part}.query_key_norm", what, f"Remove it, {off}"
+                message = "Tensor parallelism does not split query_key_norm: all heads share its weights."
+                yield f"{location}.{part}.query_key_norm", message, f"Remove it, {off}"
             if attention.heads % ranks or attention.groups % ranks:
-                what = f"{attention.heads} query heads and {attention.groups} key and value heads do not divide among "
-                what += f"{ranks} ranks."
-                yield f"{where}.{part}", what, f"Choose numbers of heads that {ranks} divides, {off}"
-        if stack.feedforward.hidden % ranks:
-            what = f"A hidden layer of {stack.feedforward.hidden} does not divide among {ranks} ranks."
-            yield f"{where}.feedforward.hidden", what, f"Choose a size that {ranks} divides, {off}"
+                message = (
+                    f"{attention.heads} query heads and {attention.groups} key and value heads do not divide among "
+                )
+                message += f"{ranks} ranks."
+                yield f"{location}.{part}", message, f"Choose numbers of heads that {ranks} divides, {off}"
+        if stack.feedforward.d_ff % ranks:
+            message = f"A hidden layer of {stack.feedforward.d_ff} does not divide among {ranks} ranks."
+            yield f"{location}.feedforward.d_ff", message, f"Choose a size that {ranks} divides, {off}"
         for kind in ("attention", "feedforward"):
             if getattr(stack.dropout, kind):
-                what = f"Tensor parallelism does not support dropout.{kind}: each rank would draw the numbers of one "
-                what += "rank for its own part, which moved weights by 3e-2 in 10 updates."
-                yield f"{where}.dropout.{kind}", what, f"Use dropout.sublayer and dropout.embedding, {off}"
+                message = (
+                    f"Tensor parallelism does not support dropout.{kind}: each rank would draw the numbers of one "
+                )
+                message += "rank for its own part, which moved weights by 3e-2 in 10 steps."
+                yield f"{location}.dropout.{kind}", message, f"Use dropout.sublayer and dropout.embedding, {off}"

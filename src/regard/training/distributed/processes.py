@@ -1,4 +1,4 @@
-"""The processes that train one model together: `SingleProcess` here, `ProcessGroup` in `distributed.py`.
+"""The processes that train one model together: `SingleProcess` here, `DistributedContext` in `distributed.py`.
 
 The trainer and everything below it talk to this interface and never import torch.distributed, so one process pays
 nothing for the others. Words:
@@ -45,10 +45,10 @@ class SingleProcess:
     def check(self, run: RunConfig) -> None:
         """Raise `RegardError` if the processes cannot train the run."""
 
-    def arrange(self, run: RunConfig) -> None:
+    def init_device_mesh(self, run: RunConfig) -> None:
         """Choose how the processes share the model of a run."""
 
-    def can_tune(self, run: RunConfig) -> bool:  # noqa: ARG002
+    def can_autotune(self, run: RunConfig) -> bool:  # noqa: ARG002
         """Whether this process has the memory for a whole copy of the model, on which device settings are timed."""
         return True
 
@@ -64,7 +64,7 @@ class SingleProcess:
         return objective
 
     def accumulate(self, is_last: bool) -> AbstractContextManager[object]:  # noqa: ARG002
-        """Return the context of a forward and backward pass; gradients are synchronized in the last of an update."""
+        """Return the context of a forward and backward pass; gradients are synchronized in the last of a step."""
         return nullcontext()
 
     def end_evaluation(self) -> None:
@@ -85,7 +85,7 @@ class SingleProcess:
         grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
         return nn.utils.get_total_norm(grads).item()
 
-    def decide(self, value: Json) -> Json:
+    def broadcast(self, value: Json) -> Json:
         """Return the value of rank 0 on every rank; other ranks may pass anything."""
         return value
 
@@ -110,7 +110,7 @@ class SingleProcess:
         """Wait for all processes, for hours if needed: rank 0 may be preparing data."""
 
     @contextmanager
-    def only_main(self) -> Iterator[bool]:
+    def on_rank_zero(self) -> Iterator[bool]:
         """Yield whether this process is rank 0 and shall do the work of the block; the others wait for its end.
 
         An error of rank 0 ends all processes.

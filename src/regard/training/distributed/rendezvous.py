@@ -49,8 +49,8 @@ class Hosts:
         """
         address, separator, port = rendezvous.rpartition(":")
         if not separator or not address or not port.isdigit() or not 0 < int(port) < 65536:
-            fix = "Give the address of the first host and a free port, such as 10.0.0.1:29400."
-            raise RegardError(f"--rendezvous must be HOST:PORT, got '{rendezvous}'.", fix=fix)
+            hint = "Give the address of the first host and a free port, such as 10.0.0.1:29400."
+            raise RegardError(f"--rendezvous must be HOST:PORT, got '{rendezvous}'.", hint=hint)
         return cls(count, address, int(port))
 
 
@@ -120,8 +120,8 @@ def check_ranks(ranks: int, device: str) -> None:
     is_gpu = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
     count, unit = (torch.cuda.device_count(), "GPU") if is_gpu else (count_cores(), "core")
     if ranks > count:
-        what = f"{ranks} ranks need {pluralize(ranks, unit)}; this host has {count}."
-        raise RegardError(what, fix=f"Start at most {count} here; several hosts: `regard train --hosts`.")
+        message = f"{ranks} ranks need {pluralize(ranks, unit)}; this host has {count}."
+        raise RegardError(message, hint=f"Start at most {count} here; several hosts: `regard train --hosts`.")
 
 
 def count_cores() -> int:
@@ -153,8 +153,8 @@ def _listen(hosts: Hosts) -> TCPStore | None:
         listener.close()
         if error.errno == errno.EADDRNOTAVAIL:  # it is the address of another host
             return None
-        fix = "Give the address of the first host and a port that is free there."
-        raise RegardError(f"{error.strerror}.", where=f"{hosts.address}:{hosts.port}", fix=fix) from None
+        hint = "Give the address of the first host and a port that is free there."
+        raise RegardError(f"{error.strerror}.", location=f"{hosts.address}:{hosts.port}", hint=hint) from None
     listener.listen(1024)
     return TCPStore(
         hosts.address, hosts.port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach()
@@ -190,5 +190,5 @@ def explain_missing_hosts(hosts: Hosts | None, error: Exception) -> RegardError:
     """Return an error that says that the rendezvous failed, and what to do."""
     if hosts is None:
         return RegardError(f"The ranks could not be started: {error}")
-    fix = f"Start the same command on {pluralize(hosts.count, 'host')}, and check that they reach this address."
-    return RegardError(f"The hosts did not meet: {error}", where=f"{hosts.address}:{hosts.port}", fix=fix)
+    hint = f"Start the same command on {pluralize(hosts.count, 'host')}, and check that they reach this address."
+    return RegardError(f"The hosts did not meet: {error}", location=f"{hosts.address}:{hosts.port}", hint=hint)

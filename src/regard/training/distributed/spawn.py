@@ -39,19 +39,19 @@ def start_ranks(options: TrainOptions, ranks: int, listeners: Sequence[Listener]
         RegardError: The options are wrong, this is not the main thread, or the ranks failed.
     """
     if ranks < 1:
-        raise UsageError(f"{options.spell('ranks')} must be positive, got {ranks}.", fix="Give at least 1.")
+        raise UsageError(f"{options.format_option('ranks')} must be positive, got {ranks}.", hint="Give at least 1.")
     if threading.current_thread() is not threading.main_thread():
-        what = "Several ranks are started from the main thread only: Ctrl-C and SIGTERM are passed on to them."
-        raise RegardError(what, fix="Call it in the main thread, or run `regard train --ranks` as a process.")
+        message = "Several ranks are started from the main thread only: Ctrl-C and SIGTERM are passed on to them."
+        raise RegardError(message, hint="Call it in the main thread, or run `regard train --ranks` as a process.")
     options.check()
     from regard.training.distributed.launcher import launch  # these import torch.distributed: only when needed
     from regard.training.distributed.rendezvous import check_ranks
 
     check_ranks(ranks, options.device_name)
     if options.resume is not None and options.more is not None:  # a total, which a further attempt can repeat
-        from regard.training.run import add_updates
+        from regard.training.run import add_steps
 
-        options = replace(options, updates=add_updates(options.resume, options.more), more=None)
+        options = replace(options, steps=add_steps(options.resume, options.more), more=None)
     with tempfile.TemporaryDirectory(prefix="regard-run-") as name:
         folder, finished = Path(name), list[Finished]()
         _write_options(options, folder / OPTIONS_FILE)
@@ -69,7 +69,7 @@ def start_ranks(options: TrainOptions, ranks: int, listeners: Sequence[Listener]
         return finished[-1]
     if code == CTRL_C:
         raise KeyboardInterrupt
-    raise RegardError(f"The run was stopped before it had begun (code {code}).", fix="Start it again.")
+    raise RegardError(f"The run was stopped before it had begun (code {code}).", hint="Start it again.")
 
 
 def _write_options(options: TrainOptions, path: Path) -> None:

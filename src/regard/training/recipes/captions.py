@@ -11,7 +11,7 @@ from regard.config.model import AnyModelConfig, EncoderDecoderConfig, PatchesCon
 from regard.config.run import AugmentationConfig, DataConfig, RunTokenizerConfig
 from regard.training.recipes.images import SHIFT_SHARE, ImagePlan
 from regard.training.recipes.sizes import Recipe, TaskKind
-from regard.training.recipes.text import CorpusPlan, bytes_per_token
+from regard.training.recipes.text import CorpusRecipe, bytes_per_token
 
 RECIPES = (
     Recipe(100_000, "image-to-text", 1000, 0.1, 30, 1e-3, 200, 3200,
@@ -46,9 +46,9 @@ class CaptionPlan(ImagePlan):
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
         if not isinstance(model, EncoderDecoderConfig) or not isinstance(model.source, PatchesConfig):
-            what = f"Preset '{preset}' writes no captions, and these images have captions."
+            message = f"Preset '{preset}' writes no captions, and these images have captions."
             raise RegardError(
-                what, fix=f"Use {recipe.preset}; for labels, name the second column of the table 'label'."
+                message, hint=f"Use {recipe.preset}; for labels, name the second column of the table 'label'."
             )
         return replace(recipe, preset=preset)
 
@@ -66,11 +66,11 @@ class CaptionPlan(ImagePlan):
 
     def vocabulary_size(self, recipe: Recipe) -> int:
         """That of texts of this size."""
-        return CorpusPlan.vocabulary_size(self, recipe)
+        return CorpusRecipe.vocabulary_size(self, recipe)
 
     def _choose_tokenizer(self, recipe: Recipe, reasons: list[str]) -> tuple[RunTokenizerConfig, int]:
         self._explain_images(reasons)
-        return CorpusPlan._choose_tokenizer(self, recipe, reasons)
+        return CorpusRecipe._choose_tokenizer(self, recipe, reasons)
 
     def _explain_images(self, reasons: list[str]) -> None:
         patch = f"{self.patch} x {self.patch} pixels"
@@ -84,7 +84,7 @@ class CaptionPlan(ImagePlan):
         return codec.preset(recipe.preset, changes)
 
     def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
-        data = CorpusPlan._choose_data(self, recipe, model, reasons)
+        data = CorpusRecipe._choose_data(self, recipe, model, reasons)
         shift = max(1, min(self.image_shape[1:]) // SHIFT_SHARE)
         reasons.append(
             f"Augmentation: training images are shifted by up to {pluralize(shift, 'pixel')}, another way each time, "

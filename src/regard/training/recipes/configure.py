@@ -19,17 +19,17 @@ from regard.config.run import (
     find_untrainable,
 )
 from regard.config.toml_file import with_changes
-from regard.data.doctor.one_pass import TrainingCheck, TrainingVerdict
-from regard.training.recipes.audio import SoundPlan
+from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
+from regard.training.recipes.audio import AudioPlan
 from regard.training.recipes.captions import CaptionPlan
 from regard.training.recipes.corpus_stats import CorpusStats, collect_stats
 from regard.training.recipes.finetune import PARENT, TuningPlan, read_parent
-from regard.training.recipes.finetune_audio import SoundTuningPlan
+from regard.training.recipes.finetune_audio import AudioTuningPlan
 from regard.training.recipes.finetune_images import CaptionTuningPlan, ImageTuningPlan
 from regard.training.recipes.image_gpt import ImageGptPlan
 from regard.training.recipes.images import ImagePlan
-from regard.training.recipes.minutes import UpdateTimer, configure_for_minutes
-from regard.training.recipes.text import AutoRun, CorpusPlan
+from regard.training.recipes.minutes import StepTimer, configure_for_minutes
+from regard.training.recipes.text import AutoRun, CorpusRecipe
 
 PREPARATION_PASSES = 3  # learning the vocabulary and writing shards take about as long as reading the corpus so often
 MIN_TRAINING_SHARE = 0.2  # of the minutes, if reading the corpus takes nearly all of them
@@ -41,11 +41,11 @@ def configure(
     validation: Sequence[AnySourceConfig] = (),
     preset: str | None = None,
     minutes: float | None = None,
-    updates: int | None = None,
+    steps: int | None = None,
     changes: Mapping[str, Any] | None = None,
-    timer: UpdateTimer | None = None,
+    timer: StepTimer | None = None,
     started: float | None = None,
-    review: Callable[[TrainingVerdict], None] | None = None,
+    review: Callable[[TrainingCheckResult], None] | None = None,
     parent: Path | None = None,
 ) -> AutoRun:
     """Configure a run that suits a corpus.
@@ -55,13 +55,13 @@ def configure(
         validation: Validation corpora; without any, a part of the training corpus is held out.
         preset: Model preset; by default the recipe of the corpus size decides.
         minutes: Fit the run into this time. Without a preset, a smaller model is chosen if time is short.
-        updates: Number of updates; excludes `minutes`.
+        steps: Number of steps; excludes `minutes`.
         changes: Settings that override every choice, {"a.b": value}.
-        timer: Measures the seconds of an update; default `measure_update`.
+        timer: Measures the seconds of a step; default `measure_step`.
         started: When the command began (`time.perf_counter()`); `minutes` count from there. Default: now.
         review: Called with the corpus doctor's verdict before settings are chosen; it may raise an error. Without it,
             the doctor is not asked.
-        parent: Fine-tune this model; `changes` may hold settings of `tuning`. Excludes `preset`.
+        parent: Fine-tune this model; `changes` may hold settings of `finetune`. Excludes `preset`.
 
     Raises:
         RegardError: If the corpus is too small or arguments contradict each other.
@@ -71,40 +71,40 @@ def configure(
     if faults := list(codec.RUN_FILES.find_wrong_changes(changes or {})):
         raise ConfigError(faults)
     if faults := list(find_untrainable(with_changes({}, changes or {}).get("model", {}))):
-        raise ConfigError(faults, where="the settings that override automatic choices")
+        raise ConfigError(faults, location="the settings that override automatic choices")
     if minutes is not None and not 0 < minutes < inf:
-        raise RegardError(f"The minutes must be more than 0 and finite, got {minutes:g}.", fix="Give at least 1.")
-    if updates is not None:
-        changes = {**(changes or {}), "train.updates": updates}
-    if minutes is not None and "train.updates" in (changes or {}):
-        raise RegardError("Both minutes and a number of updates were given.", fix="Give one of the two.")
+        raise RegardError(f"The minutes must be more than 0 and finite, got {minutes:g}.", hint="Give at least 1.")
+    if steps is not None:
+        changes = {**(changes or {}), "train.steps": steps}
+    if minutes is not None and "train.steps" in (changes or {}):
+        raise RegardError("Both minutes and a number of steps were given.", hint="Give one of the two.")
     sources = tuple(source) if isinstance(source, Sequence) else (source,)
     reading_started = time.perf_counter()
     check = None if review is None else TrainingCheck(sources, validation)
     stats = collect_stats(sources, None if check is None else check.add)
     reading_seconds = time.perf_counter() - reading_started
-    plan_class: type[CorpusPlan] = {"images": ImagePlan, "sounds": SoundPlan}.get(stats.content, CorpusPlan)
+    plan_class: type[CorpusRecipe] = {"images": ImagePlan, "audio": AudioPlan}.get(stats.content, CorpusRecipe)
     if stats.content == "images":
         plan_class = _choose_image_plan(stats, preset, changes or {})
     corpus_plan = plan_class(sources, tuple(validation), stats, dict(changes or {}), preset, check)
     if parent is not None:
-        changes = {**(changes or {}), "tuning.parent": str(parent)}
-        settings = read_parent(parent, changes.get("tuning.extra_layers"))
-        media = {"mel": "sounds", "patches": "images"}.get(getattr(getattr(settings, "source", None), "kind", ""))
+        changes = {**(changes or {}), "finetune.parent": str(parent)}
+        settings = read_parent(parent, changes.get("finetune.extra_layers"))
+        media = {"mel": "audio", "patches": "images"}.get(getattr(getattr(settings, "source", None), "kind", ""))
         if media not in (None, stats.content):
-            what = f"The model reads {media}, and this corpus holds {stats.content}."
-            raise RegardError(what, fix=f"Tune it with --{media}.")
+            message = f"The model reads {media}, and this corpus holds {stats.content}."
+            raise RegardError(message, hint=f"Tune it with --{media}.")
         if settings.family == "decoder_only" and settings.raster is not None:
-            fix = "Train a new one: `regard train --images FOLDER --preset image-gpt`."
-            raise RegardError("A model that generates images cannot be tuned yet.", fix=fix)
-        tuning_classes = {"images": ImageTuningPlan, "sounds": SoundTuningPlan}
+            hint = "Train a new one: `regard train --images FOLDER --preset image-gpt`."
+            raise RegardError("A model that generates images cannot be tuned yet.", hint=hint)
+        tuning_classes = {"images": ImageTuningPlan, "audio": AudioTuningPlan}
         tuning_class: type[TuningPlan] = tuning_classes.get(stats.content, TuningPlan)
         tuning_class = CaptionTuningPlan if plan_class is CaptionPlan else tuning_class
         corpus_plan = tuning_class(sources, tuple(validation), stats, changes, PARENT, check, parent=settings)
     if check is not None and review is not None:
         validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares
         if validation_stats is None or validation_stats.content == stats.content:  # otherwise an error follows
-            review(check.judge())
+            review(check.classify_language())
     if minutes is None:
         return corpus_plan.make_run(corpus_plan.recipe)
 
@@ -113,7 +113,7 @@ def configure(
         passed = 0.0 if started is None else time.perf_counter() - started + PREPARATION_PASSES * reading_seconds
         return max(60 * minutes - passed, MIN_TRAINING_SHARE * 60 * minutes)
 
-    return configure_for_minutes(corpus_plan, minutes, count_seconds, timer or measure_update)
+    return configure_for_minutes(corpus_plan, minutes, count_seconds, timer or measure_step)
 
 
 def _choose_image_plan(stats: CorpusStats, preset: str | None, changes: Mapping[str, Any]) -> type[ImagePlan]:
@@ -124,11 +124,11 @@ def _choose_image_plan(stats: CorpusStats, preset: str | None, changes: Mapping[
     if stats.target.characters:
         return CaptionPlan
     is_decoder = preset is not None and codec.preset(preset).family == "decoder_only"
-    return ImageGptPlan if is_decoder or changes.get("model.task") == "continue" else ImagePlan
+    return ImageGptPlan if is_decoder or changes.get("model.task") == "causal_lm" else ImagePlan
 
 
-def measure_update(run: RunConfig, length: int, *, should_tune: bool = False) -> float:
-    """Measure the seconds per update with a few trial steps; a time budget needs no exact figure."""
-    from regard.training.autotune import seconds_per_update  # imports torch: only when needed
+def measure_step(run: RunConfig, length: int, *, should_tune: bool = False) -> float:
+    """Measure the seconds per step with a few trial steps; a time budget needs no exact figure."""
+    from regard.training.autotune import seconds_per_step  # imports torch: only when needed
 
-    return seconds_per_update(run, length, should_tune=should_tune)
+    return seconds_per_step(run, length, should_tune=should_tune)

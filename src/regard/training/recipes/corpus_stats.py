@@ -12,7 +12,7 @@ from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed
 
-Content = Literal["pairs", "text", "labels", "tags", "images", "sounds"]
+Content = Literal["pairs", "text", "labels", "tags", "images", "audio"]
 MAX_DISTINCT = 1_000_000  # distinct words that are counted per side; more would change no setting
 SNIFF_BYTES = 8192  # bytes at the start of a file that are checked for NUL
 BINARY_KINDS = ("parquet", "gettext", "tmx")  # formats whose files may have NUL bytes
@@ -52,9 +52,9 @@ class CorpusStats:
     languages: tuple[str, ...] = ()
     file_infos: dict[str, FileInfo] = field(default_factory=dict)  # size and sha256 of the files
     sample_rates: Counter[int] = field(default_factory=Counter)
-    first_of_rate: dict[int, str] = field(default_factory=dict)  # where the first sound of each sample rate is
-    samples: int = 0  # of all sounds
-    max_samples: int = 0  # of the longest sound
+    first_of_rate: dict[int, str] = field(default_factory=dict)  # where the first audio clip of each sample rate is
+    samples: int = 0  # of all audio clips
+    max_samples: int = 0  # of the longest audio clip
     image_shapes: Counter[tuple[int, int, int]] = field(default_factory=Counter)  # channels, height and width
 
     @property
@@ -72,11 +72,11 @@ class CorpusStats:
         self.examples += 1
         if example.image is not None:
             self.image_shapes[example.image.shape] += 1
-        if example.sound is not None:
-            self.sample_rates[example.sound.rate] += 1
-            self.first_of_rate.setdefault(example.sound.rate, str(example.where))
-            self.samples += len(example.sound)
-            self.max_samples = max(self.max_samples, len(example.sound))
+        if example.audio is not None:
+            self.sample_rates[example.audio.rate] += 1
+            self.first_of_rate.setdefault(example.audio.rate, str(example.location))
+            self.samples += len(example.audio)
+            self.max_samples = max(self.max_samples, len(example.audio))
         self.source.add(example.source)
         if example.target is not None:
             self.target.add(example.target)
@@ -105,15 +105,15 @@ def collect_stats(
     defects = Defects(hash_files=True)  # the defects are reported when the shards are written
     examples = Corpus(sources).examples(defects)
     first = next(examples, None)
-    where = " and ".join(_list_paths(sources))
+    location = " and ".join(_list_paths(sources))
     if first is None:
-        raise RegardError("The corpus is empty.", where=where, fix="Give files with text.")
+        raise RegardError("The corpus is empty.", location=location, hint="Give files with text.")
     stats = CorpusStats(_detect_content(first[1]))
     for index, example in chain((first,), examples):
         if _detect_content(example) != stats.content:
             first_kind, kind = _CONTENT_NAMES[stats.content], _CONTENT_NAMES[_detect_content(example)]
-            what = f"The corpus begins with {first_kind} and continues with {kind}."
-            raise CorpusError(what, where=str(example.where), fix="Train on one kind of example at a time.")
+            message = f"The corpus begins with {first_kind} and continues with {kind}."
+            raise CorpusError(message, location=str(example.location), hint="Train on one kind of example at a time.")
         stats.add(example)
         if observe is not None:
             observe(index, example)
@@ -128,15 +128,15 @@ _CONTENT_NAMES = {
     "labels": "labeled text",
     "tags": "tagged words",
     "images": "images",
-    "sounds": "sounds",
+    "audio": "audio",
 }
 
 
 def _detect_content(example: Example) -> Content:
     if example.image is not None:
         return "images"
-    if example.sound is not None:
-        return "sounds"
+    if example.audio is not None:
+        return "audio"
     if example.tags is not None:
         return "tags"
     if example.label is not None:
@@ -146,12 +146,12 @@ def _detect_content(example: Example) -> Content:
 
 def _check_not_empty(stats: CorpusStats, sources: Sequence[AnySourceConfig]) -> None:
     sides = {"source": stats.source} | ({"target": stats.target} if stats.content == "pairs" else {})
-    for name, side in sides.items() if stats.content not in ("images", "sounds") else ():
+    for name, side in sides.items() if stats.content not in ("images", "audio") else ():
         if not side.characters:
             paths = _list_paths(sources)
-            what = f"Every line of the {name} side is empty."
-            where = paths[-1] if name == "target" else paths[0]
-            raise RegardError(what, where=where, fix="Give a file with text on every line.")
+            message = f"Every line of the {name} side is empty."
+            location = paths[-1] if name == "target" else paths[0]
+            raise RegardError(message, location=location, hint="Give a file with text on every line.")
 
 
 def _check_not_binary(source: AnySourceConfig) -> None:
@@ -162,8 +162,8 @@ def _check_not_binary(source: AnySourceConfig) -> None:
         for file in list_files(path, Defects()):
             head = next(read_decompressed(file), b"")[:SNIFF_BYTES]
             if b"\0" in head and not head.startswith(_UTF16_BOMS) and source.kind not in BINARY_KINDS:
-                fix = "Give UTF-8 text; export a document or spreadsheet as text first."
-                raise CorpusError("This is not a text file: it contains NUL bytes.", where=file, fix=fix)
+                hint = "Give UTF-8 text; export a document or spreadsheet as text first."
+                raise CorpusError("This is not a text file: it contains NUL bytes.", location=file, hint=hint)
 
 
 def _list_paths(sources: Sequence[AnySourceConfig]) -> list[str]:

@@ -16,20 +16,20 @@ from regard.store.model_path import MODEL, find_model
 from regard.text.chat_template import find_chat_template
 from regard.training.recipes.hyperparameters import Budget, format_count
 from regard.training.recipes.sizes import Recipe, TaskKind, recipe_for_size
-from regard.training.recipes.text import AutoRun, CorpusPlan, make_label_head
+from regard.training.recipes.text import AutoRun, CorpusRecipe, make_label_head
 
 PARENT = "parent"  # in the place of a preset
-EPOCHS: dict[TaskKind, int] = {"translate": 10, "continue": 3, "fill": 3, "classify": 4, "tag": 4, "embed": 3}
-LABELED_UPDATE_TOKENS = 1024  # about 32 sentences, as BERT was tuned
+EPOCHS: dict[TaskKind, int] = {"translate": 10, "causal_lm": 3, "masked_lm": 3, "classify": 4, "tag": 4, "embed": 3}
+LABELED_STEP_TOKENS = 1024  # about 32 sentences, as BERT was tuned
 BASE_RATE, BASE_WIDTH = 3e-5, 768  # BERT-base was tuned with 2e-5 to 5e-5 (Devlin et al. 2019)
 MAX_RATE = 5e-4
 LORA_FACTOR = 10  # adapters start at zero and are small: they need about ten times the learning rate
 LABEL_LAYER_DECAY = 0.9  # as Howard and Ruder 2018 and Clark et al. 2020 found useful for labels
 TASKS: dict[tuple[str, str], TaskKind] = {
     ("encoder_decoder", "pairs"): "translate",
-    ("decoder_only", "text"): "continue",
-    ("decoder_only", "pairs"): "continue",
-    ("encoder_only", "text"): "fill",
+    ("decoder_only", "text"): "causal_lm",
+    ("decoder_only", "pairs"): "causal_lm",
+    ("encoder_only", "text"): "masked_lm",
     ("encoder_only", "labels"): "classify",
     ("encoder_only", "tags"): "tag",
     ("encoder_only", "pairs"): "embed",
@@ -42,7 +42,7 @@ _NEEDED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuningPlan(CorpusPlan):
+class TuningPlan(CorpusRecipe):
     """Corpus statistics, the user's requests and the model to tune, from which a run is made."""
 
     parent: AnyModelConfig
@@ -52,31 +52,31 @@ class TuningPlan(CorpusPlan):
         """The task, from the family of the parent and the content of the corpus."""
         family = self.parent.family
         if (family, self.stats.content) not in TASKS:
-            what = f"A model of the family {family} learns from {_NEEDED[family]}; this corpus holds other examples."
-            raise RegardError(what, fix="Give another corpus, or tune another model.")
+            message = f"A model of the family {family} learns from {_NEEDED[family]}; this corpus holds other examples."
+            raise RegardError(message, hint="Give another corpus, or tune another model.")
         return TASKS[family, self.stats.content]
 
     @property
     def recipe(self) -> Recipe:
         """The hyperparameters for this model, corpus and way of tuning."""
-        recipe, width = recipe_for_size(self.task, self.size), self.parent.width
+        recipe, width = recipe_for_size(self.task, self.size), self.parent.d_model
         peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / width) ** 1.5)  # narrow models are trained with higher rates
-        peak *= LORA_FACTOR if self.tuning.lora is not None else 1
+        peak *= LORA_FACTOR if self.finetune.lora is not None else 1
         is_labeled = self.task in ("classify", "tag")
         return replace(
             recipe,
             preset=PARENT,
             epochs=EPOCHS[self.task],
             peak=float(f"{peak:.2g}"),
-            warmup=2000,  # at most; a tenth of the updates
-            update_tokens=LABELED_UPDATE_TOKENS if is_labeled else min(recipe.update_tokens, 8192),
+            warmup=2000,  # at most; a tenth of the steps
+            step_tokens=LABELED_STEP_TOKENS if is_labeled else min(recipe.step_tokens, 8192),
         )
 
     @cached_property
-    def tuning(self) -> FinetuneConfig:
+    def finetune(self) -> FinetuneConfig:
         """The settings of tuning, as requested."""
-        changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "tuning"}
-        table = with_changes({}, changes)["tuning"]
+        changes = {name: value for name, value in self.changes.items() if name.split(".")[0] == "finetune"}
+        table = with_changes({}, changes)["finetune"]
         defaults: dict[str, Any] = {}
         if "lora" not in table and self.stats.content in ("labels", "tags"):
             defaults["layer_decay"] = LABEL_LAYER_DECAY
@@ -96,11 +96,11 @@ class TuningPlan(CorpusPlan):
     @cached_property
     def _vocabulary_sizes(self) -> dict[str, int]:
         """The sizes of the vocabularies, by the name of the setting."""
-        sizes, tuning = _list_vocabulary_sizes(self.parent), self.tuning
-        if tuning.add_tokens:
+        sizes, finetune = _list_vocabulary_sizes(self.parent), self.finetune
+        if finetune.add_tokens:
             from regard.training.tokenizers import load_parent_tokenizers  # imports torch: only when needed
 
-            tokenizers = load_parent_tokenizers(tuning)
+            tokenizers = load_parent_tokenizers(finetune)
             sizes = {name: (tokenizers.target if name == "target" else tokenizers.source).size for name in sizes}
         return sizes
 
@@ -127,7 +127,7 @@ class TuningPlan(CorpusPlan):
             if any(own.get(name) != head[name] for name in ("kind", "labels")):
                 changes["head"] = head
                 reasons.append(f"Head: a new one for the {len(head['labels'])} labels, which the parent does not know.")
-        elif self.task == "fill" and parent.head.kind != "mlm":
+        elif self.task == "masked_lm" and parent.head.kind != "mlm":
             changes["head"] = {"kind": "mlm"}
             reasons.append("Head: a new one for masked tokens, because the parent has none.")
         elif self.task == "embed" and parent.head.kind != "none":
@@ -141,30 +141,30 @@ class TuningPlan(CorpusPlan):
         from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
-        return f"Parent: {self.tuning.parent} ({format_count(parameters)} parameters)."
+        return f"Parent: {self.finetune.parent} ({format_count(parameters)} parameters)."
 
     def _further_tables(self, reasons: list[str]) -> dict[str, SettingsModel]:
-        tuning = self.tuning
-        if tuning.lora is not None:
+        finetune = self.finetune
+        if finetune.lora is not None:
             reasons.append(
-                f"Tuning: LoRA of rank {tuning.lora.rank}: the parent stays as it is, and the default learning rate is "
+                f"Tuning: LoRA of rank {finetune.lora.rank}: the parent is frozen, and the default learning rate is "
                 f"{LORA_FACTOR} times that of full tuning, because adapters start at zero."
             )
-        elif tuning.layers is not None:
-            reasons.append(f"Tuning: the last {tuning.layers} layers of each stack; the others stay as they are.")
+        elif finetune.layers is not None:
+            reasons.append(f"Tuning: the last {finetune.layers} layers of each stack; the others stay as they are.")
         else:
             reasons.append(
                 "Tuning: all parameters, by default at about a tenth of the learning rate of training from scratch, so "
                 "that the model keeps what it has learned."
             )
-        if tuning.chat_template and self.stats.content == "pairs":
+        if finetune.chat_template and self.stats.content == "pairs":
             reasons.append("Prompts: in the words of the chat template, which the model keeps for the server.")
-        if tuning.layer_decay < 1:
+        if finetune.layer_decay < 1:
             reasons.append(
-                f"Layers: each learns with {tuning.layer_decay:g} times the rate of the one above it, because low "
+                f"Layers: each learns with {finetune.layer_decay:g} times the rate of the one above it, because low "
                 "layers hold what all tasks share (Howard and Ruder 2018)."
             )
-        return {"tuning": tuning}
+        return {"finetune": finetune}
 
 
 def _list_vocabulary_sizes(model: AnyModelConfig) -> dict[str, int]:

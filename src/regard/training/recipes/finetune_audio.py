@@ -1,4 +1,4 @@
-"""Make a run that fine-tunes a model of sounds, with a reason for every choice."""
+"""Make a run that fine-tunes a model of audio clips, with a reason for every choice."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import AnyModelConfig, MelConfig
-from regard.config.run import SOUND_TASKS, RunTokenizerConfig
+from regard.config.run import AUDIO_TASKS, RunTokenizerConfig
 from regard.config.toml_file import to_dict
-from regard.training.recipes.audio import SoundPlan
+from regard.training.recipes.audio import AudioPlan
 from regard.training.recipes.finetune import BASE_RATE, BASE_WIDTH, LORA_FACTOR, MAX_RATE, PARENT, TuningPlan
 from regard.training.recipes.sizes import Recipe, TaskKind
 
@@ -16,44 +16,47 @@ EPOCHS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoundTuningPlan(TuningPlan, SoundPlan):
-    """Statistics of sounds, the user's requests and the model to tune, from which a run is made."""
+class AudioTuningPlan(TuningPlan, AudioPlan):
+    """Statistics of audio clips, the user's requests and the model to tune, from which a run is made."""
 
     @property
     def task(self) -> TaskKind:
-        """Transcription if the sounds have texts, else classification.
+        """Transcription if the audio clips have texts, else classification.
 
         Raises:
             RegardError: If the parent cannot learn it.
         """
-        task = super(TuningPlan, self).task  # that of sounds
-        if SOUND_TASKS.get(self.parent.family) != task:
+        task = super(TuningPlan, self).task  # that of audio clips
+        if AUDIO_TASKS.get(self.parent.family) != task:
             needed = "texts" if self.parent.family == "encoder_decoder" else "labels"
-            what = f"The model's task is '{self.parent.task}', and these sounds are for the task '{task}'."
-            raise RegardError(what, fix=f"Give sounds with {needed}, or tune another model.")
+            message = f"The model's task is '{self.parent.task}', and these audio clips are for the task '{task}'."
+            raise RegardError(message, hint=f"Give audio clips with {needed}, or tune another model.")
         return task
 
     @property
     def mel(self) -> MelConfig:
-        """How the parent reads sounds.
+        """How the parent reads audio clips.
 
         Raises:
-            RegardError: If the parent reads text, or sounds of another rate.
+            RegardError: If the parent reads text, or audio clips of another rate.
         """
         mel = getattr(self.parent, "source", None)
         if not isinstance(mel, MelConfig):
-            raise RegardError("The model reads no sounds, and this corpus holds sounds.", fix="Tune a model of sounds.")
+            raise RegardError(
+                "The model reads no audio clips, and this corpus holds audio clips.",
+                hint="Tune a model of audio clips.",
+            )
         (rate,) = self.stats.sample_rates
         if mel.rate not in (None, rate):
-            what = f"The sounds have {rate:,} samples per second; the model reads {mel.rate:,}."
-            raise RegardError(what, fix=f"Convert them: `ffmpeg -i IN -ar {mel.rate} OUT.wav`.")
+            message = f"The audio clips have {rate:,} samples per second; the model reads {mel.rate:,}."
+            raise RegardError(message, hint=f"Convert them: `ffmpeg -i IN -ar {mel.rate} OUT.wav`.")
         return mel.model_copy(update={"rate": rate})
 
     @property
     def recipe(self) -> Recipe:
-        """The hyperparameters for this model, these sounds and this way of tuning."""
-        peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / self.parent.width) ** 1.5)
-        peak *= LORA_FACTOR if self.tuning.lora is not None else 1
+        """The hyperparameters for this model, these audio clips and this way of tuning."""
+        peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / self.parent.d_model) ** 1.5)
+        peak *= LORA_FACTOR if self.finetune.lora is not None else 1
         return replace(self.default_recipe, preset=PARENT, epochs=EPOCHS, peak=float(f"{peak:.2g}"))
 
     def vocabulary_size(self, recipe: Recipe) -> int:

@@ -34,7 +34,7 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
         """
         source = getattr(self.parent, "source", None)
         if not isinstance(source, PatchesConfig):
-            raise RegardError("The model reads text, and this corpus holds images.", fix="Tune a model of images.")
+            raise RegardError("The model reads text, and this corpus holds images.", hint="Tune a model of images.")
         return source
 
     @property
@@ -45,8 +45,8 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
             RegardError: If the parent cannot learn the task of these images.
         """
         self._check_parent()
-        peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / self.parent.width) ** 1.5)
-        peak *= LORA_FACTOR if self.tuning.lora is not None else 1
+        peak = min(MAX_RATE, BASE_RATE * (BASE_WIDTH / self.parent.d_model) ** 1.5)
+        peak *= LORA_FACTOR if self.finetune.lora is not None else 1
         return replace(self.default_recipe, preset=PARENT, epochs=EPOCHS, peak=float(f"{peak:.2g}"))
 
     def _check_parent(self) -> None:
@@ -55,15 +55,15 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
         if can_caption != has_captions:
             has = "captions" if has_captions else "labels" if self.task == "classify" else "no captions"
             needed = "captions (first line: file, tab, caption)" if can_caption else "labels"
-            what = f"The model's task is '{self.parent.task}', and these images have {has}."
-            raise RegardError(what, fix=f"Give images with {needed}, or tune another model.")
+            message = f"The model's task is '{self.parent.task}', and these images have {has}."
+            raise RegardError(message, hint=f"Give images with {needed}, or tune another model.")
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
         """The shape that the parent reads."""
         size = self.patches.size
         if size is None:
-            raise RegardError("The model has no image size.", fix="Set source.size in its model.toml.")
+            raise RegardError("The model has no image size.", hint="Set source.size in its model.toml.")
         return self.patches.channels, *size
 
     @property
@@ -83,8 +83,8 @@ class ImageTuningPlan(TuningPlan, ImagePlan):
         head, own = self._make_head(), to_dict(self.parent.head)
         if any(own.get(name) != head.get(name) for name in ("kind", "labels")):
             changes["head"] = head
-            what = f"the {len(head['labels'])} labels" if "labels" in head else "the pixels of masked patches"
-            reasons.append(f"Head: a new one for {what}, which the parent does not predict.")
+            message = f"the {len(head['labels'])} labels" if "labels" in head else "the pixels of masked patches"
+            reasons.append(f"Head: a new one for {message}, which the parent does not predict.")
         return codec.MODEL_FILES.change(self.parent, changes)
 
 

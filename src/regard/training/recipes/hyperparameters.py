@@ -1,6 +1,6 @@
 """The [train] and [validation] settings of an automatic run, and the reason for each.
 
-A recipe and a budget of updates determine the settings. Every choice appends one sentence, "Name: reason.", to a list
+A recipe and a budget of steps determine the settings. Every choice appends one sentence, "Name: reason.", to a list
 that the user sees; `mark_overridden` replaces the sentences of settings that the user chose explicitly.
 """
 
@@ -37,7 +37,7 @@ MUON_PRESETS, MUON_PEAK = ("mini", "tiny"), 0.01  # translators, and a peak lear
 EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
     "Vocabulary": ("tokenizer.kind", "tokenizer.vocabulary", "tokenizer.joint"),
     "Dropout": tuple(f"{stack}.dropout" for stack in STACKS),
-    "Norms": tuple(f"{stack}.{name}" for stack in STACKS for name in ("placement", "final_norm")),
+    "Norms": tuple(f"{stack}.{name}" for stack in STACKS for name in ("norm_order", "final_norm")),
     "Masking": ("data.masking",),
     "Augmentation": ("data.augmentation", "data.spec_augment"),
     "Validation data": ("data.held_out", "data.validation"),
@@ -46,7 +46,7 @@ EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
     "Checkpoint averaging": ("train.average",),
     "Label smoothing": ("train.label_smoothing",),
     "Precision": ("train.precision",),
-    "Validation": ("validation.every", "validation.metric", "validation.patience", "validation.sentences"),
+    "Validation": ("validation.every_steps", "validation.metric", "validation.patience", "validation.sentences"),
 }
 
 
@@ -54,20 +54,20 @@ EXPLAINED_SETTINGS = {  # the name of a reason: the settings that it explains
 class Budget:
     """How long a run trains."""
 
-    updates: int
-    update_tokens: int
-    is_time_limited: bool = False  # the user's minutes allow fewer updates than suit the corpus
+    steps: int
+    step_tokens: int
+    is_time_limited: bool = False  # the user's minutes allow fewer steps than suit the corpus
     is_tuning: bool = False  # the run starts from a trained model
     minutes: float | None = None
-    max_updates: int | None = None  # with `minutes`: as many as suit the corpus
+    max_steps: int | None = None  # with `minutes`: as many as suit the corpus
     validations: int = VALIDATIONS
     validation_sentences: int | None = None  # to translate at most, if time is short
     validation_max_tokens: int | None = None  # to score, if time is too short for all
 
     @property
     def is_short(self) -> bool:
-        """Whether there is time for less than half of the updates that suit the corpus."""
-        return self.max_updates is not None and self.updates < self.max_updates / 2
+        """Whether there is time for less than half of the steps that suit the corpus."""
+        return self.max_steps is not None and self.steps < self.max_steps / 2
 
     @property
     def decays_to_zero(self) -> bool:
@@ -108,10 +108,10 @@ def training_settings(
             "Precision: matrix products in bfloat16, which is fast on this device; weights and sums stay in float32."
         )
     return TrainingConfig(
-        updates=budget.updates,
+        steps=budget.steps,
         minutes=budget.minutes,
-        max_updates=budget.max_updates,
-        update_tokens=budget.update_tokens,
+        max_steps=budget.max_steps,
+        step_tokens=budget.step_tokens,
         schedule=schedule,
         optimizer=optimizer,
         label_smoothing=0.1 if task == "translate" else 0.0,
@@ -127,11 +127,11 @@ def _choose_optimizer(
     """Choose the optimizer of the published recipe, or Muon for a small translator with little time."""
     is_small = task == "translate" and recipe.preset in MUON_PRESETS and not budget.is_tuning
     if is_small and budget.is_short and requested_kind in (None, "muon"):
-        reasons.append("Optimizer: Muon, with which a small translator learns in about half the updates of Adam.")
+        reasons.append("Optimizer: Muon, with which a small translator learns in about half the steps of Adam.")
         return MuonConfig()
     optimizers: dict[TaskKind, OptimizerConfig] = {
         "translate": AdamConfig(betas=(0.9, 0.98)),
-        "continue": AdamWConfig(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
+        "causal_lm": AdamWConfig(betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
     }
     return optimizers.get(task, AdamWConfig(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01))
 
@@ -139,21 +139,21 @@ def _choose_optimizer(
 def _choose_schedule(
     task: TaskKind, recipe: Recipe, budget: Budget, uses_muon: bool, reasons: list[str]
 ) -> ScheduleConfig:
-    """Choose a warmup that fits the number of updates, and a decay that fits the task."""
+    """Choose a warmup that fits the number of steps, and a decay that fits the task."""
     is_inverse_sqrt = task == "translate" and not budget.decays_to_zero
-    warmup = max(1, min(recipe.warmup, budget.updates // (4 if is_inverse_sqrt else 10)))
-    # Fewer tokens per update make its gradient noisier; Adam's steps shrink with the square root of the batch.
-    adam_peak = float(f"{recipe.peak * min(1.0, budget.update_tokens / recipe.update_tokens) ** 0.5:.2g}")
+    warmup = max(1, min(recipe.warmup, budget.steps // (4 if is_inverse_sqrt else 10)))
+    # Fewer tokens per step make its gradient noisier; Adam's steps shrink with the square root of the batch.
+    adam_peak = float(f"{recipe.peak * min(1.0, budget.step_tokens / recipe.step_tokens) ** 0.5:.2g}")
     peak = MUON_PEAK if uses_muon else adam_peak
-    warmup_text = f"Learning rate: warmup to {peak:g} over {pluralize(warmup, 'update')}"
+    warmup_text = f"Learning rate: warmup to {peak:g} over {pluralize(warmup, 'step')}"
     if is_inverse_sqrt:
-        reasons.append(f"{warmup_text}, then decay with 1 / sqrt(update), independent of the total number of updates.")
-        return InverseSqrtConfig(peak=peak, warmup=warmup)
-    if task == "continue" and not budget.is_tuning:
+        reasons.append(f"{warmup_text}, then decay with 1 / sqrt(step), independent of the total number of steps.")
+        return InverseSqrtConfig(lr=peak, warmup=warmup)
+    if task == "causal_lm" and not budget.is_tuning:
         reasons.append(f"{warmup_text}, then cosine decay to a tenth, as in nanoGPT.")
-        return CosineConfig(peak=peak, warmup=warmup, end=0.1)
-    reasons.append(f"{warmup_text}, then linear decay to 0, the best schedule for a fixed number of updates.")
-    return LinearConfig(peak=peak, warmup=warmup, end=0.0)
+        return CosineConfig(lr=peak, warmup=warmup, end=0.1)
+    reasons.append(f"{warmup_text}, then linear decay to 0, the best schedule for a fixed number of steps.")
+    return LinearConfig(lr=peak, warmup=warmup, end=0.0)
 
 
 def validation_settings(
@@ -174,20 +174,22 @@ def validation_settings(
         metric = "retrieval_at_1"
     if task in LABEL_TASKS:
         metric, metric_reason = choose_label_metric(labels)
-    # Where the learning rate decays to 0 at the last update, the best scores come late: the run must get there.
+    # Where the learning rate decays to 0 at the last step, the best scores come late: the run must get there.
     patience = 0 if budget.decays_to_zero or task in (*LABEL_TASKS, "embed") else PATIENCE
     every = _choose_interval(budget)
     max_sentences = budget.validation_sentences or MAX_SENTENCES
     max_tokens = None if task == "embed" else budget.validation_max_tokens  # retrieval is easier among fewer texts
     sentences = max(1, min(max_sentences, validation_pairs)) if task == "translate" else 0
-    interval_text = f"every {pluralize(every, 'update')} (about {round_digits(budget.updates / every)} in all)"
+    interval_text = f"every {pluralize(every, 'step')} (about {round_digits(budget.steps / every)} in all)"
     metric_text = f"chrF of {pluralize(sentences, 'translation')}" if sentences else metric
     patience_text = f", and {patience} validations without improvement end the run" if patience else ""
     sample_text = "; because time is short, on a fixed random sample, with its sampling error (±)" if max_tokens else ""
     reasons.append(
         f"Validation: {interval_text}; {metric_text} selects the best model{metric_reason}{patience_text}{sample_text}."
     )
-    return ValidationConfig(every=every, metric=metric, patience=patience, sentences=sentences, max_tokens=max_tokens)
+    return ValidationConfig(
+        every_steps=every, metric=metric, patience=patience, sentences=sentences, max_tokens=max_tokens
+    )
 
 
 def choose_label_metric(labels: Mapping[str, int]) -> tuple[Metric, str]:
@@ -219,16 +221,16 @@ def _percent(share: float) -> str:
 
 
 def _choose_interval(budget: Budget) -> int:
-    if budget.updates < 2 * budget.validations:
-        return max(1, budget.updates // 2)
-    return max(1, round_digits(budget.updates / budget.validations, 1))
+    if budget.steps < 2 * budget.validations:
+        return max(1, budget.steps // 2)
+    return max(1, round_digits(budget.steps / budget.validations, 1))
 
 
 def mark_overridden(reasons: Sequence[str], settings: Collection[str]) -> tuple[str, ...]:
     """Mark the reasons of settings that the user chose explicitly.
 
-    >>> mark_overridden(["Dropout: 0.1, because.", "Validation: often."], ["validation.every"])
-    ('Dropout: 0.1, because.', 'Validation: changed by you (validation.every).')
+    >>> mark_overridden(["Dropout: 0.1, because.", "Validation: often."], ["validation.every_steps"])
+    ('Dropout: 0.1, because.', 'Validation: changed by you (validation.every_steps).')
     """
     return tuple(_mark_reason(reason, settings) for reason in reasons)
 

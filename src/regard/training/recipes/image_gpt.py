@@ -12,7 +12,7 @@ from regard.config.training import TrainingConfig
 from regard.training.recipes.hyperparameters import Budget
 from regard.training.recipes.images import ImagePlan, check_labeled
 from regard.training.recipes.sizes import Recipe, TaskKind, recipe_for_preset
-from regard.training.recipes.text import BATCH_TOKENS, SPECIAL_TOKENS, CorpusPlan
+from regard.training.recipes.text import BATCH_TOKENS, SPECIAL_TOKENS, CorpusRecipe
 
 GRAYS, COLORS = 16, 64
 RECIPES = (
@@ -32,10 +32,10 @@ class ImageGptPlan(ImagePlan):
     @property
     def task(self) -> TaskKind:
         """Language modeling."""
-        return "continue"
+        return "causal_lm"
 
     @property
-    def is_packed(self) -> bool:
+    def packs_sequences(self) -> bool:
         """Yes: a row is full with one image."""
         return True
 
@@ -47,10 +47,10 @@ class ImageGptPlan(ImagePlan):
         recipe = next(recipe for recipe in RECIPES if self.stats.examples <= recipe.max_size)
         preset = self.preset or recipe.preset
         if codec.preset(preset).family != "decoder_only":
-            raise RegardError(f"Preset '{preset}' generates no images.", fix=f"Use {recipe.preset}.")
+            raise RegardError(f"Preset '{preset}' generates no images.", hint=f"Use {recipe.preset}.")
         if preset == recipe.preset:
             return recipe
-        text_recipe = recipe_for_preset("continue", preset, self.stats.examples * self.n_vectors)
+        text_recipe = recipe_for_preset("causal_lm", preset, self.stats.examples * self.n_vectors)
         return replace(recipe, preset=preset, peak=text_recipe.peak, warmup=text_recipe.warmup)
 
     @property
@@ -90,7 +90,7 @@ class ImageGptPlan(ImagePlan):
         reasons.append("Dropout: none, because a model of this size does not overfit this many pixels.")
         channels, height, width = self.image_shape
         changes: dict[str, Any] = {
-            "task": "continue",
+            "task": "causal_lm",
             "tokens.vocabulary": vocabulary_size,
             "raster": {"size": [height, width], "channels": channels},
             "starts_with_bos": False,
@@ -101,7 +101,7 @@ class ImageGptPlan(ImagePlan):
         return codec.preset(recipe.preset, changes)
 
     def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
-        data = CorpusPlan._choose_data(self, recipe, model, reasons)  # images are not changed at random
+        data = CorpusRecipe._choose_data(self, recipe, model, reasons)  # images are not changed at random
         return data.model_copy(
             update={
                 "max_length": self.n_vectors,
@@ -112,4 +112,4 @@ class ImageGptPlan(ImagePlan):
         )
 
     def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> TrainingConfig:
-        return CorpusPlan._choose_training(self, recipe, budget, reasons)
+        return CorpusRecipe._choose_training(self, recipe, budget, reasons)

@@ -22,7 +22,7 @@ from regard.config.training import TrainingConfig
 from regard.training.recipes.corpus_stats import CorpusStats
 from regard.training.recipes.hyperparameters import Budget, format_count
 from regard.training.recipes.sizes import Recipe, TaskKind
-from regard.training.recipes.text import CorpusPlan, make_label_head
+from regard.training.recipes.text import CorpusRecipe, make_label_head
 
 MAX_SIDE = 64  # pixels: larger images are scaled down, because the cost grows with the fourth power of the side
 MAX_PATCHES = 64  # of an image, if the patch size is chosen
@@ -42,7 +42,7 @@ MASK_PROBABILITY = 0.75  # as He et al. 2022
 
 
 @dataclass(frozen=True)
-class ImagePlan(CorpusPlan):
+class ImagePlan(CorpusRecipe):
     """Statistics of images and the user's requests, from which a run is made."""
 
     max_side: ClassVar[int] = MAX_SIDE
@@ -50,7 +50,7 @@ class ImagePlan(CorpusPlan):
     @property
     def task(self) -> TaskKind:
         """Classification; without labels, or on request, masked patches are predicted."""
-        return "fill" if self.changes.get("model.task") == "fill" or not self.stats.labels else "classify"
+        return "masked_lm" if self.changes.get("model.task") == "masked_lm" or not self.stats.labels else "classify"
 
     @property
     def size(self) -> int:
@@ -69,7 +69,7 @@ class ImagePlan(CorpusPlan):
         preset = self.preset or recipe.preset
         model = codec.preset(preset)
         if not isinstance(model, EncoderOnlyConfig) or not isinstance(model.source, PatchesConfig):
-            raise RegardError(f"Preset '{preset}' reads no images.", fix=f"Use {recipe.preset}.")
+            raise RegardError(f"Preset '{preset}' reads no images.", hint=f"Use {recipe.preset}.")
         return replace(recipe, preset=preset)
 
     @property
@@ -197,7 +197,7 @@ class ImagePlan(CorpusPlan):
         }
 
     def _make_head(self) -> dict[str, Any]:
-        if self.task == "fill":
+        if self.task == "masked_lm":
             return {"kind": "pixels", "layers": 1}
         return {**make_label_head("classify", self.stats), "pool": "first", "hidden": False}
 
@@ -210,7 +210,7 @@ class ImagePlan(CorpusPlan):
             f"Augmentation: training images are shifted by up to {pluralize(shift, 'pixel')} and every second one is "
             "mirrored, another way each time; set data.augmentation.flip=false where left and right differ in meaning."
         )
-        if self.task == "fill":
+        if self.task == "masked_lm":
             data = data.model_copy(update={"masking": MaskingConfig(probability=MASK_PROBABILITY)})
             reasons[:] = [reason for reason in reasons if not reason.startswith("Masking:")]
             percent = f"{100 * MASK_PROBABILITY:.0f} %"
@@ -231,7 +231,7 @@ class ImagePlan(CorpusPlan):
 
     def _choose_training(self, recipe: Recipe, budget: Budget, reasons: list[str]) -> TrainingConfig:
         training = super()._choose_training(recipe, budget, reasons)
-        if self.task == "fill":
+        if self.task == "masked_lm":
             return training
         reasons.append(f"Label smoothing: {LABEL_SMOOTHING:g}, a usual choice for images (Szegedy et al. 2016).")
         optimizer = training.optimizer.model_copy(update={"weight_decay": WEIGHT_DECAY})
@@ -246,7 +246,7 @@ class ImagePlan(CorpusPlan):
 
     def _describe_size(self) -> str:
         size = pluralize(self.stats.examples, "image")
-        if self.stats.labels and self.task != "fill":
+        if self.stats.labels and self.task != "masked_lm":
             size += f" with {pluralize(len(self.stats.labels), 'label')}"
         return size
 
@@ -268,6 +268,6 @@ def check_labeled(stats: CorpusStats) -> None:
     labeled = sum(stats.labels.values())
     if labeled < stats.examples:
         missing = stats.examples - labeled
-        what = f"{missing:,} of {stats.examples:,} images {'has' if missing == 1 else 'have'} no label."
-        fix = "Put the images into one folder per label; for an idx file give the file of labels beside it."
-        raise RegardError(what, fix=fix)
+        message = f"{missing:,} of {stats.examples:,} images {'has' if missing == 1 else 'have'} no label."
+        hint = "Put the images into one folder per label; for an idx file give the file of labels beside it."
+        raise RegardError(message, hint=hint)

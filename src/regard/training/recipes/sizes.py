@@ -1,7 +1,7 @@
 """Recipes: which model and hyperparameters suit which corpus size, used by `regard train` without a run file.
 
 A recipe applies up to a corpus size. Vocabulary, dropout and epochs depend on the corpus; learning rate, warmup and
-tokens per update depend on the model. With an explicit preset, the latter three come from the recipe of that preset.
+tokens per step depend on the model. With an explicit preset, the latter three come from the recipe of that preset.
 docs/train.md shows the same tables, and a test compares them.
 """
 
@@ -13,7 +13,7 @@ from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import AnyModelConfig
 
-TaskKind = Literal["translate", "continue", "classify", "tag", "fill", "embed", "transcribe", "caption"]
+TaskKind = Literal["translate", "causal_lm", "classify", "tag", "masked_lm", "embed", "transcribe", "caption"]
 CHARACTER_LEVEL = 0  # as a vocabulary size: every character is a token
 
 
@@ -27,8 +27,8 @@ class Recipe:
     dropout: float
     epochs: int  # at most
     peak: float  # peak learning rate
-    warmup: int  # updates until the peak
-    update_tokens: int
+    warmup: int  # steps until the peak
+    step_tokens: int
     reason: str
 
 
@@ -89,10 +89,10 @@ EMBED = (
 # fmt: on
 RECIPES: dict[TaskKind, tuple[Recipe, ...]] = {
     "translate": TRANSLATE,
-    "continue": CONTINUE,
+    "causal_lm": CONTINUE,
     "classify": CLASSIFY_AND_TAG,
     "tag": CLASSIFY_AND_TAG,
-    "fill": FILL,
+    "masked_lm": FILL,
     "embed": EMBED,
 }
 
@@ -107,18 +107,18 @@ def recipe_for_size(task: TaskKind, size: int) -> Recipe:
 
 
 def recipe_for_preset(task: TaskKind, preset: str, size: int) -> Recipe:
-    """Return the recipe of this size with the preset's learning rate, warmup and tokens per update.
+    """Return the recipe of this size with the preset's learning rate, warmup and tokens per step.
 
     A preset without a recipe takes these from the recipe whose model is nearest in width.
     """
     recipe = recipe_for_size(task, size)
     if recipe.preset == preset:
         return recipe
-    width = codec.preset(preset).width
+    width = codec.preset(preset).d_model
     nearest = min(
-        RECIPES[task], key=lambda recipe: (recipe.preset != preset, abs(codec.preset(recipe.preset).width - width))
+        RECIPES[task], key=lambda recipe: (recipe.preset != preset, abs(codec.preset(recipe.preset).d_model - width))
     )
-    return replace(recipe, preset=preset, peak=nearest.peak, warmup=nearest.warmup, update_tokens=nearest.update_tokens)
+    return replace(recipe, preset=preset, peak=nearest.peak, warmup=nearest.warmup, step_tokens=nearest.step_tokens)
 
 
 def smaller_recipes(task: TaskKind, size: int) -> list[Recipe]:
@@ -138,8 +138,8 @@ def smaller_recipes(task: TaskKind, size: int) -> list[Recipe]:
 
 FAMILIES = {
     "translate": "encoder_decoder",
-    "continue": "decoder_only",
-    "fill": "encoder_only",
+    "causal_lm": "decoder_only",
+    "masked_lm": "encoder_only",
     "classify": "encoder_only",
     "tag": "encoder_only",
     "embed": "encoder_only",
@@ -151,8 +151,8 @@ _FAMILY_DESCRIPTIONS = {
 }
 _CORPUS_DESCRIPTIONS = {
     "translate": "pairs",
-    "continue": "running text",
-    "fill": "running text",
+    "causal_lm": "running text",
+    "masked_lm": "running text",
     "classify": "labeled text",
     "tag": "tagged words",
     "embed": "pairs",
@@ -167,10 +167,10 @@ def model_for(task: TaskKind, preset: str) -> tuple[TaskKind, AnyModelConfig]:
     """
     model = codec.preset(preset)
     if model.task in ("cbow", "skip_gram"):
-        fix = f'Write a run file with model.preset = "{preset}" and a tokenizer of words (docs/encoders.md).'
-        raise RegardError(f"There is no recipe for the preset '{preset}'.", fix=fix)
-    if task == "continue" and model.family == "encoder_only":
-        return "fill", model
+        hint = f'Write a run file with model.preset = "{preset}" and a tokenizer of words (docs/encoders.md).'
+        raise RegardError(f"There is no recipe for the preset '{preset}'.", hint=hint)
+    if task == "causal_lm" and model.family == "encoder_only":
+        return "masked_lm", model
     if task == "translate" and model.family == "encoder_only":
         return "embed", model
     if model.family != FAMILIES[task]:
@@ -180,6 +180,6 @@ def model_for(task: TaskKind, preset: str) -> tuple[TaskKind, AnyModelConfig]:
         hint = " Or give the text alone: --text." if task == "translate" else ""
         raise RegardError(
             f"Preset '{preset}' {_FAMILY_DESCRIPTIONS[model.family]}, and this corpus is {_CORPUS_DESCRIPTIONS[task]}.",
-            fix=f"Use one of {', '.join(candidates)}.{hint}",
+            hint=f"Use one of {', '.join(candidates)}.{hint}",
         )
     return task, model

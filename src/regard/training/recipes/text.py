@@ -52,7 +52,7 @@ MIN_EXAMPLES = 50  # fewer examples cannot be split into training and validation
 MIN_CHARACTERS = 2000  # the same for running text
 BATCH_TOKENS = 4096  # tokens per batch
 MAX_CHARACTER_VOCABULARY = 500  # distinct characters; with more, subwords are used
-MIN_UPDATES, MAX_UPDATES = 200, 300_000
+MIN_STEPS, MAX_STEPS = 200, 300_000
 MANY_EPOCHS = 10  # with fewer, strong dropout needs another reason
 SHORT_SENTENCE = 25  # characters; shorter examples count for less
 NORM_REASON = "Norms: pre-norm, which trains stably at any learning rate; with post-norm (2017) a short run may fail."
@@ -77,7 +77,7 @@ class AutoRun:
 
 
 @dataclass(frozen=True)
-class CorpusPlan:
+class CorpusRecipe:
     """Corpus statistics and the user's requests, from which a run is made."""
 
     sources: tuple[AnySourceConfig, ...]
@@ -90,16 +90,16 @@ class CorpusPlan:
     @property
     def task(self) -> TaskKind:
         """The task, from the content of the corpus; an encoder fills gaps of running text and embeds pairs."""
-        tasks: dict[str, TaskKind] = {"pairs": "translate", "text": "continue", "labels": "classify", "tags": "tag"}
+        tasks: dict[str, TaskKind] = {"pairs": "translate", "text": "causal_lm", "labels": "classify", "tags": "tag"}
         task = tasks[self.stats.content]
         if task == "translate" and self.changes.get("model.task") == "embed":
             task = "embed"
         return model_for(task, self.preset)[0] if self.preset is not None else task
 
     @property
-    def is_packed(self) -> bool:
+    def packs_sequences(self) -> bool:
         """Whether texts are laid end to end in full rows."""
-        return self.task == "continue" and self.stats.content == "text"
+        return self.task == "causal_lm" and self.stats.content == "text"
 
     @property
     def size(self) -> int:
@@ -148,9 +148,9 @@ class CorpusPlan:
         data = self._choose_data(recipe, model, reasons)
         typical_length = self.typical_length(recipe, data.max_length)
         epoch_tokens = self.epoch_tokens(recipe)
-        requested_updates = self._requested("train.updates")
+        requested_steps = self._requested("train.steps")
         budget = budget or self._choose_budget(recipe, epoch_tokens)
-        reasons.append(_explain_updates(budget, self.recipe.epochs, epoch_tokens, requested_updates is not None))
+        reasons.append(_explain_steps(budget, self.recipe.epochs, epoch_tokens, requested_steps is not None))
         validation_pairs = self._validation_examples
         if validation_pairs is None:
             validation_pairs = round(data.held_out * self.stats.examples)
@@ -178,12 +178,12 @@ class CorpusPlan:
         return {}
 
     def _choose_budget(self, recipe: Recipe, epoch_tokens: float) -> Budget:
-        """Choose updates and tokens per update from the recipe, unless the user requested them."""
-        update_tokens = self._requested("train.update_tokens") or recipe.update_tokens
-        updates = self._requested("train.updates")
+        """Choose steps and tokens per step from the recipe, unless the user requested them."""
+        step_tokens = self._requested("train.step_tokens") or recipe.step_tokens
+        steps = self._requested("train.steps")
         return Budget(
-            updates or min(MAX_UPDATES, max(MIN_UPDATES, round_digits(recipe.epochs * epoch_tokens / update_tokens))),
-            update_tokens,
+            steps or min(MAX_STEPS, max(MIN_STEPS, round_digits(recipe.epochs * epoch_tokens / step_tokens))),
+            step_tokens,
         )
 
     def _requested(self, setting: str) -> int | None:
@@ -192,18 +192,18 @@ class CorpusPlan:
         return value if isinstance(value, int) and value > 0 else None
 
     def _choose_batch_tokens(self, data: DataConfig, budget: Budget) -> int:
-        """Choose tokens per batch. An update over sentences has at least two batches, so that it mixes lengths."""
-        share = budget.update_tokens if self.is_packed or self.task == "embed" else budget.update_tokens // 2
+        """Choose tokens per batch. A step over sentences has at least two batches, so that it mixes lengths."""
+        share = budget.step_tokens if self.packs_sequences or self.task == "embed" else budget.step_tokens // 2
         return min(data.batch_tokens, max(data.max_length, share))
 
     def typical_length(self, recipe: Recipe, max_length: int) -> int:
         """Estimate tokens per row: the longer side of a pair, both sides of a labeled text, or a full row of text."""
-        if self.is_packed or is_running_text(self.stats, self.sources):  # documents are split into full rows
+        if self.packs_sequences or is_running_text(self.stats, self.sources):  # documents are split into full rows
             return max_length
         sides = [
             _estimate_tokens(side, self.vocabulary_size(recipe)) for side in (self.stats.source, self.stats.target)
         ]
-        is_one_row = self.stats.content == "labels" or self.task == "continue"
+        is_one_row = self.stats.content == "labels" or self.task == "causal_lm"
         tokens = (sum if is_one_row else max)(sides) / self.stats.examples
         return min(max_length, max(4, round(tokens) + 1))
 
@@ -250,8 +250,10 @@ class CorpusPlan:
 
     def corpus_tokens(self, recipe: Recipe) -> float:
         """Estimate the tokens of the corpus, padding included."""
-        if self.is_packed or is_running_text(self.stats, self.sources):
-            return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (1.0 if self.is_packed else 1.1)
+        if self.packs_sequences or is_running_text(self.stats, self.sources):
+            return _estimate_tokens(self.stats.source, self.vocabulary_size(recipe)) * (
+                1.0 if self.packs_sequences else 1.1
+            )
         return 1.1 * self.typical_length(recipe, self._requested("data.max_length") or 512) * self.stats.examples
 
     def validation_tokens(self, recipe: Recipe, full_run: "AutoRun") -> float:
@@ -329,7 +331,7 @@ class CorpusPlan:
                     f"{stack}.dropout.{dropout_site}": recipe.dropout for dropout_site in ("embedding", "sublayer")
                 }
                 if task == "translate" and getattr(model, stack).kind == "attention":
-                    changes |= {f"{stack}.placement": "pre", f"{stack}.final_norm": True}
+                    changes |= {f"{stack}.norm_order": "pre", f"{stack}.final_norm": True}
                     reasons += [] if NORM_REASON in reasons else [NORM_REASON]
         for table in ("source", "target", "tokens"):
             if getattr(getattr(model, table, None), "kind", "") == "tokens":
@@ -355,11 +357,11 @@ class CorpusPlan:
 
     def _choose_data(self, recipe: Recipe, model: AnyModelConfig, reasons: list[str]) -> DataConfig:
         max_length = _choose_max_length(self.task, model)
-        batch_tokens = max(max_length, min(BATCH_TOKENS, recipe.update_tokens))
+        batch_tokens = max(max_length, min(BATCH_TOKENS, recipe.step_tokens))
         data = DataConfig(
             train=self.sources, validation=self.validation, batch_tokens=batch_tokens, max_length=max_length
         )
-        if self.task == "fill":
+        if self.task == "masked_lm":
             data = data.model_copy(update={"masking": MaskingConfig()})
             percent = f"{100 * MaskingConfig().probability:.0f} %"
             reasons.append(f"Masking: {percent} of the tokens, each replaced by the mask token.")
@@ -373,8 +375,8 @@ class CorpusPlan:
             validation_stats = self.validation_stats
             if validation_stats.content != self.stats.content:
                 kinds = f"{validation_stats.content}, and the training corpus holds {self.stats.content}"
-                what = f"The validation corpus holds {kinds}."
-                raise RegardError(what, fix="Give validation files of the same kind.")
+                message = f"The validation corpus holds {kinds}."
+                raise RegardError(message, hint="Give validation files of the same kind.")
             reasons.append(f"Validation data: {_describe_size(validation_stats)} of your own.")
             return data
         share = self._choose_held_out()
@@ -384,7 +386,7 @@ class CorpusPlan:
             media = self.stats.content
             amount, method = (
                 f"{format_count(share * self.stats.examples)} {_unit_name(self.stats)}s",
-                f"chosen at random; equal {media if media in ('images', 'sounds') else 'sources'} stay in one part",
+                f"chosen at random; equal {media if media in ('images', 'audio') else 'sources'} stay in one part",
             )
         reasons.append(f"Validation data: about {amount} ({share:.2%}) are held out, {method}.")
         return data.model_copy(update={"held_out": share})
@@ -394,14 +396,16 @@ class CorpusPlan:
         stats = self.stats
         if is_running_text(stats, self.sources):
             if stats.source.characters < MIN_CHARACTERS:
-                what = f"The text has {stats.source.characters:,} characters, too few to hold some out for validation."
-                raise RegardError(what, fix=f"Give at least {MIN_CHARACTERS:,}, better a hundred times as many.")
+                message = (
+                    f"The text has {stats.source.characters:,} characters, too few to hold some out for validation."
+                )
+                raise RegardError(message, hint=f"Give at least {MIN_CHARACTERS:,}, better a hundred times as many.")
             return _held_out_fraction(500_000, stats.source.characters, 0.1)
         if stats.examples < MIN_EXAMPLES:
             verb = "is" if stats.examples == 1 else "are"
             raise RegardError(
                 f"{_count_examples(stats)} {verb} too few to hold some out for validation.",
-                fix=f"Give at least {MIN_EXAMPLES}, or validation data: {_validation_options(stats)}.",
+                hint=f"Give at least {MIN_EXAMPLES}, or validation data: {_validation_options(stats)}.",
             )
         target_examples = 1000 if stats.examples < 1_000_000 else 2000
         return _held_out_fraction(target_examples, stats.examples, 0.1 if stats.examples >= 200 else 0.2)
@@ -415,8 +419,8 @@ def make_label_head(task: TaskKind, stats: CorpusStats) -> dict[str, Any]:
     """
     labels = sorted(stats.labels)
     if len(labels) < 2:
-        what = f"Every example has the same label, {labels[0]!r}."
-        raise RegardError(what, fix="Give examples with at least two labels.")
+        message = f"Every example has the same label, {labels[0]!r}."
+        raise RegardError(message, hint="Give examples with at least two labels.")
     kind = {"kind": "classes", "pool": "mean"} if task == "classify" else {"kind": "tags"}
     return {**kind, "labels": labels}
 
@@ -432,15 +436,15 @@ def _explain_distillation(settings: DistillationConfig) -> str:
     count = pluralize(settings.translations_per_source, "translation")
     translations = f"{count} of every training source, {translators}"
     originals = f"the pairs, each {ORIGINAL_WEIGHT:g} times per epoch, and " if settings.mode == "add" else ""
-    return f"Training data: {originals}{translations} (beam size {settings.beam_size}; made before the first update)."
+    return f"Training data: {originals}{translations} (beam size {settings.beam_size}; made before the first step)."
 
 
-def _explain_updates(budget: Budget, epochs: int, epoch_tokens: float, is_requested: bool) -> str:
-    epochs_made = budget.updates * budget.update_tokens / epoch_tokens
+def _explain_steps(budget: Budget, epochs: int, epoch_tokens: float, is_requested: bool) -> str:
+    epochs_made = budget.steps * budget.step_tokens / epoch_tokens
     epochs_text = f"{format_count(epochs_made) if epochs_made >= 10 else f'{epochs_made:.1f}'} epochs"
     if epochs_made < 0.95:
         epochs_text = f"{100 * epochs_made:.2g} % of one epoch"
-    amount = f"Updates: {budget.updates:,} of {budget.update_tokens:,} tokens, about {epochs_text}"
+    amount = f"Steps: {budget.steps:,} of {budget.step_tokens:,} tokens, about {epochs_text}"
     if is_requested:
         return f"{amount}, as you requested."
     if budget.minutes is not None and budget.is_time_limited:
@@ -464,8 +468,8 @@ def _held_out_fraction(target: int, total: int, max_share: float) -> float:
 def _choose_max_length(task: TaskKind, model: AnyModelConfig) -> int:
     """Choose the maximum tokens per row: for running text the context length; at most the learned positions."""
     stack = model.encoder if model.family == "encoder_only" else model.decoder
-    context_length = 256 if model.width < 256 else 512 if model.width < 768 else 1024
-    max_length = context_length if task == "continue" else 512
+    context_length = 256 if model.d_model < 256 else 512 if model.d_model < 768 else 1024
+    max_length = context_length if task == "causal_lm" else 512
     return max_length if stack.max_positions is None else min(max_length, stack.max_positions)
 
 

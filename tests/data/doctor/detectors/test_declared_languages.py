@@ -6,18 +6,25 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from regard.config.run import LinesConfig
-from tests.data.doctor.factories import PAIRS, judge
+from tests.data.doctor.factories import PAIRS, classify_language
 
 
 def test_languages_that_contradict_the_file_names() -> None:
-    (refusal,) = judge(PAIRS, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))).refusals
+    (refusal,) = classify_language(
+        PAIRS, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))
+    ).refusals
     assert refusal == (
         "The languages are swapped: the files x.de and x.en were declared to be en and de. "
         "Exchange the two files, or declare the languages as de en."
     )
     for paths in (("x.en.gz", "x.de.gz"), ("x.src", "x.tgt"), ("x.en-GB", "x.de_AT")):
-        assert judge(PAIRS, source=LinesConfig(source=paths[0], target=paths[1], languages=("en", "de"))).refusals == ()
-    verdict = judge(PAIRS, source=LinesConfig(source="x.fr", target="x.de", languages=("en", "de")))
+        assert (
+            classify_language(
+                PAIRS, source=LinesConfig(source=paths[0], target=paths[1], languages=("en", "de"))
+            ).refusals
+            == ()
+        )
+    verdict = classify_language(PAIRS, source=LinesConfig(source="x.fr", target="x.de", languages=("en", "de")))
     assert (verdict.refusals, len(verdict.warnings)) == ((), 1)
 
 
@@ -34,5 +41,7 @@ def test_lingua_decides_instead_of_the_file_names(monkeypatch: pytest.MonkeyPatc
     )
     monkeypatch.setitem(sys.modules, "lingua", package)
     pairs = [(target, source) for source, target in PAIRS] if is_swapped else PAIRS
-    refusals = judge(pairs, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))).refusals
+    refusals = classify_language(
+        pairs, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))
+    ).refusals
     assert [refusal.partition(":")[0] for refusal in refusals] == ["The languages are swapped"] * is_swapped

@@ -19,22 +19,22 @@ def find_swapped_languages(source: AnySourceConfig, sides: Sequence[Sequence[str
     if len(languages) != 2 or len(sides) != 2 or _base(languages[0]) == _base(languages[1]):
         return
     first, second = languages
-    fix = f"Exchange the two files, or declare the languages as {second} {first}."
+    hint = f"Exchange the two files, or declare the languages as {second} {first}."
     is_swapped = detect_swap(languages, sides)
     if is_swapped:
-        what = f"The languages are swapped: the source is {second} and the target {first}, not {first} and {second}."
-        yield CorpusFinding(f"{what} ({', '.join(source.paths)})", fix, is_grave=True)
+        message = f"The languages are swapped: the source is {second} and the target {first}, not {first} and {second}."
+        yield CorpusFinding(f"{message} ({', '.join(source.paths)})", hint, is_grave=True)
     elif is_swapped is None and isinstance(source, LinesConfig) and source.target is not None:
         suffixes = (detect_language(source.source), detect_language(source.target))
         names = f"{source.source} and {source.target}"
         if [_base(suffix or "") for suffix in suffixes] == [_base(second), _base(first)]:
-            what = f"The languages are swapped: the files {names} were declared to be {first} and {second}."
-            yield CorpusFinding(what, fix, is_grave=True)
+            message = f"The languages are swapped: the files {names} were declared to be {first} and {second}."
+            yield CorpusFinding(message, hint, is_grave=True)
         else:
             for suffix, language, path in zip(suffixes, languages, (source.source, source.target), strict=True):
                 if suffix and _base(suffix) != _base(language):
-                    what = f"The file name {path} names the language {suffix}, but {language} was declared."
-                    yield CorpusFinding(what, "Check the files and their languages.", is_grave=False)
+                    message = f"The file name {path} names the language {suffix}, but {language} was declared."
+                    yield CorpusFinding(message, "Check the files and their languages.", is_grave=False)
 
 
 def _base(language: str) -> str:

@@ -35,7 +35,7 @@ class LanguageJudgment:
 class LanguageJudge(Protocol):
     """Judges the language of texts: `Profiles`, or `LinguaJudge`."""
 
-    def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
+    def classify_language(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
         """Judge texts of side 0 (source) or 1 (target)."""
 
 
@@ -61,7 +61,7 @@ class Profiles:
     are_distinct: bool = True
     """Whether the sides are in two languages; if they are in one, no text can be said to belong to the other side."""
 
-    def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
+    def classify_language(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
         """Which texts do not fit their side, and which fit the other side better."""
         fit, difference, letters = self._compute_fit(side, texts)
         is_long_enough = letters >= _MIN_LETTERS
@@ -91,7 +91,7 @@ def learn_profiles(sides: Sequence[Sequence[str]]) -> Profiles | None:
     for _ in range(2):  # learn again without the lines that did not fit
         fitting = []
         for side, texts in enumerate(sides):
-            judgment = profiles.judge(side, texts)
+            judgment = profiles.classify_language(side, texts)
             is_odd = judgment.is_wrong | judgment.is_other_side
             fitting.append(
                 [text for text, is_out in zip(texts, is_odd, strict=True) if not is_out]
@@ -156,12 +156,12 @@ class LanguageVerdict:
     is_wrong: tuple[NDArray[np.bool_], ...]
 
 
-def judge_rows(judge: LanguageJudge, sides: Sequence[Sequence[str]]) -> LanguageVerdict:
+def judge_rows(classify_language: LanguageJudge, sides: Sequence[Sequence[str]]) -> LanguageVerdict:
     """Judge rows of one or two sides.
 
     A row that looks wrong is judged again without the words that both sides share, which are usually names.
     """
-    judgments = [judge.judge(side, texts) for side, texts in enumerate(sides)]
+    judgments = [classify_language.classify_language(side, texts) for side, texts in enumerate(sides)]
     if len(sides) < 2:
         return LanguageVerdict(np.zeros(len(sides[0]), bool), (judgments[0].is_wrong,))
     is_swapped = judgments[0].is_other_side & judgments[1].is_other_side
@@ -170,7 +170,9 @@ def judge_rows(judge: LanguageJudge, sides: Sequence[Sequence[str]]) -> Language
     if len(doubtful_rows):
         unshared_texts = [_remove_shared(sides[0][row], sides[1][row]) for row in doubtful_rows.tolist()]
         for side in (0, 1):
-            is_wrong[side][doubtful_rows] &= judge.judge(side, [texts[side] for texts in unshared_texts]).is_wrong
+            is_wrong[side][doubtful_rows] &= classify_language.classify_language(
+                side, [texts[side] for texts in unshared_texts]
+            ).is_wrong
     return LanguageVerdict(is_swapped, tuple(is_wrong))
 
 

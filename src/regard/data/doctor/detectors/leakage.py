@@ -23,7 +23,7 @@ class HeldOutFingerprints:
         held_out = cls(Fingerprints(should_fold=True), Locations())
         for example in examples:
             held_out.fingerprints.add(example)
-            held_out.locations.add(example.where)
+            held_out.locations.add(example.location)
         return held_out
 
 

@@ -28,7 +28,7 @@ class LinguaJudge:
         self._languages = [_find_language(package, code) for code in languages]
         self._detector = package.LanguageDetectorBuilder.from_all_languages().build()
 
-    def judge(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
+    def classify_language(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
         """Which texts are in another language than expected, and which are in the language of the other side."""
         own_language, other_languages = (
             self._languages[side],
@@ -72,5 +72,5 @@ def _find_language(package: Any, code: str) -> Any:
     iso_code = code.replace("_", "-").split("-")[0].upper()
     iso_member = getattr(package.IsoCode639_1, iso_code, None)
     if iso_member is None:
-        raise RegardError(f"lingua does not support the language '{code}'.", fix="Use a code such as en or de.")
+        raise RegardError(f"lingua does not support the language '{code}'.", hint="Use a code such as en or de.")
     return package.Language.from_iso_code_639_1(iso_member)

@@ -205,7 +205,7 @@ RULES = (
         "Mixed Unicode normal forms",
         "Accents are separate characters here and part of the letter in most other lines (NFD and NFC), or vice versa. "
         "Both look the same but are different tokens. Convert the text to NFC, or train with "
-        "--set tokenizer.normalise.form=nfc.",
+        "--set tokenizer.normalize.form=nfc.",
     ),
     Rule(
         "long-word",
@@ -225,11 +225,11 @@ def select_rules(remove: tuple[str, ...] = (), keep: tuple[str, ...] = ()) -> tu
     """
     unknown = [name for name in (*remove, *keep) if name not in RULE_BITS]
     if unknown:
-        raise RegardError(f"There is no rule '{unknown[0]}'.", fix=f"Use one of: {', '.join(RULE_BITS)}.")
+        raise RegardError(f"There is no rule '{unknown[0]}'.", hint=f"Use one of: {', '.join(RULE_BITS)}.")
     conflicting = [name for name in remove if name in keep]
     if conflicting:
         raise RegardError(
-            f"Rule '{conflicting[0]}' is both removed and kept.", fix="Give it to one of the two options."
+            f"Rule '{conflicting[0]}' is both removed and kept.", hint="Give it to one of the two options."
         )
     return tuple(_with_severity(rule, remove, keep) for rule in RULES)
 

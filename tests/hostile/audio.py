@@ -1,4 +1,4 @@
-"""Sound files with headers that lie, and models that would compute enormous spectrograms."""
+"""Audio files with headers that lie, and models that would compute enormous spectrograms."""
 
 import struct
 from pathlib import Path
@@ -42,11 +42,11 @@ def many_channels(place: Place) -> Path:
 
 @attack("read_model", "rate")
 def model_of_enormous_frames(place: Place) -> None:
-    """A model of sounds of 10^12 samples per second: every frame would be computed from billions of them."""
+    """A model of audio clips of 10^12 samples per second: every frame would be computed from billions of them."""
     (place.folder / "model.toml").write_text(
         'format = 1\nwidth = 8\nfamily = "encoder_only"\ntask = "embed"\n'
         'source = {kind = "mel", bins = 80, window = 1.0, rate = 1000000000000}\nhead = {kind = "none"}\n'
         '[encoder]\nlayers = 1\nplacement = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
-        'attention = {heads = 1}\nfeedforward = {kind = "plain", hidden = 8}\n'
+        'attention = {heads = 1}\nfeedforward = {kind = "plain", d_ff = 8}\n'
     )
-    place.seal()
+    place.write_manifest()
