@@ -136,7 +136,7 @@ def run(kind: str, paths: list[str], minutes: float, threads: str, load: str, fo
     timing = read_jsonl(out / "timing.jsonl")[-1]
     settings = tomllib.loads((out / "run.toml").read_text(encoding="utf-8"))
     return Result(
-        seconds, timing["update_seconds"], timing["step"], settings["device"]["threads"], compute_score(kind, out)
+        seconds, timing["step_seconds"], timing["step"], settings["device"]["threads"], compute_score(kind, out)
     )
 
 

@@ -164,7 +164,7 @@ def train_rank(run_file: Path, out: Path) -> None:
     start(TrainOptions(run=run_file, out=out, force=True))
     first = COUNTED_STEP if is_group else 1  # the first steps allocate memory, and one is counted
     figures = {
-        "peak_of_updates": peaks[-1],
+        "peak_of_steps": peaks[-1],
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "cpu": (starts[-1] - starts[first]) / max(len(starts) - 1 - first, 1),
         "collectives": counts,
@@ -244,7 +244,7 @@ def measure(case: Case, steps: int, baseline: float) -> dict[str, Any]:
         "case": case.name,
         "ranks": case.ranks,
         "memory": (forecast["peak_bytes"], max(rank["peak"] for rank in actual) - baseline),
-        "memory_of_updates": max(rank["peak_of_updates"] for rank in actual) - baseline,
+        "memory_of_steps": max(rank["peak_of_steps"] for rank in actual) - baseline,
         "checkpoint": (forecast["checkpoint_bytes"], checkpoint),
         "collectives": (forecast["collectives"], collectives),
         "cpu": (forecast["seconds"][0], sum(rank["cpu"] for rank in actual) / case.ranks),

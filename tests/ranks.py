@@ -171,7 +171,7 @@ def _train_case(folder: Path, mode: str, task: str, steps: int, processes: Singl
         norms.append(stats.gradient_norm)
     assert trainer.ema is not None
     tensors = get_weights(trainer.model) | {f"ema/{name}": tensor for name, tensor in trainer.ema.weights().items()}
-    whole = {name: processes.whole(tensor) for name, tensor in tensors.items()}
+    whole = {name: processes.full_tensor(tensor) for name, tensor in tensors.items()}
     if processes.is_main:
         save_tensors(whole, folder / f"{mode}-{task}.safetensors")
     return {"losses": losses, "norms": norms, "seconds": time.process_time() - start}

@@ -22,6 +22,7 @@ CROSS_CUTTING_FOLDERS = {
     "mutants": "small defects that a test must find",
 }
 CROSS_CUTTING = {
+    "test_names.py": "old names that must not come back, and class names that are defined twice",
     "cli/test_first_run.py": "from files to an output with the first commands of the README",
     "cli/test_mistakes.py": "likely mistakes with every command",
     "cli/test_recurrent.py": "every command with a recurrent model",

@@ -56,7 +56,7 @@ def run(options: Options) -> Report:
     split = len(text) * 9 // 10
     lines, table = dict[str, list[float]](), []
     for name, settings in make_models(width).items():
-        training = Training(steps, 2048, peak=0.003, vocabulary=None, tokenizer="character", max_new_tokens=256)
+        training = Training(steps, 2048, peak=0.003, vocabulary=None, tokenizer="character", max_length=256)
         with tempfile.TemporaryDirectory() as folder:
             trained = train_language_model(Path(folder), text[:split], text[split:], settings, training)
         ids = trained.data.tokenizers.source.encode(text[split:]).ids

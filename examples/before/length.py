@@ -31,7 +31,7 @@ def train_both(options: Options, steps: int) -> dict[str, Trained]:
     """Train a model with a fixed vector and one with attention on the same texts."""
     lengths = range(2, 9) if options.small else LENGTHS
     width, pairs = (32, 3000) if options.small else (64, 12_000)
-    training = Training(steps, 512, peak=0.01, vocabulary=60, tokenizer="word", max_new_tokens=24)
+    training = Training(steps, 512, peak=0.01, vocabulary=60, tokenizer="word", max_length=24)
     train, held_out = sample_pairs(pairs, lengths, seed=1), sample_pairs(50, lengths, seed=2)
     results = {}
     for name, score in (("fixed vector", None), ("attention", "additive")):

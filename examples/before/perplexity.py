@@ -71,7 +71,7 @@ def train_networks(train: str, test: str, options: Options) -> dict[str, tuple[f
     results = {}
     for name, model in networks.items():
         training = Training(
-            steps, 2048, peak=0.005, vocabulary=None, tokenizer="character", max_new_tokens=WINDOW, settings=MUON
+            steps, 2048, peak=0.005, vocabulary=None, tokenizer="character", max_length=WINDOW, settings=MUON
         )
         with tempfile.TemporaryDirectory() as folder:
             trained = train_language_model(Path(folder), train, test, model, training)

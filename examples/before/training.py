@@ -40,7 +40,7 @@ class Training:
     vocabulary: int | None = 4000
     """None for a tokenizer of characters."""
     tokenizer: str = "byte_bpe"
-    max_new_tokens: int = 128
+    max_length: int = 128
     seed: int = 1
     save_every: int | None = None
     """Steps between two checkpoints, for a run folder that is kept."""
@@ -118,7 +118,7 @@ def _train(
     table = {
         "data": {
             "train": [sources[0]], "validation": [sources[1]], "batch_tokens": training.step_tokens,
-            "max_new_tokens": training.max_new_tokens,
+            "max_length": training.max_length,
         },
         "tokenizer": {"kind": training.tokenizer}
         | ({} if training.vocabulary is None else {"vocabulary": training.vocabulary}),

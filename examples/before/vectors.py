@@ -40,7 +40,7 @@ def train_vectors(text: str, task: str, options: Options, folder: Path) -> tuple
     model = preset("word2vec", {"task": task, "d_model": width, "source.vocabulary": vocabulary})
     table = {
         "data": {"train": [{"kind": "documents", "path": str(folder / "words.txt")}], "held_out": 0.01,
-                 "batch_tokens": STEP_TOKENS, "max_new_tokens": 512},
+                 "batch_tokens": STEP_TOKENS, "max_length": 512},
         "tokenizer": {"kind": "word", "vocabulary": vocabulary},
         "model": to_dict(model),
         "train": {"steps": steps, "step_tokens": STEP_TOKENS, "save_every": steps,

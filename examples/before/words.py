@@ -33,7 +33,7 @@ def run(options: Options) -> Report:
         "Transformer": transformer_language_model(width, layers=2),
     }
     training = Training(
-        steps, 1024, peak=PEAK, vocabulary=len(set(train)) + 8, tokenizer="word", max_new_tokens=WINDOW, save_every=200,
+        steps, 1024, peak=PEAK, vocabulary=len(set(train)) + 8, tokenizer="word", max_length=WINDOW, save_every=200,
         settings=MUON,
     )  # fmt: skip
     rows, lines = [], {}

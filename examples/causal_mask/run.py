@@ -116,7 +116,7 @@ def make_run(folder: Path, size: Size) -> RunConfig:
         for name in ("train", "held_out")
     )
     table = {
-        "data": {"train": [data], "validation": [held_out], "batch_tokens": size.batch_tokens, "max_new_tokens": 16},
+        "data": {"train": [data], "validation": [held_out], "batch_tokens": size.batch_tokens, "max_length": 16},
         "tokenizer": {"kind": "word", "vocabulary": 100},
         "model": {
             "family": "encoder_decoder", "task": "translate", "d_model": size.width,

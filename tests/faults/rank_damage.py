@@ -53,10 +53,10 @@ def strike(folder: str, faults: int) -> list[tuple[str, list[str]]]:
             path = list(files)[number % len(files)]
             (kind,) = rng.choices([*SHARES, "missing"], [*SHARES.values(), 0.1])
             content = None if kind == "missing" else DAMAGES[kind](files[path], rng)
-            group.gather(None)
+            group.all_gather(None)
             if group.is_main:
                 path.unlink() if content is None else path.write_bytes(content)
-            group.gather(None)
+            group.all_gather(None)
             messages.clear()
             newest = checkpoints.load_newest()
             broken = [] if newest is not None and newest[0] == 1 else [f"{path.name} was read as if it were intact"]
@@ -64,10 +64,10 @@ def strike(folder: str, faults: int) -> list[tuple[str, list[str]]]:
             results.append(
                 (f"{kind} {path.name} {number}", broken + ([] if is_reported else [f"not reported: {messages}"]))
             )
-            group.gather(None)
+            group.all_gather(None)
             if group.is_main:
                 path.write_bytes(files[path])
-        group.gather(None)
+        group.all_gather(None)
         newest = checkpoints.load_newest()
         results.append(("none", [] if newest is not None and newest[0] == 2 else ["the intact one is not used"]))
     return results

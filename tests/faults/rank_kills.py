@@ -165,13 +165,13 @@ def _fork_rank(rank: int, store: Path, folder: Path, step: int, keep: set[int]) 
         dist.init_process_group("gloo", store=files, rank=rank, world_size=2)
         checkpoint = _make_checkpoint(rank, step)
         group = make_group()
-        group.gather(None)
+        group.all_gather(None)
         ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(-1))  # strace is not an ancestor of this process
         os.kill(os.getpid(), signal.SIGSTOP)
         checkpoints = Checkpoints(folder, print, processes=group, parameters=checkpoint.weights)
         checkpoints.save(step, checkpoint)
         checkpoints.rotate(keep)
-        group.gather(None)
+        group.all_gather(None)
         code = DONE
     except (RuntimeError, RegardError):  # of gloo: the other rank has gone
         code = FAILED

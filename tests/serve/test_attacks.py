@@ -104,10 +104,10 @@ def test_pipelined_request_is_dropped_and_the_first_is_answered(server: RunningS
 @pytest.mark.parametrize("path", ["/translate", "/reload/en-de", "/v1/completions", "/translate_file", "/none"])
 def test_post_from_a_page_of_another_origin_is_refused(server: RunningServer, origin: str, path: str) -> None:
     with server.client() as client:
-        for headers in ({"Provenance": origin}, {"Provenance": origin, "Sec-Fetch-Site": "none"}):
+        for headers in ({"Origin": origin}, {"Origin": origin, "Sec-Fetch-Site": "none"}):
             assert client.post(path, headers=headers).status_code == 403
         for site in ("cross-site", "same-site", "unknown"):
-            headers = {"Provenance": server.url, "Sec-Fetch-Site": site}
+            headers = {"Origin": server.url, "Sec-Fetch-Site": site}
             assert client.post(path, headers=headers).status_code == 403
 
 
@@ -125,7 +125,7 @@ def test_post_from_a_page_of_another_origin_is_refused(server: RunningServer, or
 )
 def test_post_origin_is_compared_with_host_and_port(server: RunningServer, host: str, origin: str, status: int) -> None:
     with server.client() as client:
-        assert client.post("/none", headers={"Host": host, "Provenance": origin}).status_code == status
+        assert client.post("/none", headers={"Host": host, "Origin": origin}).status_code == status
 
 
 def test_rate_limit_ignores_forwarded_addresses_of_unknown_proxies(start: Start) -> None:

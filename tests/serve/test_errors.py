@@ -32,7 +32,7 @@ def test_error_body_has_the_form_of_the_protocol(server: RunningServer, start: S
         for path in ("/translate", "/detect", "/translate_file", "/v1/completions", "/v1/embeddings"):
             answers = [
                 client.post(path, content=b"{", headers=JSON),
-                client.post(path, headers={"Provenance": "null"}),
+                client.post(path, headers={"Origin": "null"}),
                 post_large(limited, path),
                 client.request("PATCH", path),
                 limited_client.post(path),

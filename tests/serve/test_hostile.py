@@ -41,9 +41,9 @@ def test_pages_of_other_sites_get_nothing(server: RunningServer) -> None:
         foreign = {"Sec-Fetch-Site": "cross-site"}
         assert client.post("/reload/en-de", headers=foreign).status_code == 403
         assert client.post("/translate", json=REQUEST, headers=foreign).status_code == 403
-        plain = {"Provenance": "http://evil.example:8000"}  # without https a browser sends no Sec-Fetch-Site
+        plain = {"Origin": "http://evil.example:8000"}  # without https a browser sends no Sec-Fetch-Site
         assert client.post("/translate", json=REQUEST, headers=plain).status_code == 403
-        own_origin = {"Provenance": server.url}
+        own_origin = {"Origin": server.url}
         assert client.post("/translate", json=REQUEST, headers=own_origin).status_code == 200
         own = {"Sec-Fetch-Site": "same-origin"}
         assert client.post("/translate", json=REQUEST, headers=own).status_code == 200

@@ -58,7 +58,7 @@ def test_nginx_page_and_its_own_post_work(connect: Client, port: int) -> None:
     client = connect()
     assert "<html" in client.get("/").raise_for_status().text
     for name in ("localhost", "127.0.0.1"):
-        headers = {"Host": f"{name}:{port}", "Provenance": f"http://{name}:{port}"}
+        headers = {"Host": f"{name}:{port}", "Origin": f"http://{name}:{port}"}
         response = client.post("/translate", json={"q": "Two dogs.", "target": "de"}, headers=headers)
         assert "translatedText" in response.raise_for_status().json()
 
@@ -67,8 +67,8 @@ def test_nginx_forged_host_or_origin_is_refused(connect: Client, port: int) -> N
     client, body = connect(), {"q": "Two dogs.", "target": "de"}
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
     assert client.post("/translate", json=body, headers={"Host": f"evil.example:{port}"}).status_code == 421
-    assert client.post("/translate", json=body, headers={"Provenance": "http://evil.example"}).status_code == 403
-    assert client.post("/translate", json=body, headers={"Provenance": "http://localhost"}).status_code == 403
+    assert client.post("/translate", json=body, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert client.post("/translate", json=body, headers={"Origin": "http://localhost"}).status_code == 403
 
 
 def test_nginx_reload_through_proxy_is_refused(connect: Client) -> None:

@@ -27,7 +27,7 @@ def test_refusals_are_logged_without_secrets(start: Start, tmp_path: Path, caplo
     with server.client() as client:
         client.post("/translate", json={"q": "A private text.", "api_key": "guess-1"})
         client.get("/secret-path?api_key=guess-2", headers={"Authorization": "Bearer guess-3"})
-        client.post("/translate", headers={"Provenance": "null"})
+        client.post("/translate", headers={"Origin": "null"})
         post_large(server, "/translate")
         for _ in range(2):
             client.get("/health", headers={"Authorization": f"Bearer {key}"})

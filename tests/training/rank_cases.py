@@ -105,14 +105,14 @@ def find_corpus(place: Path) -> dict[str, str]:
 @contextmanager
 def terminate_while_waiting(rank: int) -> Iterator[None]:
     """Send SIGTERM to rank 1 alone, while it waits for the settings of rank 0."""
-    wait = DistributedContext.decide_patiently
+    broadcast = DistributedContext.broadcast
 
-    def end(group: DistributedContext, value: Any, meanwhile: Any = None) -> Any:
-        if rank == 1:
+    def end(group: DistributedContext, value: Any, *, patient: bool = False, while_waiting: Any = None) -> Any:
+        if rank == 1 and patient:
             os.kill(os.getpid(), signal.SIGTERM)
-        return wait(group, value, meanwhile)
+        return broadcast(group, value, patient=patient, while_waiting=while_waiting)
 
-    with mock.patch.object(DistributedContext, "decide_patiently", end):
+    with mock.patch.object(DistributedContext, "broadcast", end):
         yield
 
 

@@ -189,10 +189,10 @@ def survive(folder: Path) -> dict[str, Any]:
     shard = sorted(checkpoints.path(3).glob("*.safetensors"))[1]
     content = shard.read_bytes()
     for name in ("flipped", "missing"):
-        group.gather(None)
+        group.all_gather(None)
         if group.is_main:
             shard.unlink() if name == "missing" else shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        group.gather(None)
+        group.all_gather(None)
         newest = checkpoints.load_newest()
         assert newest is not None
         results[name] = [newest[0], hash_tensors(newest[1]) == hash_tensors(states[0]), list(warnings)]

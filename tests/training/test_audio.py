@@ -127,7 +127,7 @@ def test_settings_that_do_not_fit_audio_are_refused(tmp_path: Path, changes: dic
 
 
 def test_text_settings_refuse_masks_on_audio(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the model reads no audio clips"):
+    with pytest.raises(ConfigError, match="the model reads no audio"):
         make_small_run("masked_lm", write_corpus(tmp_path, 10), {"data.spec_augment": {}})
 
 

@@ -277,7 +277,7 @@ def test_the_threads_that_were_asked_for_work(monkeypatch: pytest.MonkeyPatch) -
         thread_counts.append(torch.get_num_threads())
         return 1.0
 
-    monkeypatch.setattr(StepTimer, "time_update", count_threads)
+    monkeypatch.setattr(StepTimer, "time_step", count_threads)
     before = torch.get_num_threads()
     for threads in (1, 3):
         seconds_per_step(make_run().model_copy(update={"device": DeviceConfig(threads=threads)}), 8)

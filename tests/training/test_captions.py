@@ -130,7 +130,7 @@ def test_a_captioner_is_tuned(
     """A tuned model keeps the parent's tokens and writes other captions; its run resumes to the byte."""
     table, whole, parts = tmp_path / "new.tsv", tmp_path / "whole", tmp_path / "parts"
     captions = write_new_captions(parent, table)
-    settings: dict[str, Any] = {"train.step_tokens": 128, "data.batch_tokens": 128, "data.max_new_tokens": 32}
+    settings: dict[str, Any] = {"train.step_tokens": 128, "data.batch_tokens": 128, "data.max_length": 32}
     settings |= {"train.schedule.lr": 0.02, "train.ema": 0, "train.average": 1}
     changes = [argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")]
     arguments = ("tune", str(parent), "--images", str(table), "--steps", str(steps), *way, *changes)
@@ -191,7 +191,7 @@ def test_a_captioner_is_tuned_on_captions_only(parent: Path, tmp_path: Path) -> 
     with pytest.raises(RegardError, match="The model's task is 'classify', and these images have captions"):
         configure(captions, parent=shapes)
     speech = write_transcription_model(tmp_path / "speech")
-    with pytest.raises(RegardError, match="The model reads audio clips, and this corpus holds images"):
+    with pytest.raises(RegardError, match="The model reads audio, and this corpus holds images"):
         configure(captions, parent=speech)
 
 
@@ -230,7 +230,7 @@ def test_padding_and_the_other_captions_of_a_batch_do_not_matter(tmp_path: Path)
     [
         ({"tokenizer": {"kind": "none"}}, "is 'none', but the model writes tokens"),
         ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines', but the model reads ima"),
-        ({"data.spec_augment": {}}, "the model reads no audio clips"),
+        ({"data.spec_augment": {}}, "the model reads no audio"),
         ({"model.task": "translate"}, "'translate', which this model cannot learn from images"),
         ({"model.source": {"kind": "mel", "bins": 8}}, "task: is 'caption', but the source has no images"),
         ({"model.source.size": [16, 16]}, "an image becomes 16 vectors"),

@@ -371,7 +371,7 @@ def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None
 
 def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> None:
     before = (paused_copy / "run.toml").read_bytes()
-    with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.width: was 16, is 32"):
+    with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.d_model: was 16, is 32"):
         resume(paused_copy, changes={"model.d_model": 32}, force=True)
     with pytest.raises(RegardError, match="settings that decide its order, have changed"):
         resume(paused_copy, changes={"data.seed": 2}, force=True)

@@ -48,7 +48,7 @@ def simulate(
         validation: Seconds of a validation.
         checkpoint: Seconds of a checkpoint.
         first_plan: Number of steps of the settings.
-        max_updates: Upper limit of the steps.
+        max_steps: Upper limit of the steps.
         preparation: Seconds before the first step.
     """
     clock = Clock()
@@ -141,7 +141,7 @@ class Scripted(TimeBudget):
 
     def make_plan(self, current: StepSchedule, step: int, **settings: Any) -> StepSchedule:
         total = self.script.get(step, current.steps)
-        position = current.schedule_position(step, settings["schedule_updates"])
+        position = current.schedule_position(step, settings["schedule_steps"])
         return current if total == current.steps else StepSchedule(total, step, position)
 
 

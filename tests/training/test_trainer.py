@@ -122,7 +122,7 @@ def test_a_kill_after_going_back_leaves_no_trace(tmp_path: Path, spiky: type[Spi
     with pytest.raises(KeyboardInterrupt):
         fit(run, tmp_path / "run", listeners=[interrupt])
     assert sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())[-1] == "step-00000008"
-    assert read_progress(tmp_path / "run", 8)["best_update"] == 10, "the best model is still the best"
+    assert read_progress(tmp_path / "run", 8)["best_step"] == 10, "the best model is still the best"
     resume(tmp_path / "run")
     assert compute_fingerprints(tmp_path / "run") == compute_fingerprints(tmp_path / "whole")
 

@@ -78,4 +78,4 @@ def test_run_of_a_few_steps_ends_with_a_shortfall(task: str, tmp_path: Path) -> 
     assert finished.more_steps > 0
     last = json.loads((tmp_path / "run" / "timing.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert last["step"] == 2
-    assert last["update_seconds"] > 0
+    assert last["step_seconds"] > 0

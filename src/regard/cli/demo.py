@@ -46,7 +46,7 @@ regard demo --quick
 def demo(
     out: Annotated[Path, option("New folder for the text and the model.", metavar="FOLDER")] = Path("regard-demo"),
     steps: Annotated[
-        int | None, option("Number of optimizer updates; more take longer and translate better.", min=1)
+        int | None, option("Number of optimizer steps; more take longer and translate better.", min=1)
     ] = None,
     is_short: Annotated[
         bool,

@@ -33,7 +33,7 @@ METRIC_NAMES = {
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
     """Print all parts of an evaluation that are present."""
-    for key, noun in (("texts", "text"), ("images", "image"), ("audio", "audio")):
+    for key, noun in (("texts", "text"), ("images", "image"), ("audio", "audio clip")):
         if key in evaluation:
             typer.echo(pluralize(evaluation[key], noun))
     if "by_label" in evaluation:

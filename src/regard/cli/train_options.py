@@ -138,7 +138,7 @@ TRAIN_PARAMETERS = {
         "Time from command to exit: chooses model size and number of steps, and adapts them to the speed.",
         metavar="N",
     ),
-    "steps": option("Total number of optimizer updates.", metavar="N"),
+    "steps": option("Total number of optimizer steps.", metavar="N"),
     "seed": option("Random seed: initial weights, dropout, data order, validation split.", metavar="N"),
     "resume": option("Continue the run in this folder.", metavar="FOLDER"),
     "more": option("With --resume: number of steps beyond the old total.", metavar="N"),

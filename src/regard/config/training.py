@@ -163,11 +163,11 @@ class TrainingConfig(SettingsModel):
     steps: Size
     """Number of optimizer steps of the whole run, counted from its start; with `minutes`: the first plan."""
     minutes: Positive | None = None
-    """Time of the whole run. Its speed decides how many updates it makes; schedule and intervals stretch with them."""
+    """Time of the whole run. Its speed decides how many steps it takes; schedule and intervals stretch with them."""
     max_steps: Size | None = None
     """With `minutes`: the most steps to make, even if there is time for more."""
     step_tokens: Size = 8192
-    """Tokens per step, padding included. A step accumulates the gradients of update_tokens / data.batch_tokens
+    """Tokens per step, padding included. A step accumulates the gradients of step_tokens / data.batch_tokens
     batches."""
     schedule: ScheduleConfig
     optimizer: OptimizerConfig = AdamWConfig()

@@ -318,7 +318,7 @@ class Positions(TypedDict):
     """relative: blob f32 (tables, heads, offsets)."""
 
 
-class Prediction(TypedDict):
+class PredictionJson(TypedDict):
     """What an encoder predicted at a place: candidates with their probabilities, best first."""
 
     position: int | None
@@ -387,7 +387,7 @@ class Document(TypedDict):
     ablation: Ablation | None
     attribution: Attribution | None
     hypotheses: list[HypothesisJson]
-    predictions: list[Prediction]
+    predictions: list[PredictionJson]
     masks: list[MaskView]
     positions: list[Positions]
     merges: Merges | None

@@ -13,7 +13,7 @@ A page asks relative to its own address: `fetch("map?group=...")`. Errors are {"
 
 Who may read: the server listens on 127.0.0.1 only. Every address contains a random token, so that other users of the
 machine cannot guess it. `Host` must be this machine, so that a page of another site cannot reach the server by a name
-that resolves to 127.0.0.1 (DNS rebinding). A request whose `Provenance` is another site is refused.
+that resolves to 127.0.0.1 (DNS rebinding). A request whose `Origin` is another site is refused.
 """
 
 import hmac
@@ -60,11 +60,11 @@ def respond(look: Look, token: str, path: str, headers: Mapping[str, str], port:
         look: What the page shows.
         token: The secret part of every address.
         path: The path with its query, e.g. "/TOKEN/map?group=decoder.self&layer=0&head=1".
-        headers: The request's headers; `Host` and `Provenance` count.
+        headers: The request's headers; `Host` and `Origin` count.
         port: The port of the server, which `Host` must name.
     """
     allowed_hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
-    origin = headers.get("Provenance")
+    origin = headers.get("Origin")
     if headers.get("Host") not in allowed_hosts:
         return Response(403, TEXT, b"This server answers only requests to this machine.")
     if origin is not None and origin not in {f"http://{host}" for host in allowed_hosts}:

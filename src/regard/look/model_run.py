@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.data.shards.tokenize import find_first_tokens
 from regard.look.alignment import make_passage
-from regard.look.document import Picture, Prediction, Token
+from regard.look.document import Picture, PredictionJson, Token
 from regard.look.generation import Generated, Generation
 from regard.look.model_input import read_prompt, read_source
 from regard.look.replay import ReplayInput
@@ -38,7 +38,7 @@ class ModelRun:
     """What the log-probability of the passage belongs to."""
     generation: Generation | None = None
     generated: Generated | None = None
-    predictions: list[Prediction] = field(default_factory=list)
+    predictions: list[PredictionJson] = field(default_factory=list)
     picture: Picture | None = None
     pixels: NDArray[np.uint8] | None = None
     """Of the picture, (height, width, channels)."""
@@ -115,7 +115,7 @@ def _fill(fill_mask: FillMask, text: str) -> ModelRun:
     row, filled = fill_mask.encode_row(1, text), fill_mask.fill(text, n_best=N_BEST)
     gaps = [position for position, token in enumerate(row) if token == tokenizer.specials.mask]
     predictions = [
-        Prediction(
+        PredictionJson(
             position=position,
             labels=[candidate.text for candidate in candidates],
             probabilities=[candidate.probability for candidate in candidates],
@@ -166,10 +166,10 @@ def _tag(classifier: Classifier, text: str) -> ModelRun:
     )
 
 
-def rank_labels(position: int | None, probabilities: dict[str, float]) -> Prediction:
+def rank_labels(position: int | None, probabilities: dict[str, float]) -> PredictionJson:
     """Return the labels of a place, the most probable first."""
     ranked = sorted(probabilities.items(), key=lambda item: -item[1])
-    return Prediction(
+    return PredictionJson(
         position=position,
         labels=[label for label, _ in ranked],
         probabilities=[probability for _, probability in ranked],
@@ -184,7 +184,7 @@ def _read_encoder(
     *,
     rows: list[int] | None = None,
     labels: list[int] | None = None,
-    predictions: list[Prediction] | None = None,
+    predictions: list[PredictionJson] | None = None,
     suppressed: list[int] | None = None,
 ) -> ModelRun:
     passage = ReplayInput(pipeline.model, source=row, rows=rows or (), labels=labels or (), suppressed=suppressed or ())

@@ -140,7 +140,7 @@ def _group_ranks(arguments: Sequence[Any]) -> Sequence[int]:
     from torch.distributed.distributed_c10d import _resolve_process_group  # type: ignore[attr-defined]  # noqa: TID251
 
     for argument in arguments:
-        if isinstance(argument, torch.ScriptObject) and "DistributedContext" in str(argument._type()):
+        if isinstance(argument, torch.ScriptObject) and "ProcessGroup" in str(argument._type()):
             return distributed.get_process_group_ranks(distributed.ProcessGroup.unbox(argument))
         if isinstance(argument, str) and argument not in ("sum", "avg", "max", "min"):
             return distributed.get_process_group_ranks(_resolve_process_group(argument))  # type: ignore[arg-type]

@@ -190,7 +190,7 @@ def _read_host_name(host: bytes) -> str:
 def _is_own_page(headers: Mapping[bytes, bytes], host: bytes) -> bool:
     """Return whether a request comes from this server's own page, or not from a browser's page.
 
-    A browser sends `Sec-Fetch-Site` to https and to this machine only, but `Provenance` with every POST: "null" for
+    A browser sends `Sec-Fetch-Site` to https and to this machine only, but `Origin` with every POST: "null" for
     files and sandboxed frames, else scheme, name and port. Programs send neither.
     """
     site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")

@@ -77,7 +77,7 @@ def train(
         teacher: Models that translate the training sources; the new model also learns from their translations
             (sequence-level distillation).
         minutes: Time from the call to its end: chooses model size and number of steps to fit, and adapts them.
-        steps: Total number of optimizer updates.
+        steps: Total number of optimizer steps.
         seed: Random seed: initial weights, dropout, data order, validation split.
         settings: Settings that override every choice, e.g. {"train.max_grad_norm": 0.5} or {"train": {"clip": 0.5}}.
         run: Run file (TOML) with all settings, instead of a corpus.
@@ -178,7 +178,7 @@ def tune(
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         minutes: Time from the call to its end.
-        steps: Total number of optimizer updates.
+        steps: Total number of optimizer steps.
         seed: Random seed: new weights, dropout, data order, validation split.
         settings: Settings that override every choice, e.g. {"finetune.lora.alpha": 32.0}.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".

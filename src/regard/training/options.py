@@ -244,7 +244,7 @@ class TrainOptions:
         if self.chat_template is not None:
             changes["finetune.chat_template"] = read_chat_template(self.chat_template)
         finetune = ("extra_layers", "layers", "fresh_layers", "freeze_embeddings")
-        return changes | {f"tuning.{name}": getattr(self, name) for name in self._list_given(*finetune)}
+        return changes | {f"finetune.{name}": getattr(self, name) for name in self._list_given(*finetune)}
 
     @property
     def sources(self) -> list[AnySourceConfig]:

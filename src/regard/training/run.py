@@ -153,12 +153,12 @@ def run_worker_rank(folder: Path, processes: SingleProcess) -> Finished:
         RegardError: If rank 0 failed before the first step.
     """
     with handle_signals() as stop_request:  # also while rank 0 prepares: its answer says that the run stops
-        start = processes.decide_patiently(None)
+        start = processes.broadcast(None, patient=True)
         if "finetune" in start:  # rank 0 must time its settings beside ranks that compute, as in training
             run = RUN_FILES.parse(start["finetune"], location=RUN)
             with cpu_fast_path.enabled(run.device.cpu_fast_path):
                 load = make_load(run, prepare_data(run, RunFolder(folder), _ignore))
-                start = processes.decide_patiently(None, meanwhile=load)
+                start = processes.broadcast(None, patient=True, while_waiting=load)
         if "error" in start:
             raise RetryError(f"Rank 0 failed: {start['error']}", hint="See its output.")
         if "reason" in start:
@@ -168,7 +168,9 @@ def run_worker_rank(folder: Path, processes: SingleProcess) -> Finished:
         with cpu_fast_path.enabled(run.device.cpu_fast_path):
             processes.init_device_mesh(run)
             run_data = prepare_data(run, run_folder, _ignore)  # rank 0 has written all of it
-            trainer = Trainer(run, run_folder, run_data, _ignore, processes=processes, micro_batches=start["parts"])
+            trainer = Trainer(
+                run, run_folder, run_data, _ignore, processes=processes, micro_batches=start["micro_batches"]
+            )
             return trainer.train(should_stop=lambda: bool(stop_request))
 
 
@@ -179,7 +181,7 @@ def run_rank_zero(processes: SingleProcess) -> Iterator[None]:
         yield
     except BaseException as error:
         if processes.world_size > 1 and not processes.has_started:
-            processes.decide_patiently({"error": str(error) or type(error).__name__})
+            processes.broadcast({"error": str(error) or type(error).__name__}, patient=True)
         raise
 
 
@@ -238,7 +240,7 @@ def _run(
         if not processes.can_autotune(run):
             run = use_defaults(run)
         if processes.world_size > 1 and needs_tuning(run):
-            processes.decide_patiently({"finetune": to_dict(run)})
+            processes.broadcast({"finetune": to_dict(run)}, patient=True)
         run = autotune(run, run_data, emit)
         write_start(run, folder, run_data.tokenizer_pair, emit)
     except (_StoppedEarlyError, WorkerError) as error:
@@ -246,12 +248,12 @@ def _run(
             raise  # unless a stop was requested: the signal also ends the worker processes
         emit(Message(f"{stop_request.signal_name}: the run stops before its first step; finished preparation is kept."))
         finished = Finished(0, "stop requested", folder.path, {})
-        processes.decide_patiently({"reason": finished.reason})
+        processes.broadcast({"reason": finished.reason}, patient=True)
         emit(finished)
         return finished
     micro_batches = _read_micro_batches(folder) if processes.world_size > 1 else 1
     processes.has_started = True
-    processes.decide_patiently({"run": to_dict(run), "parts": micro_batches})
+    processes.broadcast({"run": to_dict(run), "micro_batches": micro_batches}, patient=True)
     processes.init_device_mesh(run)
     if processes.world_size > 1:
         emit(Message(f"Training with {processes}."))
@@ -280,15 +282,15 @@ def _ignore(event: Event) -> None:
 
 
 def _read_micro_batches(folder: RunFolder) -> int:
-    """Return the parts per batch that an earlier start chose when memory ran out; 1 if it did not."""
+    """Return the micro-batches per batch that an earlier start chose when memory ran out; 1 if it did not."""
     try:
-        micro_batches = read_json(folder.micro_batches)["parts"]
+        micro_batches = read_json(folder.micro_batches)["micro_batches"]
         return micro_batches if type(micro_batches) is int and micro_batches > 0 else 1
     except FileNotFoundError:
         return 1
     except (KeyError, TypeError):
         raise DamagedError(
-            "The file holds no number of parts.", location=str(folder.micro_batches), hint="Remove it."
+            "The file holds no number of micro-batches.", location=str(folder.micro_batches), hint="Remove it."
         ) from None
 
 

@@ -68,7 +68,7 @@ class TimeBudget:
     Args:
         minutes: The whole time of the run, from the command to its end.
         seconds_used: Seconds that the run has used before this moment.
-        validation_updates: The cost of a validation in steps, until one was measured.
+        validation_steps: The cost of a validation in steps, until one was measured.
         clock: Returns the time in seconds.
     """
 
@@ -130,10 +130,10 @@ class TimeBudget:
         Args:
             current: The plan so far.
             step: Steps done.
-            schedule_updates: Positions of the schedule (`train.steps`).
+            schedule_steps: Positions of the schedule (`train.steps`).
             validation_interval: Positions between validations.
             final_validations: Validations after the last step: of the model, and of the mean of checkpoints.
-            max_updates: Upper limit of the total.
+            max_steps: Upper limit of the total.
         """
         seconds = self._training_seconds(final_validations)
         position = current.schedule_position(step, schedule_steps)

@@ -244,7 +244,7 @@ class Trainer:
         try:
             stats = self.step_runner.compute_gradients(step.batches, epoch)
         except OutOfMemoryError as error:  # the next start splits the batches on every rank
-            write_atomic(self.folder.micro_batches, json.dumps({"parts": error.micro_batches}).encode() + b"\n")
+            write_atomic(self.folder.micro_batches, json.dumps({"micro_batches": error.micro_batches}).encode() + b"\n")
             raise
         if stats.has_overflowed:  # the float16 scale is still adapting: neither a step nor a spike
             self.step_runner.discard()
@@ -415,10 +415,12 @@ class Trainer:
         """Let rank 0 write a model folder; it gathers one sharded tensor after the other, so no rank holds them all."""
         with self.processes.on_rank_zero() as is_main:
             if is_main:
-                self.model_writer.write(name, weights, self.progress, scores, averaged, fetch=self.processes.whole)
+                self.model_writer.write(
+                    name, weights, self.progress, scores, averaged, fetch=self.processes.full_tensor
+                )
             else:
                 for tensor_name in sort_names(weights):
-                    self.processes.whole(weights[tensor_name])
+                    self.processes.full_tensor(weights[tensor_name])
 
     def _finish(self, reason: StopReason) -> Finished:
         """Average checkpoints, write the best model and end the run; safe to repeat after a kill."""

@@ -31,7 +31,7 @@ Counts = NDArray[np.int64]  # how often each label occurs in the validation data
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why a model is not usable yet, and how many more updates it may need (0: more training does not help)."""
+    """Why a model is not usable yet, and how many more steps it may need (0: more training does not help)."""
 
     text: str
     more_steps: int

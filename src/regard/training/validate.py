@@ -125,7 +125,9 @@ class Validator:
         finally:
             objective.train(was_training)
             self._processes.end_evaluation()
-        values = self._processes.decide_patiently({**values, **outputs.values})  # equal decisions need equal bits
+        values = self._processes.broadcast(
+            {**values, **outputs.values}, patient=True
+        )  # equal decisions need equal bits
         metric: str = self._settings.metric
         errors = {metric: self._errors[metric]} if metric in self._errors else {}
         return Scores(values, outputs.samples, errors, outputs.signatures)
@@ -181,7 +183,7 @@ class Validator:
         """Return the vectors (2, N, D) of all data ranks."""
         processes = self._processes
         text = b64encode(np.ascontiguousarray(vectors, "<f4").tobytes()).decode()
-        shares = processes.gather_patiently(text)[:: processes.world_size // processes.data_world_size]
+        shares = processes.all_gather(text, patient=True)[:: processes.world_size // processes.data_world_size]
         width = vectors.shape[2]
         parts = [np.frombuffer(b64decode(share), "<f4").reshape(2, -1, width) for share in shares]
         return np.concatenate(parts, axis=1)
@@ -260,7 +262,7 @@ class Validator:
     ) -> tuple[list[list[str]], list[list[str]], float]:
         """Return the labels and the likelihood of all data ranks."""
         processes = self._processes
-        shares = processes.gather_patiently([predicted, expected, negative_log_likelihood])
+        shares = processes.all_gather([predicted, expected, negative_log_likelihood], patient=True)
         shares = shares[:: processes.world_size // processes.data_world_size]  # tensor-parallel ranks repeat theirs
         all_predicted = [labels for share in shares for labels in share[0]]
         return all_predicted, [labels for share in shares for labels in share[1]], sum(share[2] for share in shares)
@@ -282,7 +284,7 @@ class Validator:
         copies = {} if model is None else get_weights(model)
         adapters: dict[str, torch.Tensor] = {}  # not part of the copy
         for name, weight in get_weights(self._objective.model).items():
-            whole = processes.whole(weight)
+            whole = processes.full_tensor(weight)
             if name in copies:
                 copies[name].copy_(whole)
             elif processes.is_main:
@@ -329,7 +331,7 @@ class Validator:
             Beam(1),
             target_language=[pair.languages[-1] for pair in share] if has_language_tags else None,
         )
-        texts = processes.gather_patiently([translation.text for translation in translations])  # by rank
+        texts = processes.all_gather([translation.text for translation in translations], patient=True)  # by rank
         outputs = [texts[index % processes.world_size][index // processes.world_size] for index in range(len(pairs))]
         references = [pair.target or "" for pair in pairs]
         samples = tuple(

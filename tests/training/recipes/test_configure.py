@@ -222,8 +222,8 @@ def test_changes_have_the_last_word(pairs: Callable[[int], LinesConfig]) -> None
     assert run.model.family == "encoder_decoder"
     assert run.model.encoder.layers == 3
     assert run.tokenizer.kind == "character"
-    with pytest.raises(ConfigError, match="Did you mean 'clip'"):
-        configure(pairs(600), changes={"train.clipp": 0.5})
+    with pytest.raises(ConfigError, match="Did you mean 'max_grad_norm'"):
+        configure(pairs(600), changes={"train.max_grad_nom": 0.5})
     with pytest.raises(ConfigError, match=r"train\.steps: is 'many'"):
         configure(pairs(600), changes={"train.steps": "many"})
 

@@ -25,7 +25,7 @@ def test_a_model_of_audio_is_tuned_to_other_labels(tmp_path: Path) -> None:
     tuned, before = (read_model(folder).settings for folder in (out, parent))
     assert tuned.head.labels == ("h", "l")  # type: ignore[union-attr]
     assert tuned.source == before.source, "mean and deviation of the parent"  # type: ignore[union-attr]
-    with pytest.raises(RegardError, match=r"The model reads audio clips, and this corpus holds text.*"):
+    with pytest.raises(RegardError, match=r"The model reads audio, and this corpus holds text.*"):
         configure(LinesConfig(source=files["all.en"]), parent=parent)
     with pytest.raises(RegardError, match="these audio clips are for the task 'transcribe'"):
         configure(AudioConfig(path=files["speech.tsv"], second="text"), parent=parent)

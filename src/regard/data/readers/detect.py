@@ -39,7 +39,7 @@ _NOT_LANGUAGES = {"txt", "tok", "raw", "bpe", "src", "tgt", "trg", "ref", "doc",
 _SOURCE_NAMES = ("source", "src", "text", "sentence")
 _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
-_FILE_NAMES = ("file", "path", "audio", "audio", "image")
+_FILE_NAMES = ("file", "path", "sound", "audio", "image")
 _TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 

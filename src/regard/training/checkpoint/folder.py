@@ -120,7 +120,7 @@ class Checkpoints:
                 if self._processes.is_main:
                     folder = stack.enter_context(create_folder(path, replace=True, entries=entries, size=size))
             own_entries = sharded.save_tensors(Path(self._processes.broadcast(str(folder))), named)
-            for rank_entries in self._processes.gather(own_entries):
+            for rank_entries in self._processes.all_gather(own_entries):
                 entries.update(rank_entries)
             with self._agree(), explain_full_disk(path, size):
                 if self._processes.is_main:
@@ -211,7 +211,7 @@ class Checkpoints:
             yield
         except Exception as error:  # every rank has to learn of it
             caught = error
-        errors = [error for error in self._processes.gather(_describe(caught)) if error is not None]
+        errors = [error for error in self._processes.all_gather(_describe(caught)) if error is not None]
         if caught is not None:
             raise caught
         if errors:

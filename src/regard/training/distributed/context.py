@@ -241,25 +241,19 @@ class DistributedContext(SingleProcess):
                 torch._foreach_mul_(tensors, max_norm / (norm + 1e-6))
         return norm
 
-    def broadcast(self, value: Json) -> Json:
-        """Broadcast the value of rank 0 as JSON."""
-        return self._broadcast(value, None)
-
-    def decide_patiently(self, value: Json, meanwhile: Callable[[], object] | None = None) -> Json:
-        """Broadcast the value of rank 0, for which the others wait as long as `wait` does."""
-        return self._broadcast(value, self._patient_group, meanwhile)
-
-    def _broadcast(
-        self, value: Json, group: dist.ProcessGroup | None, meanwhile: Callable[[], object] | None = None
+    def broadcast(
+        self, value: Json, *, patient: bool = False, while_waiting: Callable[[], object] | None = None
     ) -> Json:
+        """Broadcast the value of rank 0 as JSON."""
+        group = self._patient_group if patient else None
         content = json.dumps(value).encode() if self.is_main else b""
         message = torch.zeros(MESSAGE_BYTES, dtype=torch.uint8)
         header = f"{len(content)}:".encode()
         first = (header + content)[:MESSAGE_BYTES]
         message[: len(first)] = torch.frombuffer(bytearray(first), dtype=torch.uint8)
         work = dist.broadcast(message, src=0, group=group, async_op=True)
-        while meanwhile is not None and not self.is_main and not work.is_completed():
-            meanwhile()
+        while while_waiting is not None and not self.is_main and not work.is_completed():
+            while_waiting()
         work.wait()
         size, _, start = message.numpy().tobytes().partition(b":")
         length = int(size)
@@ -271,15 +265,9 @@ class DistributedContext(SingleProcess):
             start = rest.numpy().tobytes()
         return json.loads(start[:length])
 
-    def gather(self, value: Json) -> list[Json]:
+    def all_gather(self, value: Json, *, patient: bool = False) -> list[Json]:
         """Return the values of all ranks, sent as JSON."""
-        return self._gather(value, None)
-
-    def gather_patiently(self, value: Json) -> list[Json]:
-        """Return the values of all ranks, for which the others wait as long as `wait` does."""
-        return self._gather(value, self._patient_group)
-
-    def _gather(self, value: Json, group: dist.ProcessGroup | None) -> list[Json]:
+        group = self._patient_group if patient else None
         content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         sizes = [torch.zeros((), dtype=torch.int64) for _ in range(self.world_size)]
         dist.all_gather(sizes, torch.tensor(content.numel()), group=group)
@@ -299,7 +287,7 @@ class DistributedContext(SingleProcess):
         yield self.is_main
         self.wait()
 
-    def whole(self, tensor: Tensor) -> Tensor:
+    def full_tensor(self, tensor: Tensor) -> Tensor:
         """Gather the shards of a tensor."""
         return tensor.full_tensor().detach() if isinstance(tensor, DTensor) else tensor
 

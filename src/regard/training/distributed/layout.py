@@ -108,7 +108,7 @@ def check_batches(run: RunConfig, layout: ParallelLayout) -> None:
         hint = (
             f"Start at most {run.gradient_accumulation}, make the batches smaller (--set data.batch_tokens={size}), or "
         )
-        raise RegardError(message, hint=f"{hint}increase train.update_tokens.")
+        raise RegardError(message, hint=f"{hint}increase train.step_tokens.")
 
 
 def fits_whole(run: RunConfig, ranks_per_host: int) -> bool:

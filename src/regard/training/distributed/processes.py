@@ -1,4 +1,4 @@
-"""The processes that train one model together: `SingleProcess` here, `DistributedContext` in `distributed.py`.
+"""The processes that train one model together: `SingleProcess` here, `DistributedContext` in `context.py`.
 
 The trainer and everything below it talk to this interface and never import torch.distributed, so one process pays
 nothing for the others. Words:
@@ -85,25 +85,24 @@ class SingleProcess:
         grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
         return nn.utils.get_total_norm(grads).item()
 
-    def broadcast(self, value: Json) -> Json:
-        """Return the value of rank 0 on every rank; other ranks may pass anything."""
-        return value
-
-    def decide_patiently(self, value: Json, meanwhile: Callable[[], object] | None = None) -> Json:  # noqa: ARG002
-        """Return the value of rank 0 on every rank, which may take hours: rank 0 may be preparing data.
+    def broadcast(
+        self,
+        value: Json,
+        *,
+        patient: bool = False,  # noqa: ARG002
+        while_waiting: Callable[[], object] | None = None,  # noqa: ARG002
+    ) -> Json:
+        """Return the value of rank 0 on every rank; the values of other ranks are ignored.
 
         Args:
-            value: The value; that of rank 0 counts.
-            meanwhile: Called again and again by the other ranks while they wait.
+            value: The value of this rank.
+            patient: Wait for hours if needed: rank 0 may be preparing data.
+            while_waiting: Called repeatedly by the other ranks while they wait.
         """
         return value
 
-    def gather(self, value: Json) -> list[Json]:
-        """Return the values of all ranks, by rank, on every rank."""
-        return [value]
-
-    def gather_patiently(self, value: Json) -> list[Json]:
-        """Return the values of all ranks, which may take hours: a rank may be translating."""
+    def all_gather(self, value: Json, *, patient: bool = False) -> list[Json]:  # noqa: ARG002
+        """Return the values of all ranks, by rank, on every rank; `patient` waits for hours if needed."""
         return [value]
 
     def wait(self) -> None:
@@ -117,8 +116,8 @@ class SingleProcess:
         """
         yield True
 
-    def whole(self, tensor: Tensor) -> Tensor:
-        """Return the whole of a tensor that may be sharded; all ranks call it together."""
+    def full_tensor(self, tensor: Tensor) -> Tensor:
+        """Return the full tensor of one that may be sharded; all ranks call it together."""
         return tensor
 
     def explain(self, error: RuntimeError) -> RegardError | None:  # noqa: ARG002

@@ -87,9 +87,8 @@ class AudioPlan(CorpusRecipe):
         labeled = sum(stats.labels.values())
         if self.task == "classify" and labeled < stats.examples:
             missing = stats.examples - labeled
-            message = (
-                f"{missing:,} of {stats.examples:,} audio {'has' if missing == 1 else 'have'} no label and no text."
-            )
+            verb = "has" if missing == 1 else "have"
+            message = f"{missing:,} of {stats.examples:,} audio clips {verb} no label and no text."
             hint = (
                 "Put the audio clips into one folder per label, or give a table: a file, a tab, and its label or text."
             )
@@ -199,7 +198,7 @@ class AudioPlan(CorpusRecipe):
         from regard.models.cost import cost  # imports torch: only when needed
 
         parameters = cost(model, batch_size=1, source=1, target=1).parameters.total()
-        size = pluralize(self.stats.examples, "audio")
+        size = pluralize(self.stats.examples, "audio clip")
         if self.task == "classify":
             size += f" with {pluralize(len(self.stats.labels), 'label')}"
         else:

@@ -96,7 +96,7 @@ def _fit_budget(
     typical_length: int,
     is_size_fixed: bool,
 ) -> Budget:
-    """Fit updates and validations into the time; at most as many steps as suit the corpus.
+    """Fit steps and validations into the time; at most as many steps as suit the corpus.
 
     Validations get a share of the time, and score a sample if that is too little. If few steps fit, each gets fewer
     tokens, unless the user fixed this size: more steps train better.

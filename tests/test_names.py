@@ -1,0 +1,73 @@
+"""Old names that a class, function, module, setting, option or command must not bring back."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.check_classes import find_duplicates
+
+from regard.config.reference import iter_tables
+
+REPOSITORY = Path(__file__).parents[1]
+SOURCE = REPOSITORY / "src" / "regard"
+CLASSES = re.findall(
+    r"\S+",
+    "Frozen Consistent Classes Tags Pixels Plain Gated ServeSettings TokenizerSettings Tuning AdapterFile "
+    "ProcessGroup UpdatePlan CorpusPlan Update UpdateStats Updater Updated Origin Passage Reading Guard Diagnosis "
+    "TrainingVerdict Verdict Journal NoJournal Sound SoundClassifier",
+)
+FUNCTIONS = re.findall(
+    r"\S+",
+    "decide decide_patiently gather_patiently arrange leading follow to_ours to_theirs prove examine judge seal "
+    "hide_backup is_leftover spell only_if answer_errors refuse_early is_grave_leak load_sound_classifier "
+    "is_packed",
+)
+MODULES = re.findall(
+    r"\S+",
+    "train auto start fit engine parallel start_ranks launch worker sharded_checkpoint first_checkpoint imported "
+    "origin proof sounds sound_classifier sound_input reading examine tuning",
+)
+SETTINGS = re.findall(
+    r"\S+",
+    "width placement clip peak keep every back accumulate deviation updates max_updates update_tokens suppressed "
+    "suppressed_first tuning",
+)
+OPTIONS = ["updates", "update-tokens", "sounds", "into", "with", "max-length"]
+TASKS = ("continue", "fill", "restore")
+
+
+def iter_definitions(kinds: tuple[type[ast.AST], ...]) -> Iterator[str]:
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kinds):
+                yield node.name  # type: ignore[attr-defined]
+
+
+def test_old_class_and_function_names_are_gone() -> None:
+    assert set(CLASSES).isdisjoint(iter_definitions((ast.ClassDef,)))
+    assert set(FUNCTIONS).isdisjoint(iter_definitions((ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def test_old_module_names_are_gone() -> None:
+    stems = {path.stem for path in SOURCE.rglob("*.py")} | {path.name for path in SOURCE.rglob("*") if path.is_dir()}
+    assert set(MODULES) & stems <= {"train"}  # cli/train.py is the command
+
+
+def test_old_settings_and_tasks_are_gone() -> None:
+    names = {setting.path.rpartition(".")[2] for table in iter_tables() for setting in table.settings}
+    assert names, "there are settings"
+    assert names.isdisjoint(SETTINGS)
+    text = (REPOSITORY / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert not re.search(rf'"({"|".join(TASKS)})"', text)
+
+
+def test_old_options_are_named_nowhere() -> None:
+    pattern = re.compile(rf"(?<![\w-])--({'|'.join(OPTIONS)})(?![\w-])")
+    files = [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md"), *SOURCE.rglob("*.py")]
+    found = [path.name for path in files if pattern.search(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_class_name_is_defined_once() -> None:
+    assert find_duplicates() == {}
