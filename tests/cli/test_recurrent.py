@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("recurrent")
     files = write_corpus(folder)
     pair = ("--source", files["all.en"], "--target", files["all.de"])
-    output = run("train", *pair, "--preset", "rnnsearch", "--out", str(folder / "run"), *OPTIONS)
+    output = run("train", *pair, "--preset", "rnnsearch", "--out", str(folder / "run"), "--explain", *OPTIONS)
     assert "preset rnnsearch" in output
     assert "Norms:" not in output  # it has none
     return str(folder / "run")

@@ -25,6 +25,7 @@ from tests.cli.factories import CONLL, PAIR_OPTIONS, TABLE, TINY_OPTIONS, run_tr
 from tests.commands import run_command
 
 OUT_OPTIONS = ["--out", "new"]
+MAX_HEADER_LINES = 12  # before the first step
 MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     # mistake: (arguments, exit code, part of the message, part of the fix)
     "a missing file": (["--source", "b.en", "--target", "a.de", *OUT_OPTIONS], 1, "no such file", "Check the path"),
@@ -262,7 +263,6 @@ def test_likely_mistakes_have_a_clear_error(mistake: str) -> None:
 def test_a_run_from_files_to_a_model_and_resumed() -> None:
     done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, "--steps", "4", "--seed", "7", *TINY_OPTIONS)
     assert "200 pairs: preset mini" in done.output
-    assert "Cost:" in done.output
     assert "step 4/4" in done.output
     assert "validation at 4: loss" in done.output
     assert "chrF" in done.output.split("finished, at step 4")[1]  # what is missing, and how to continue
@@ -288,6 +288,30 @@ def test_a_run_from_files_to_a_model_and_resumed() -> None:
     assert "resuming after step 4" in more.output
     assert "step 6/6" in more.output
     assert Path("new/log.txt").read_text(encoding="utf-8").startswith(log)
+
+
+@pytest.mark.usefixtures("corpus")
+def test_output_of_a_run_has_details_only_with_explain() -> None:
+    details = (", because ", "Norms:", "Cost:", "Label smoothing:", '" -> "', "signature: nrefs:1")
+    outputs = list[str]()
+    for folder, explain in (("brief", []), ("explained", ["--explain"])):
+        outputs.append(run_train(*PAIR_OPTIONS, "--out", folder, "--steps", "1", *TINY_OPTIONS, *explain).output)
+        log = Path(folder, "log.txt").read_text(encoding="utf-8")
+        assert [detail for detail in details if detail not in log] == []
+    brief, explained = outputs
+    assert [detail for detail in details if detail not in explained] == []
+    assert [detail for detail in details if detail in brief] == []
+    header, _, progress = brief.partition("step 1/1")
+    assert header.count("\n") <= MAX_HEADER_LINES
+    for text in (
+        "a.en and a.de: source and target",
+        "200 pairs: preset mini",
+        "Steps: 1 of ",
+        "log.txt has the reason",
+    ):
+        assert text in header
+    assert progress.count("source: ") == progress.count("validation at ")  # one sample each
+    assert "Best model so far: brief/best" in progress
 
 
 @pytest.mark.usefixtures("corpus")
@@ -390,7 +414,7 @@ def test_dry_run_states_one_time() -> None:
 
 @pytest.mark.usefixtures("corpus")
 def test_dry_run_on_a_terminal_prints_no_run_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.cli.train.show_events", lambda: nullcontext(lambda _: None))
+    monkeypatch.setattr("regard.cli.train.show_events", lambda **_: nullcontext(lambda _: None))
     assert "[train]" in run_train("--text", "book.txt", "--dry-run").output
     monkeypatch.setattr("regard.cli.train._is_terminal", lambda: True)
     done = run_train("--text", "book.txt", "--dry-run")

@@ -71,7 +71,7 @@ def test_a_folder_of_audio_becomes_a_model(tmp_path: Path) -> None:
     write_audio(tmp_path, 60)
     audio, out = tmp_path / "audio", tmp_path / "run"
     small = [argument for name, value in SMALL.items() for argument in ("--set", f"model.{name}={value}")]
-    result = run_command("train", "--audio", str(audio), "--out", str(out), "--steps", "30", *small)
+    result = run_command("train", "--audio", str(audio), "--out", str(out), "--steps", "30", "--explain", *small)
     assert result.code == 0, result.errors
     assert "60 audio clips with 2 labels: preset audio-encoder" in result.output
     assert "Audio clips: 8,000 samples per second" in result.output

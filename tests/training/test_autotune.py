@@ -171,6 +171,7 @@ def test_thread_count_is_timed_on_the_slowest_machine(tmp_path: Path, monkeypatc
     finally:
         torch.set_num_threads(before)
     assert isinstance(events[-1], Message)
+    assert events[-1].kind == "detail"  # of interest only with --explain
     assert re.fullmatch(r"Threads: 1 \(2: .+ s per batch, 1: .+ s per batch\)\.", events[-1].text), events[-1].text
 
 

@@ -94,7 +94,7 @@ def test_a_table_of_captions_becomes_a_model(tmp_path: Path) -> None:
     for stack in ("encoder", "decoder"):
         sizes |= {f"{stack}.layers": 1, f"{stack}.attention.heads": 2, f"{stack}.feedforward.d_ff": 16}
     small = [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
-    result = run_command("train", "--images", str(table), "--out", str(out), "--steps", "3", *small)
+    result = run_command("train", "--images", str(table), "--out", str(out), "--steps", "3", "--explain", *small)
     assert result.code == 0, result.errors
     output = " ".join(result.output.split())
     assert "60 images with captions of 13 characters: preset image-to-text" in output
@@ -134,7 +134,7 @@ def test_a_captioner_is_tuned(
     settings |= {"train.schedule.lr": 0.02, "train.ema": 0, "train.average": 1}
     changes = [argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")]
     arguments = ("tune", str(parent), "--images", str(table), "--steps", str(steps), *way, *changes)
-    result = run_command(*arguments, "--out", str(whole))
+    result = run_command(*arguments, "--out", str(whole), "--explain")
     assert result.code == 0, result.errors
     output = " ".join(result.output.split())
     stored, before = read_model(whole), read_model(parent)

@@ -106,7 +106,7 @@ def test_a_folder_of_images_becomes_a_generator(tmp_path: Path) -> None:
     sizes = {"d_model": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.d_ff": 16}
     small += [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
     small += ["--set", "tokenizer.colors=2", "--set", "train.schedule.lr=0.02"]
-    result = run_command("train", "--images", str(images), "--out", str(out), *small)
+    result = run_command("train", "--images", str(images), "--out", str(out), "--explain", *small)
     assert result.code == 0, result.errors
     assert "120 images with 2 labels: preset image-gpt" in result.output
     assert "Vocabulary: changed by you" in result.output or "2 grays, the centers of k-means" in result.output

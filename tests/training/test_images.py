@@ -62,7 +62,7 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     images, out = write_folders(tmp_path), tmp_path / "run"
     sizes = {"d_model": 16, "encoder.layers": 1, "encoder.attention.heads": 2, "encoder.feedforward.d_ff": 16}
     small = [argument for name, value in sizes.items() for argument in ("--set", f"model.{name}={value}")]
-    result = run_command("train", "--images", str(images), "--out", str(out), "--steps", "30", *small)
+    result = run_command("train", "--images", str(images), "--out", str(out), "--steps", "30", "--explain", *small)
     assert result.code == 0, result.errors
     assert "80 images with 2 labels: preset vit" in result.output
     assert "Patches of 4 x 4 pixels: 4 vectors and the class token" in result.output
@@ -182,7 +182,7 @@ def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert command.startswith("Use it: regard ")
     names = {"LABELED": str(images), "TUNED": str(out)}
     arguments = [names.get(word, word) for word in command.removeprefix("Use it: regard ").split()]
-    result = run_command(*arguments, "--steps", "3")
+    result = run_command(*arguments, "--steps", "3", "--explain")
     assert result.code == 0, result.errors
     assert "Head: a new one for the 2 labels" in result.output
     pretrained, tuned = (read_model(folder) for folder in (tmp_path / "whole", out))

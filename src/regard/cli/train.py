@@ -7,7 +7,7 @@ loss spike, 130 after a second Ctrl-C. With --ranks the launcher ends with the c
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import typer  # noqa: TID251
@@ -24,7 +24,7 @@ from regard.training.distributed.rank import Worker
 from regard.training.options import RUN_FILE, FinishedError, UsageError
 
 if TYPE_CHECKING:
-    from regard.training.events import Finished, Listener
+    from regard.training.events import Event, Finished, Listener
 
 EXIT_CODES = {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
 EXAMPLES = """
@@ -93,7 +93,7 @@ def run_training(options: TrainCommandOptions) -> None:
 
 def _train(options: TrainCommandOptions, started: float) -> int:
     outcome = read_outcome_listener(options.run)
-    with show_events() as listener:
+    with show_events(explain=options.explain) as listener:
         listeners: list[Listener] = [listener, *([] if outcome is None else [outcome])]
         finished = start(options, listeners, started=started)
     if outcome is not None and outcome.summary:
@@ -165,7 +165,7 @@ def _print_line(text: str, *, style: str) -> None:
 
 
 def _print_plan(options: TrainCommandOptions) -> None:
-    with show_events() as listener:
+    with show_events(explain=True) as listener:
         plan = preview_run(options, [listener])
         duration = plan.measure_duration([listener])
     typer.echo(f"- {duration}")
@@ -180,18 +180,24 @@ def _is_terminal() -> bool:
 
 
 @contextmanager
-def show_events() -> "Iterator[Listener]":
-    """Show events: a live display on a terminal, plain lines elsewhere."""
+def show_events(*, explain: bool = False) -> "Iterator[Listener]":
+    """Show events: a live display on a terminal, plain lines elsewhere; details only with `explain`."""
+    from regard.training.event_lines import LineLogger, remove_details  # only when needed
+
     console = Console()
     if _is_terminal() and not console.is_dumb_terminal:
         from regard.cli.display import Display  # only when needed
 
-        with Display(console) as display:
-            yield display
+        show: AbstractContextManager[Listener] = Display(console)
     else:
-        from regard.training.event_lines import LineLogger
+        show = nullcontext(LineLogger(typer.echo))
+    with show as listener:
 
-        yield LineLogger(typer.echo)
+        def show_brief(event: "Event") -> None:
+            if (brief := remove_details(event)) is not None:
+                listener(brief)
+
+        yield listener if explain else show_brief
 
 
 def _print_next_steps(finished: "Finished") -> None:

@@ -21,6 +21,7 @@ class TrainCommandOptions(TrainOptions):
     ranks: int | None = None
     hosts: int | None = None
     rendezvous: str | None = None
+    explain: bool = False
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -151,7 +152,8 @@ TRAIN_PARAMETERS = {
         "--force",
     ),
     "export": option("Export the best model after training, e.g. to ctranslate2. Repeatable.", metavar="TARGET"),
-    "dry_run": option("Print settings, cost and estimated time, then exit.", "--dry-run"),
+    "explain": option("Print the reason for each setting, kernel timings and score signatures.", "--explain"),
+    "dry_run": option("Print settings, reasons, cost and estimated time, then exit.", "--dry-run"),
 }
 PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
 PANELS = {  # the headings of the options in the help
@@ -159,7 +161,7 @@ PANELS = {  # the headings of the options in the help
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "settings", "seed"),
     "Length of training": ("minutes", "steps"),
-    "Output": ("out", "track", "export", "dry_run"),
+    "Output": ("out", "track", "export", "explain", "dry_run"),
     "Continue a run": ("resume", "more"),
     "Several processes": ("ranks", "hosts", "rendezvous"),
 }

@@ -411,7 +411,7 @@ def preview_run(
     sources = options.sources if run is None else run.data.train if run.data.prepared is None else ()
     preview = tuple(line for source in sources[:MAX_PREVIEWS] for line in preview_source(source))
     for line in preview:
-        _emit(Message(line), listeners)
+        _emit(Message(line, "detail" if line.startswith(" ") else "note"), listeners)  # the examples are indented
     if run is not None:
         if run.data.prepared is None:
             _emit(Stage("checking the corpus"), listeners)

@@ -79,8 +79,11 @@ def autotune(run: RunConfig, run_data: RunData, emit: Listener) -> RunConfig:
     tuned = timer.tune()
     # With `train.minutes` the run measures its steps and reports its plans.
     seconds = None if minutes is not None else timer.time_step()
-    if lines := _describe_result(timer.timings, tuned, seconds, run.train.steps):
-        emit(Message(" ".join(lines)))
+    if lines := _describe_result(timer.timings, tuned):
+        emit(Message(" ".join(lines), "detail"))
+    if seconds is not None:
+        duration = format_duration(seconds * run.train.steps)
+        emit(Message(f"A step takes about {seconds:.2g} s: {duration} in total."))
     return RUN_FILES.change(run, {f"device.{name}": value for name, value in tuned.items()})
 
 
@@ -351,9 +354,7 @@ def count_flops(run: RunConfig, length: int) -> float:
     return float(cost(run.model, batch_size=rows, source=source, target=target).training.total())
 
 
-def _describe_result(
-    timings: Mapping[str, Mapping[Any, float]], tuned: Mapping[str, Any], seconds: float | None, steps: int
-) -> list[str]:
+def _describe_result(timings: Mapping[str, Mapping[Any, float]], tuned: Mapping[str, Any]) -> list[str]:
     """Describe what was timed: only settings with at least two options that took turns."""
     lines = []
     if "threads" in timings:
@@ -363,6 +364,4 @@ def _describe_result(
         lines.append(f"Logits: {tuned['logit_rows']} rows at a time, faster than all at once.")
     if "attention" in timings and tuned["attention"] == "float32":
         lines.append("Attention: in float32, faster than in lower precision.")
-    if seconds is not None:
-        lines.append(f"A step takes about {seconds:.2g} s: {format_duration(seconds * steps)} in total.")
     return lines

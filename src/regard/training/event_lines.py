@@ -5,9 +5,11 @@
 12:01:40    source:    A man in a blue shirt.
 """
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from regard.base.formatting import escape_control_characters, format_duration, pluralize
@@ -28,6 +30,8 @@ from regard.training.events import (
 
 LOG_INTERVAL = 10.0  # seconds between two lines about steps
 SPEED_WINDOW = 30  # steps that the speed is averaged over
+CHOICES = ("Tuning", "Validation data", "Steps", "Languages")  # shown without --explain, like the model and its data
+LOG_HINT = "log.txt has the reason for each setting."
 Clock = Callable[[], float]
 
 
@@ -120,6 +124,33 @@ class LineLogger:
             f"{time_left} left",
         ]
         return "  ".join(parts)
+
+
+def remove_details(event: Event) -> Event | None:
+    """Return an event without reasons, signatures and all samples but one; None if it holds only details.
+
+    >>> remove_details(Planned(("90 pairs: preset mini, because they are few.", "Dropout: none.", "Steps: 9; enough.")))
+    Planned(reasons=('90 pairs: preset mini.', 'Steps: 9.', 'log.txt has the reason for each setting.'))
+    """
+    match event:
+        case Message(kind="detail"):
+            return None
+        case Planned():
+            choices = tuple(_shorten_reasons(event.reasons))
+            return event if choices == event.reasons else Planned((*choices, LOG_HINT))
+        case Validated():
+            return replace(event, signatures={}, samples=event.samples[:1])
+    return event
+
+
+def _shorten_reasons(reasons: Sequence[str]) -> Iterator[str]:
+    """Yield the choices of model, data and length without their explanation, and warnings as they are."""
+    for index, reason in enumerate(reasons):
+        name = reason.partition(":")[0]
+        if name == "Warning":
+            yield reason
+        elif index == 0 or name in CHOICES:
+            yield re.split("; |, because ", reason)[0].removesuffix(".") + "."
 
 
 class FileLog:

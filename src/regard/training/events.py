@@ -16,7 +16,7 @@ class Message(CompactRepr):
     """A message to the user: a choice and its reason, a warning, a skipped file."""
 
     text: str
-    kind: Literal["note", "warning"] = "note"
+    kind: Literal["note", "warning", "detail"] = "note"
 
 
 @dataclass(frozen=True, repr=False)

@@ -105,6 +105,6 @@ class _Subsampler:
                 message = (
                     f"More than {SAMPLE_CHARACTERS:,} characters: the vocabulary is learned from a sample of the rest."
                 )
-                self._emit(Message(message))
+                self._emit(Message(message, "detail"))
             self._step, self._remaining = 2 * self._step, SAMPLE_CHARACTERS
         return True

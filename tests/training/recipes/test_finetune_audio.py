@@ -19,7 +19,7 @@ def test_a_model_of_audio_is_tuned_to_other_labels(tmp_path: Path) -> None:
     table = tmp_path / "other.tsv"
     rows = [line.split("\t") for line in Path(files["speech.tsv"]).read_text().splitlines()]
     table.write_text("file\tlabel\n" + "".join(f"{file}\t{text[0]}\n" for file, text in rows))
-    result = run_command("tune", str(parent), "--audio", str(table), "--out", str(out), "--steps", "2")
+    result = run_command("tune", str(parent), "--audio", str(table), "--out", str(out), "--steps", "2", "--explain")
     assert result.code == 0, result.errors
     assert "Head: a new one for the 2 labels" in result.output
     tuned, before = (read_model(folder).settings for folder in (out, parent))

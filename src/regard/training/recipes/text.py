@@ -451,7 +451,7 @@ def _explain_steps(budget: Budget, epochs: int, epoch_tokens: float, is_requeste
         limit = f"as many as fit into {describe_minutes(budget.minutes)} here"
         return f"{amount}, {limit}; the run adapts them to its speed. {epochs} epochs would be better."
     if budget.minutes is not None:
-        return f"{amount}: no more are useful for this corpus, and they fit into {describe_minutes(budget.minutes)}."
+        return f"{amount}; no more are useful for this corpus, and they fit into {describe_minutes(budget.minutes)}."
     return f"{amount}; small corpora need many epochs." if epochs >= 100 else f"{amount}."
 
 
