@@ -74,8 +74,8 @@ def test_a_folder_of_audio_becomes_a_model(tmp_path: Path) -> None:
     result = run_command("train", "--audio", str(audio), "--out", str(out), "--steps", "30", "--explain", *small)
     assert result.code == 0, result.errors
     assert "60 audio clips with 2 labels: preset audio-encoder" in result.output
-    assert "Audio clips: 8,000 samples per second" in result.output
-    assert f'regard predict {out} "SOUND.wav"' in show_next_steps(out)
+    assert "Audio: 8,000 samples per second" in result.output
+    assert f'regard predict {out} "CLIP.wav"' in show_next_steps(out)
     files = sorted(map(str, audio.rglob("*.wav")))
     result = run_command("predict", str(out), files[0], files[-1], "--json")
     records = [json.loads(line) for line in result.output.splitlines()]
@@ -108,14 +108,17 @@ def test_a_folder_of_audio_becomes_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tokenizer": {"kind": "byte"}}, "tokenizer.kind: is 'byte', but the model reads audio clips"),
-        ({"data.train": [{"kind": "lines", "source": "a"}]}, "data.train.0.kind: is 'lines', but the model reads s"),
+        ({"tokenizer": {"kind": "byte"}}, "tokenizer.kind: is 'byte', but the model reads audio"),
+        (
+            {"data.train": [{"kind": "lines", "source": "a"}]},
+            "data.train.0.kind: is 'lines', but the model reads audio",
+        ),
         ({"data.augmentation": {"shift": 1}}, "the model reads no images"),
         ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 8 bins"),
         ({"model.source.rate": 10}, "a hop of 0 samples"),
         (
             {"model.task": "embed", "model.head": {"kind": "none"}},
-            "'embed', which this model cannot learn from audio clips",
+            "'embed', which this model cannot learn from audio",
         ),
         ({"model.encoder.position": {"kind": "learned", "length": 15}}, "the encoder learns 15 positions"),
     ],

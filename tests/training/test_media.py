@@ -21,7 +21,7 @@ from tests.training.runs import compute_fingerprints, make_small_run, write_corp
             "audio",
             {"kind": "mel", "rate": 8000},
             "audio clips of 8,000 samples per second",
-            "reads audio clips: it has no",
+            "reads audio: it has no",
         ),
     ],
 )
@@ -68,5 +68,6 @@ def test_validation_files_in_the_training_data_are_a_leak(kind: str, count: int,
     files = str(write_folders(tmp_path, count)) if kind == "images" else write_corpus(tmp_path, count)[kind]
     result = run_command("train", f"--{kind}", files, "--validation", files, "--out", str(tmp_path / "run"))
     assert result.code == 1
-    leak = f"Leakage: {count} of the {count} validation {kind} are also in the training data"
+    noun = "images" if kind == "images" else "audio clips"
+    leak = f"Leakage: {count} of the {count} validation {noun} are also in the training data"
     assert leak in " ".join(result.errors.split())

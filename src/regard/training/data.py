@@ -80,9 +80,7 @@ def prepare_data(
     distilled = None
     if (settings := run.distillation) is not None:
         device, max_length = run.device.name, run.data.max_length
-        distilled = distill(
-            original_training_part(run), settings, folder, emit, device=device, max_new_tokens=max_length
-        )
+        distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
     training = TrainingCorpus(run, distilled)
     tokenizers = None if not run.has_tokenizer else make_tokenizers(run, training, folder, emit)
     shards = _make_shards(run, training, tokenizers, folder, emit)

@@ -139,7 +139,7 @@ def distill(
     emit: Listener,
     *,
     device: str = "cpu",
-    max_new_tokens: int = 1024,
+    max_length: int = 1024,
 ) -> Distilled:
     """Translate the sources of a corpus with the teachers, or open the translations of an earlier start.
 
@@ -149,7 +149,7 @@ def distill(
         folder: The run folder.
         emit: Called with the progress and with the number of translations that are left out.
         device: Device of the teachers.
-        max_new_tokens: Sources of more tokens are not translated.
+        max_length: Sources of more tokens are not translated.
 
     Raises:
         RegardError: If a teacher is missing or translates other languages, or no translation is usable.
@@ -164,7 +164,7 @@ def distill(
     except OSError as error:
         hint = "Choose another folder: --set distillation.cache=FOLDER."
         raise RegardError(f"The cache cannot be created: {error.strerror}.", location=str(cache), hint=hint) from error
-    groups = [_SourceGroup(members, settings, device, max_new_tokens) for members in group_teachers(teachers, settings)]
+    groups = [_SourceGroup(members, settings, device, max_length) for members in group_teachers(teachers, settings)]
     finished = _translate_all(corpus, groups, cache, emit)
     translations = sum(chunk.translations for chunk in finished)
     if not translations:
@@ -240,11 +240,11 @@ class _SourceGroup:
     teachers: Sequence[Teacher]
     settings: DistillationConfig
     device: str
-    max_new_tokens: int
+    max_length: int
     _translator: Translator | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        search = [self.settings.beam_size, self.max_new_tokens]
+        search = [self.settings.beam_size, self.max_length]
         self._key = json.dumps([FORMAT, [teacher.identity for teacher in self.teachers], search])
 
     @property
@@ -266,7 +266,7 @@ class _SourceGroup:
         """Translate a chunk; return its counts and its file: a line of counts, then a line per translation."""
         lengths = [len(tokens) + 2 for tokens in self.translator.tokenizers.source.encode_ids(list(texts))]  # tag, eos
         positions = [teacher.settings.encoder.max_positions for teacher in self.teachers]
-        limit = min([self.max_new_tokens, *(length for length in positions if length is not None)])
+        limit = min([self.max_length, *(length for length in positions if length is not None)])
         short_texts = [text for text, length in zip(texts, lengths, strict=True) if length <= limit]
         has_tags = bool(self.translator.tokenizers.source.specials.languages)
         translations = self.translator.translate(
