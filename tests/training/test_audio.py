@@ -90,7 +90,7 @@ def test_a_folder_of_audio_becomes_a_model(tmp_path: Path) -> None:
     assert predictions.read_text().splitlines() == predicted
     right = sum(Path(file).parent.name == label for file, label in zip(files, predicted, strict=True))
     assert evaluation["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 60)
-    assert repr(classifier).startswith("SoundClassifier(encoder_only, ")
+    assert repr(classifier).startswith("AudioClassifier(encoder_only, ")
     recorded = classifier.record(files[0])
     assert recorded.source_tokens[:2] == ("0.00", "0.02")
     assert recorded["encoder.0.self"].shape[1] == len(recorded.source_tokens)

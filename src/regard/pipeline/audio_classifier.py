@@ -23,7 +23,7 @@ CHUNK_AUDIO = 512  # audio clips that are loaded and sorted by length at a time
 class AudioClassifier(Pipeline):
     """Classifies audio clips with an encoder.
 
-    classifier = regard.load_sound_classifier("my-model")
+    classifier = regard.load_audio_classifier("my-model")
     classifier.classify("seven.wav").label
     """
 
