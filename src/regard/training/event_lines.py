@@ -30,7 +30,7 @@ from regard.training.events import (
 
 LOG_INTERVAL = 10.0  # seconds between two lines about steps
 SPEED_WINDOW = 30  # steps that the speed is averaged over
-CHOICES = ("Tuning", "Validation data", "Steps", "Languages")  # shown without --explain, like the model and its data
+CHOICES = ("Validation data", "Steps", "Languages")  # shown without --explain, like the model and its data
 LOG_HINT = "log.txt has the reason for each setting."
 Clock = Callable[[], float]
 

@@ -147,14 +147,14 @@ class TuningPlan(CorpusRecipe):
         finetune = self.finetune
         if finetune.lora is not None:
             reasons.append(
-                f"Tuning: LoRA of rank {finetune.lora.rank}; the parent is frozen, and the default learning rate is "
+                f"Tuning: LoRA of rank {finetune.lora.rank}: the parent is frozen, and the default learning rate is "
                 f"{LORA_FACTOR} times that of full tuning, because adapters start at zero."
             )
         elif finetune.layers is not None:
             reasons.append(f"Tuning: the last {finetune.layers} layers of each stack; the others stay as they are.")
         else:
             reasons.append(
-                "Tuning: all parameters; by default at about a tenth of the learning rate of training from scratch, so "
+                "Tuning: all parameters, by default at about a tenth of the learning rate of training from scratch, so "
                 "that the model keeps what it has learned."
             )
         if finetune.chat_template and self.stats.content == "pairs":
