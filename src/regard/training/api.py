@@ -67,10 +67,10 @@ def train(
             Default: chosen by their content.
         images: Images: folders with one folder per label, idx files (MNIST), Parquet files, or tables of files and
             their labels or captions.
-        audio clips: Audio clips: folders with one folder per label, or tables of files and their labels or texts.
+        audio: Audio clips: folders with one folder per label, or tables of files and their labels or texts.
         out: New folder for checkpoints, log and the best model.
         languages: Source and target language, e.g. ("en", "de").
-        validation: Validation corpora, in the format of `data`, `text`, `images` or `audio clips`.
+        validation: Validation corpora, in the format of `data`, `text`, `images` or `audio`.
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         preset: Model preset; by default chosen from the size of the corpus.
@@ -79,7 +79,7 @@ def train(
         minutes: Time from the call to its end: chooses model size and number of steps to fit, and adapts them.
         steps: Total number of optimizer steps.
         seed: Random seed: initial weights, dropout, data order, validation split.
-        settings: Settings that override every choice, e.g. {"train.max_grad_norm": 0.5} or {"train": {"clip": 0.5}}.
+        settings: Settings that override every choice, e.g. {"train.steps": 9} or {"train": {"steps": 9}}.
         run: Run file (TOML) with all settings, instead of a corpus.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         listeners: Called with every event (`regard.training.events`), for example `print`.
@@ -164,7 +164,7 @@ def tune(
         data: Corpora of other formats: .tsv, .jsonl, .conllu, ...
         columns: Columns of `data`, as for `train`.
         images: Images, as for `train`.
-        audio clips: Audio clips, as for `train`.
+        audio: Audio clips, as for `train`.
         out: New folder for checkpoints, log and the best model.
         lora: Train adapters of this rank, and keep the model's own weights as they are.
         extra_layers: Add this many new layers on top of each stack.
@@ -174,7 +174,7 @@ def tune(
         add_tokens: File of texts that become tokens of their own, one per line.
         chat_template: Jinja file that puts the words of a conversation around prompts. Default: that of the model.
         languages: Source and target language, e.g. ("en", "de").
-        validation: Validation corpora, in the format of `data`, `text`, `images` or `audio clips`.
+        validation: Validation corpora, in the format of `data`, `text`, `images` or `audio`.
         validation_source: Source side of the validation corpus.
         validation_target: Target side of the validation corpus.
         minutes: Time from the call to its end.
