@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from bench.peers import ROOT, restart_in_environment
 from bench.timing import format_table, race, ratio
-from regard.config.run import ByteBpeConfig, LinesConfig
+from regard.config.sources import LinesConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import Order, OrderSettings
 from regard.data.batches.tasks import Translate

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from regard.config.run import AnySourceConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, LinesConfig
 from regard.data.doctor.one_pass import TrainingCheck
 from regard.store.run_folder import RunFolder
 from regard.training.data import prepare_data

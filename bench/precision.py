@@ -16,7 +16,8 @@ import torch
 
 from bench.timing import Times, quartiles, race, ratio, restart_with_tuned_malloc
 from regard.config import codec
-from regard.config.run import DataConfig, LinesConfig, RunConfig
+from regard.config.run import DataConfig, RunConfig
+from regard.config.sources import LinesConfig
 from regard.config.training import ConstantConfig, DeviceConfig, TrainingConfig
 from regard.training.autotune import StepTimer, synthetic_batch
 from regard.training.device import prefers_bfloat16

@@ -25,7 +25,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the first use, because 
 import tokenizers
 
 from bench.timing import format_table, race, ratio
-from regard.config.run import ByteBpeConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.text.learn import learn
 from regard.text.subword_regularization import BpeDropout
 from regard.text.tokenizer import Tokenizer

@@ -62,7 +62,8 @@ from bench.training_cases import (
     make_tiny_case,
     read_corpus,
 )
-from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.config.run import RunConfig
 from regard.models.build import build

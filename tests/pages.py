@@ -22,7 +22,7 @@ from PIL import Image
 
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES, preset
-from regard.config.run import CharacterLevelConfig, CodebookConfig
+from regard.config.tokenizers import CharacterLevelConfig, CodebookConfig
 from regard.data.codebook import learn_codebook
 from regard.models.build import build
 from regard.serve.settings import SERVE_FILES

@@ -12,7 +12,7 @@ import torch
 
 from bench.peers import ROOT
 from regard.config import codec
-from regard.config.run import ByteBpeConfig, SpecialsConfig
+from regard.config.tokenizers import ByteBpeConfig, SpecialsConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.models.build import build
 from regard.store.model_folder import write_model

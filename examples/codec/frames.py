@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.model import MelConfig
+from regard.config.inputs import MelConfig
 from regard.data.k_means import cluster_vectors, find_nearest
 from regard.data.mel import FULL_SCALE, log_mel, mel_filters
 

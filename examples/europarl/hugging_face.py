@@ -32,7 +32,8 @@ from transformers import (
 )
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoderConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict

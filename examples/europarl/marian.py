@@ -27,7 +27,8 @@ from run import count_warmup, evaluate  # type: ignore[import-not-found]
 from torch import Tensor
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoderConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import StackConfig
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict

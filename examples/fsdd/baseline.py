@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.model import MelConfig
+from regard.config.inputs import MelConfig
 from regard.data.example import Defects
 from regard.data.mel import log_mel
 from regard.data.readers import read

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.run import CodebookConfig
+from regard.config.tokenizers import CodebookConfig
 from regard.data.codebook import Codebook, ColorCounter, learn_codebook
 from regard.data.example import Defects
 from regard.data.readers import read

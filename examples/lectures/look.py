@@ -22,7 +22,7 @@ from examples.lectures.run import NEXT_PROBABILITIES, RAW_SCORES, WORDS, Rows
 from torch import Tensor
 
 from regard.base.version import __version__
-from regard.config.run import BpeConfig
+from regard.config.tokenizers import BpeConfig
 from regard.decode.beam import beam
 from regard.decode.trace import Trace
 from regard.look.attention import make_groups

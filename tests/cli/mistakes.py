@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import regard
-from regard.config.run import ByteBpeConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from regard.text.learn import learn

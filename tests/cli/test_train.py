@@ -18,7 +18,8 @@ import pytest
 
 from regard.cli.train import EXIT_CODES, _print_next_steps
 from regard.config import codec
-from regard.config.run import AnySourceConfig, DocumentsConfig, LinesConfig, RunConfig, TableConfig
+from regard.config.run import RunConfig
+from regard.config.sources import AnySourceConfig, DocumentsConfig, LinesConfig, TableConfig
 from regard.training.events import Finished
 from regard.training.run import fit
 from tests.cli.factories import CONLL, PAIR_OPTIONS, TABLE, TINY_OPTIONS, run_train, write_lines

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli.train_options import TrainCommandOptions
-from regard.config.run import TableConfig
+from regard.config.sources import TableConfig
 from regard.training.options import UsageError
 from tests.cli.factories import write_lines
 

@@ -119,7 +119,7 @@ def test_the_schema_describes_every_setting() -> None:
         ("optimizer.kind", "Did you mean 'train.optimizer'?"),
         ("train.batch_tokens", "Did you mean 'data.batch_tokens'?"),
         ("model.layers", "Did you mean 'model.decoder.layers' or 'model.encoder.layers' or 'model.head.layers'?"),
-        ("train.update", "Did you mean 'steps'?"),
+        ("train.stps", "Did you mean 'steps'?"),
     ],
 )
 def test_a_setting_of_another_table_is_suggested_with_its_table(name: str, suggestion: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from regard.base.errors import ConfigError
-from regard.config.run import LinesConfig
+from regard.config.sources import LinesConfig
 from regard.training.recipes.configure import configure
 from tests.commands import run_command
 from tests.training.runs import make_small_run, write_corpus

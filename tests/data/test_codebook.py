@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import CharacterLevelConfig, CodebookConfig
+from regard.config.tokenizers import CharacterLevelConfig, CodebookConfig
 from regard.data.codebook import Codebook, ColorCounter, learn_codebook
 from regard.text.tokenizer import Tokenizer
 

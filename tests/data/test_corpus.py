@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import (
+from regard.config.sources import (
     AnySourceConfig,
     ConllConfig,
     DocumentsConfig,

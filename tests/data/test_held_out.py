@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import DocumentsConfig, LinesConfig
+from regard.config.sources import DocumentsConfig, LinesConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example
 from regard.data.held_out import SplitCorpus, find_end_cut, train_validation_split

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config.model import MelConfig
+from regard.config.inputs import MelConfig
 from regard.data.mel import count_frames, log_mel, mel_filters, normalize
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from regard.config.run import ConllConfig, DocumentsConfig, JsonlConfig, LinesConfig, TableConfig, TmxConfig
+from regard.config.sources import ConllConfig, DocumentsConfig, JsonlConfig, LinesConfig, TableConfig, TmxConfig
 from regard.data.preview import preview_source
 
 

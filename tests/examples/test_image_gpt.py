@@ -9,7 +9,7 @@ import pytest
 from examples.image_gpt import blur, counts
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import ImagesConfig
+from regard.config.sources import ImagesConfig
 from regard.training.recipes.configure import configure
 from regard.training.run import fit
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from torch import nn
 
-from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
-from regard.config.run import CharacterLevelConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
+from regard.config.tokenizers import CharacterLevelConfig
 from regard.models.build import AnyModel, build
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights

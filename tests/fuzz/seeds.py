@@ -8,7 +8,7 @@ from typing import Any
 import safetensors.torch
 import torch
 
-from regard.config.run import ByteLevelConfig, UnigramConfig
+from regard.config.tokenizers import ByteLevelConfig, UnigramConfig
 from regard.exchange.gguf.format import BLOCK_TYPES
 from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.text import sentencepiece

@@ -17,7 +17,7 @@ import pytest
 
 import regard
 from regard.base.files import write_manifest
-from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig, JsonlConfig, LinesConfig, TmxConfig
+from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig, JsonlConfig, LinesConfig, TmxConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.readers.images import is_idx

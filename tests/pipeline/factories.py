@@ -7,7 +7,7 @@ import torch
 
 from regard.config import codec
 from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
-from regard.config.run import ByteBpeConfig, SpecialsConfig
+from regard.config.tokenizers import ByteBpeConfig, SpecialsConfig
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder

@@ -8,7 +8,7 @@ import regard
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import EncoderOnlyConfig
-from regard.config.run import AnyTokenizerConfig, BpeConfig, ByteBpeConfig, UnigramConfig, WordLevelConfig
+from regard.config.tokenizers import AnyTokenizerConfig, BpeConfig, ByteBpeConfig, UnigramConfig, WordLevelConfig
 from regard.look.tokens import describe_token
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly

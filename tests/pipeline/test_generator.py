@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.run import (
+from regard.config.tokenizers import (
     AnyTokenizerConfig,
     BpeConfig,
     ByteBpeConfig,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import ByteBpeConfig, WordLevelConfig
+from regard.config.tokenizers import ByteBpeConfig, WordLevelConfig
 from regard.pipeline.token_vectors import TokenVectors
 from regard.text.learn import learn
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from regard.config.run import ByteBpeConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.models import cpu_decoder
 from regard.pipeline.ctranslate2_pipelines import CTranslate2Translator

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from regard.config.run import (
+from regard.config.tokenizers import (
     AnyTokenizerConfig,
     BpeConfig,
     ByteBpeConfig,

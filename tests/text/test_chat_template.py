@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import BpeConfig, ByteBpeConfig, SpecialsConfig, UnigramConfig
+from regard.config.tokenizers import BpeConfig, ByteBpeConfig, SpecialsConfig, UnigramConfig
 from regard.text.chat_template import (
     CHAT_TEMPLATE_FILE,
     MAX_BYTES,

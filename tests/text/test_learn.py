@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import (
+from regard.config.tokenizers import (
     AnyTokenizerConfig,
     BpeConfig,
     ByteBpeConfig,

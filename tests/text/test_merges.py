@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from regard.config.run import BpeConfig, ByteBpeConfig
+from regard.config.tokenizers import BpeConfig, ByteBpeConfig
 from regard.text.learn import learn
 from regard.text.merges import count_words, replay_merges
 from regard.text.pretokenize import BYTE_ALPHABET, SPACE_MARK

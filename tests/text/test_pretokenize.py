@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from regard.config.run import AnyTokenizerConfig
+from regard.config.tokenizers import AnyTokenizerConfig
 from regard.text import pretokenize
 from regard.text.learn import learn
 from tests.text.factories import KINDS, TEXT

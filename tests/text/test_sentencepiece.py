@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import BpeConfig, NormalizeConfig, SpecialsConfig, UnigramConfig
+from regard.config.tokenizers import BpeConfig, NormalizeConfig, SpecialsConfig, UnigramConfig
 from regard.text import sentencepiece
 from regard.text.learn import learn
 from regard.text.subword_regularization import UnigramSampling

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import ByteBpeConfig, SpecialsConfig
+from regard.config.tokenizers import ByteBpeConfig, SpecialsConfig
 from regard.text.learn import learn
 from regard.text.specials import ROLES
 from tests.text.factories import TEXT, get_tokenizer

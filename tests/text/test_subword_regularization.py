@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from hypothesis import given
 
-from regard.config.run import BpeConfig, ByteBpeConfig, UnigramConfig, WordLevelConfig
+from regard.config.tokenizers import BpeConfig, ByteBpeConfig, UnigramConfig, WordLevelConfig
 from regard.text.subword_regularization import BpeDropout, SubwordSampler, UnigramSampling, make_subword_sampler
 from tests.text.factories import ANY_TEXT, LEARNED_TEXT, TEXT, get_tokenizer
 from tests.text.reference_bpe import segment_with_dropout

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import WordLevelConfig
+from regard.config.tokenizers import WordLevelConfig
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.text.factories import TEXTS, get_tokenizer

@@ -13,7 +13,8 @@ import numpy as np
 from PIL import Image as Pillow
 
 from regard.config.codec import RUN_FILES
-from regard.config.run import ImagesConfig, RunConfig
+from regard.config.run import RunConfig
+from regard.config.sources import ImagesConfig
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.store.run_folder import RunFolder, parse_step

@@ -12,7 +12,8 @@ import torch
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.codec import RUN_FILES
-from regard.config.run import DataConfig, LinesConfig, RunConfig
+from regard.config.run import DataConfig, RunConfig
+from regard.config.sources import LinesConfig
 from regard.config.toml_file import to_dict
 from regard.config.training import ConstantConfig, DeviceConfig, TrainingConfig
 from regard.data.batches.batch import Batch

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy, pad
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import MODEL_FILES
-from regard.config.run import ImagesConfig, LinesConfig
+from regard.config.sources import ImagesConfig, LinesConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.images import CaptionImages
 from regard.look.page import read_document

@@ -10,7 +10,8 @@ import torch
 
 import regard
 from regard.base.errors import ConfigError, RegardError
-from regard.config.run import LinesConfig, RunConfig
+from regard.config.run import RunConfig
+from regard.config.sources import LinesConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.measure.retrieval import retrieval_at_1
 from regard.store.run_folder import RunFolder

@@ -13,7 +13,8 @@ from PIL import Image as Pillow
 import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import RUN_FILES
-from regard.config.run import ImagesConfig, RunConfig
+from regard.config.run import RunConfig
+from regard.config.sources import ImagesConfig
 from regard.data.codebook import Codebook
 from regard.data.example import Defects
 from regard.data.k_means import cluster_levels

@@ -13,7 +13,8 @@ import regard
 from regard.base.errors import ConfigError, RegardError
 from regard.cli.train import _print_next_steps
 from regard.config.codec import RUN_FILES
-from regard.config.run import LinesConfig, RunConfig
+from regard.config.run import RunConfig
+from regard.config.sources import LinesConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.models.build import build
 from regard.store.model_folder import read_model

@@ -9,7 +9,7 @@ import torch
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import preset
 from regard.config.model import EncoderDecoderConfig
-from regard.config.run import BpeConfig, ByteBpeConfig, WordLevelConfig
+from regard.config.tokenizers import BpeConfig, ByteBpeConfig, WordLevelConfig
 from regard.models.build import build
 from regard.pipeline.token_vectors import load_token_vectors
 from regard.store.model_folder import read_model, write_model

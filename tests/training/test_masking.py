@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from regard.base.errors import ConfigError
-from regard.config.run import DocumentsConfig, MaskingConfig
+from regard.config.run import MaskingConfig
+from regard.config.sources import DocumentsConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.store.run_folder import RunFolder
 from regard.training.batches import make_loader

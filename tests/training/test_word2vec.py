@@ -10,7 +10,7 @@ import pytest
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import preset
 from regard.config.model import EncoderOnlyConfig
-from regard.config.run import WordLevelConfig
+from regard.config.tokenizers import WordLevelConfig
 from regard.config.toml_file import to_dict
 from regard.models.build import build
 from regard.models.inputs import TokenInput

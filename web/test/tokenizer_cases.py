@@ -6,7 +6,7 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
-from regard.config.run import (
+from regard.config.tokenizers import (
     AnyTokenizerConfig,
     BpeConfig,
     ByteBpeConfig,

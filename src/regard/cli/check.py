@@ -18,7 +18,7 @@ from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
 from regard.cli.options import COLUMNS_HELP, file_option, option, output_file_option
-from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig
+from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig
 from regard.data.corpus import detect_source
 from regard.data.doctor import CorpusReport, check_corpus, select_rules
 from regard.data.doctor.clean import write_cleaned
@@ -235,9 +235,10 @@ def _make_source(
     detected = detect_source(files or named_paths, columns)
     if isinstance(detected, ImagesConfig | AudioConfig):
         media = detected.kind
-        message = f"These are {media}, and the rules of the corpus check are about text."
+        noun = "audio clips" if media == "audio" else media
+        message = f"These are {noun}, and the rules of the corpus check are about text."
         hint = (
-            f"Train on them: `regard train --{media}` refuses damaged files, and {media} that are also in --validation."
+            f"Train on them: `regard train --{media}` refuses damaged files, and {noun} that are also in --validation."
         )
         raise RegardError(message, location=detected.path, hint=hint)
     return detected.model_copy(update={"languages": languages}) if languages else detected

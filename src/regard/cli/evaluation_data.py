@@ -16,7 +16,7 @@ from regard.config import codec
 
 if TYPE_CHECKING:
     from regard.config.model import AnyModelConfig
-    from regard.config.run import AnySourceConfig, TableConfig
+    from regard.config.sources import AnySourceConfig, TableConfig
     from regard.data.example import AudioClip, Example, Image
 
 MAX_ROWS = 1000  # rows of a table to inspect
@@ -159,7 +159,7 @@ def _read_examples(path: Path, options: EvaluateOptions, settings: "AnyModelConf
 def _detect(path: Path, options: EvaluateOptions, settings: "AnyModelConfig | None") -> "AnySourceConfig":
     """Detect the format of test data; where file name and content leave it open, the model decides."""
     from regard.config.model import ClassificationHeadConfig
-    from regard.config.run import ConllConfig, LinesConfig, TableConfig
+    from regard.config.sources import ConllConfig, LinesConfig, TableConfig
     from regard.data.readers.detect import detect_conll, detect_source
 
     source = detect_source([str(path)], options.columns)

@@ -212,7 +212,7 @@ def _load_prompt(
 
 def read_shots(path: Path) -> list[tuple[str, str]]:
     """Read texts and their labels; a table without a header has the text in column 1, the label in column 2."""
-    from regard.config.run import TableConfig
+    from regard.config.sources import TableConfig
     from regard.data.corpus import Corpus
     from regard.data.example import Defects
     from regard.data.readers.detect import detect_source  # numpy and pydantic: only when needed

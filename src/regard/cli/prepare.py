@@ -11,7 +11,8 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.cli.options import option
 from regard.config.parts import SettingsModel
-from regard.config.run import AnySourceConfig, AudioConfig, DataConfig, ImagesConfig
+from regard.config.run import DataConfig
+from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig
 from regard.config.toml_file import SettingsFile, read_toml
 
 if TYPE_CHECKING:

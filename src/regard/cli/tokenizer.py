@@ -14,7 +14,8 @@ from regard.base.formatting import pluralize
 from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
 from regard.cli.options import file_option, option
-from regard.config.run import AnyTokenizerConfig, BpeConfig, ByteBpeConfig, LinesConfig
+from regard.config.sources import LinesConfig
+from regard.config.tokenizers import AnyTokenizerConfig, BpeConfig, ByteBpeConfig
 from regard.config.toml_file import parse_settings, suggest
 from regard.data.example import Defects, Location
 from regard.data.readers import read

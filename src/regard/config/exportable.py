@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
+from regard.config.inputs import SharedConfig, TokensConfig
 from regard.config.model import (
     AnyModelConfig,
     BagHeadConfig,
@@ -26,9 +27,7 @@ from regard.config.model import (
     MLMHeadConfig,
     NoHeadConfig,
     PatchHeadConfig,
-    SharedConfig,
     TaggingHeadConfig,
-    TokensConfig,
 )
 from regard.config.parts import (
     AttentionConfig,

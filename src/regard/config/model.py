@@ -18,7 +18,6 @@ from pydantic_core import PydanticCustomError
 from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.inputs import (
-    MEL_HOP,
     InputConfig,
     MelConfig,
     PatchesConfig,
@@ -41,8 +40,6 @@ from regard.config.parts import (
 )
 
 # The inputs belong to the settings of a model.
-__all__ = ["MEL_HOP", "InputConfig", "MelConfig", "PatchesConfig", "RasterConfig", "SharedConfig", "TokensConfig"]
-
 TaskHeads = dict[str, type[SettingsModel]]  # the head that each task needs
 
 

@@ -24,67 +24,21 @@ from regard.base import limits
 from regard.base.errors import Fault
 from regard.config.exportable import ExportTarget, find_target_obstacles
 from regard.config.finetune import FinetuneConfig
-from regard.config.model import CheckedSettings, MelConfig, ModelConfig, PatchesConfig, RasterConfig
+from regard.config.inputs import MelConfig, PatchesConfig, RasterConfig
+from regard.config.model import CheckedSettings, ModelConfig
 from regard.config.parts import LearnedConfig, Rate, SettingsModel, Size
 from regard.config.sources import (
-    AnySourceConfig,
-    AudioConfig,
-    ConllConfig,
-    DocumentsConfig,
-    GettextConfig,
     ImagesConfig,
-    JsonlConfig,
-    LinesConfig,
-    ParquetConfig,
     Sources,
-    TableConfig,
-    TmxConfig,
 )
 from regard.config.tokenizers import (
-    AnyTokenizerConfig,
-    BpeConfig,
     ByteBpeConfig,
-    ByteLevelConfig,
-    CharacterLevelConfig,
     CodebookConfig,
-    NormalizeConfig,
     NoTokenizerConfig,
     ParentTokenizerConfig,
     RunTokenizerConfig,
-    SpecialsConfig,
-    TokenizerConfig,
-    UnigramConfig,
-    WordLevelConfig,
 )
 from regard.config.training import ContrastiveConfig, DeviceConfig, ParallelConfig, TrainingConfig, ValidationConfig
-
-__all__ = [  # sources and tokenizers belong to the settings of a run
-    "AnySourceConfig",
-    "AnyTokenizerConfig",
-    "AudioConfig",
-    "BpeConfig",
-    "ByteBpeConfig",
-    "ByteLevelConfig",
-    "CharacterLevelConfig",
-    "CodebookConfig",
-    "ConllConfig",
-    "DocumentsConfig",
-    "GettextConfig",
-    "ImagesConfig",
-    "JsonlConfig",
-    "LinesConfig",
-    "NoTokenizerConfig",
-    "NormalizeConfig",
-    "ParentTokenizerConfig",
-    "ParquetConfig",
-    "RunTokenizerConfig",
-    "SpecialsConfig",
-    "TableConfig",
-    "TmxConfig",
-    "TokenizerConfig",
-    "UnigramConfig",
-    "WordLevelConfig",
-]
 
 
 class MaskingConfig(SettingsModel):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.config.run import CodebookConfig, WordLevelConfig
+from regard.config.tokenizers import CodebookConfig, WordLevelConfig
 from regard.data.k_means import cluster_levels, cluster_vectors, find_nearest
 from regard.text.learn import learn
 from regard.text.specials import special_token_texts

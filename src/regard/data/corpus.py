@@ -1,6 +1,6 @@
 """A corpus: named sources with weights and languages, and checksums of their files.
 
->>> from regard.config.run import LinesConfig
+>>> from regard.config.sources import LinesConfig
 >>> news = LinesConfig(source="news.en", target="news.de", weight=2.0)
 >>> corpus = Corpus([news, LinesConfig(source="talks.en", name="talks")])
 >>> corpus.names, corpus.weights
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySourceConfig, AudioConfig, ImagesConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig, LinesConfig
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers import read
 from regard.data.readers.audio import list_audio_files

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
-from regard.config.run import DocumentsConfig
+from regard.config.sources import DocumentsConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 

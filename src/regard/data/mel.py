@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from regard.config.model import MelConfig
+from regard.config.inputs import MelConfig
 
 FULL_SCALE = 32768.0  # of 16-bit samples
 FLOOR, RANGE = 1e-10, 8.0  # the smallest power, and the powers of ten below the maximum that are kept

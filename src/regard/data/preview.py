@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import islice
 
 from regard.base.formatting import escape_control_characters
-from regard.config.run import (
+from regard.config.sources import (
     AnySourceConfig,
     AudioConfig,
     DocumentsConfig,

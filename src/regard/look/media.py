@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.config.model import MelConfig, PatchesConfig
+from regard.config.inputs import MelConfig, PatchesConfig
 from regard.data.batches.images import normalize
 from regard.look.document import Group, Picture, Token
 from regard.look.generation import Generation

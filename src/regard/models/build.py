@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from regard.base import cpu_fast_path
 from regard.config import parts
+from regard.config.inputs import InputConfig, MelConfig, PatchesConfig, TokensConfig
 from regard.config.model import (
     AnyModelConfig,
     BagHeadConfig,
@@ -22,15 +23,11 @@ from regard.config.model import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
-    InputConfig,
     LMHeadConfig,
-    MelConfig,
     MLMHeadConfig,
     NoHeadConfig,
-    PatchesConfig,
     PatchHeadConfig,
     TaggingHeadConfig,
-    TokensConfig,
 )
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder

@@ -23,6 +23,7 @@ from typing import assert_never
 import torch
 
 from regard.config import parts
+from regard.config.inputs import InputConfig, MelConfig, PatchesConfig, TokensConfig
 from regard.config.model import (
     AnyHeadConfig,
     AnyModelConfig,
@@ -31,15 +32,11 @@ from regard.config.model import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
-    InputConfig,
     LMHeadConfig,
-    MelConfig,
     MLMHeadConfig,
     NoHeadConfig,
-    PatchesConfig,
     PatchHeadConfig,
     TaggingHeadConfig,
-    TokensConfig,
 )
 from regard.models.build import build
 

@@ -7,7 +7,8 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, MelConfig
+from regard.config.inputs import MelConfig
+from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.record import Record

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.config.model import MelConfig
+from regard.config.inputs import MelConfig
 from regard.data.example import AudioClip, CorpusError
 from regard.data.mel import log_mel, normalize
 from regard.data.readers.audio import load_audio

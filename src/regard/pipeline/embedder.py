@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_json
-from regard.config.model import EncoderOnlyConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import EncoderOnlyConfig
 from regard.data.batches.truncation import text_budget
 from regard.decode.protocol import nan_error
 from regard.models.cpu_decoder import eval_mode

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config.model import EncoderDecoderConfig, PatchesConfig
+from regard.config.inputs import PatchesConfig
+from regard.config.model import EncoderDecoderConfig
 from regard.data.batches.images import normalize
 from regard.data.example import Image
 from regard.models.cpu_decoder import LazyCpuDecoder

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.model import PatchesConfig
+from regard.config.inputs import PatchesConfig
 from regard.config.sources import ImagesConfig
 from regard.data.example import CorpusError, Image
 from regard.data.readers.images import convert_image, decode_image, read_image_file

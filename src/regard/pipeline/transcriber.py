@@ -11,7 +11,8 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.config.model import MEL_HOP, EncoderDecoderConfig, GenerationConfig, MelConfig
+from regard.config.inputs import MEL_HOP, MelConfig
+from regard.config.model import EncoderDecoderConfig, GenerationConfig
 from regard.decode.constraints import constrain
 from regard.decode.protocol import State, Step
 from regard.models.cpu_decoder import LazyCpuDecoder

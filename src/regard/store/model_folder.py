@@ -19,14 +19,8 @@ from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.files import MANIFEST, backup_path, create_folder, lock_folder, recover, verify
 from regard.config import codec
-from regard.config.model import (
-    AnyModelConfig,
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
-    MelConfig,
-    PatchesConfig,
-    TokensConfig,
-)
+from regard.config.inputs import MelConfig, PatchesConfig, TokensConfig
+from regard.config.model import AnyModelConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.models.build import AnyModel, build
 from regard.store.model_path import BEST, MODEL, RUN, find_model
 from regard.store.size_check import check_fits_memory, count_parameters

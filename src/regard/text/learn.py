@@ -23,7 +23,7 @@ import tokenizers
 from tokenizers import models, trainers
 
 from regard.base.errors import RegardError
-from regard.config.run import (
+from regard.config.tokenizers import (
     AnyTokenizerConfig,
     BpeConfig,
     ByteBpeConfig,

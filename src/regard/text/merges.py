@@ -1,6 +1,6 @@
 """BPE learning step by step: replay the merges of a tokenizer on the text that it was learned from.
 
->>> from regard.config.run import BpeConfig
+>>> from regard.config.tokenizers import BpeConfig
 >>> from regard.text.learn import learn
 >>> text = ["low lower newest widest"]
 >>> for merge in replay_merges(learn(text, BpeConfig(vocabulary=30)), text):

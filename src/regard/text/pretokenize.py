@@ -19,7 +19,7 @@ from typing import Any, Literal, assert_never
 
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
-from regard.config.run import (
+from regard.config.tokenizers import (
     AnyTokenizerConfig,
     BpeConfig,
     ByteBpeConfig,

@@ -82,7 +82,7 @@ def check_round_trip(tokenizer: Tokenizer, lines: Iterable[tuple[Location, str]]
 def show_token(tokenizer: Tokenizer, token: int) -> str:
     r"""Format a token for display: the end of a word as `</w>`, spaces as ␣, parts of characters as \xe2.
 
-    >>> from regard.config.run import BpeConfig, ByteLevelConfig
+    >>> from regard.config.tokenizers import BpeConfig, ByteLevelConfig
     >>> from regard.text.learn import learn
     >>> bpe, byte = learn(["low low"], BpeConfig(vocabulary=20)), learn([], ByteLevelConfig())
     >>> show_token(bpe, bpe.encode("low").ids[0]), [show_token(byte, token) for token in byte.encode("l \n€").ids]

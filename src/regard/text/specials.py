@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.config.run import SpecialsConfig
+from regard.config.tokenizers import SpecialsConfig
 
 ROLES = ("pad", "bos", "eos", "unk", "mask", "cls", "sep")
 LANGUAGE_PREFIX = "language:"

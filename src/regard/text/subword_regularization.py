@@ -19,7 +19,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, Protocol
 
-from regard.config.run import BpeConfig, ByteBpeConfig, RunTokenizerConfig, UnigramConfig
+from regard.config.tokenizers import BpeConfig, ByteBpeConfig, RunTokenizerConfig, UnigramConfig
 from regard.text.pretokenize import BYTE_TOKENS
 from regard.text.tokenizer import Tokenizer
 

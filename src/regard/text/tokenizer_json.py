@@ -6,7 +6,7 @@ from typing import Any
 
 import tokenizers
 
-from regard.config.run import SpecialsConfig
+from regard.config.tokenizers import SpecialsConfig
 from regard.text import specials
 
 Document = dict[str, Any]

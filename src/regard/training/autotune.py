@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from regard.base import cpu_fast_path
 from regard.base.formatting import format_duration
 from regard.config.codec import RUN_FILES
-from regard.config.model import MelConfig, PatchesConfig
+from regard.config.inputs import MelConfig, PatchesConfig
 from regard.config.run import RunConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch

@@ -3,7 +3,7 @@
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.config.model import MelConfig, PatchesConfig
+from regard.config.inputs import MelConfig, PatchesConfig
 from regard.config.run import AugmentationConfig, RunConfig, SpecAugmentConfig
 from regard.data.batches.audio import ClassifyAudio, Transcribe, check_rate
 from regard.data.batches.images import CaptionImages, ClassifyImages, MaskedPatches, check_shape

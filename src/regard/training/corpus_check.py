@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySourceConfig, RunConfig
+from regard.config.run import RunConfig
+from regard.config.sources import AnySourceConfig
 from regard.data.corpus import Corpus
 from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.data.example import Defects, Example, FileInfo

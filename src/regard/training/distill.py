@@ -28,7 +28,8 @@ from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import create_folder, read_json, read_regular_file, verify, write_atomic
 from regard.base.formatting import format_duration, pluralize
-from regard.config.run import DistillationConfig, JsonlConfig
+from regard.config.run import DistillationConfig
+from regard.config.sources import JsonlConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.pipeline.results import Translation

@@ -11,7 +11,8 @@ from torch import nn
 
 from regard.base.errors import RegardError
 from regard.config.codec import MODEL_FILES
-from regard.config.model import AnyModelConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import AnyModelConfig
 from regard.models.inputs import TokenInput
 from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
 from regard.store.model_path import MODEL, find_model

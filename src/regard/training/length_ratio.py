@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.model import MelConfig, PatchesConfig
+from regard.config.inputs import MelConfig, PatchesConfig
 from regard.data.mel import count_frames
 from regard.data.shards.shard import Shards
 

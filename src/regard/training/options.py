@@ -8,7 +8,8 @@ from typing import Any, Self
 from regard.base.errors import ConfigError, RegardError
 from regard.base.files import check_writable, is_temporary
 from regard.config import codec
-from regard.config.run import AnySourceConfig, DocumentsConfig, RunConfig
+from regard.config.run import RunConfig
+from regard.config.sources import AnySourceConfig, DocumentsConfig
 from regard.config.toml_file import parse_settings
 from regard.text.chat_template import read_chat_template
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import EncoderDecoderConfig, MelConfig, PatchesConfig
+from regard.config.inputs import MelConfig, PatchesConfig
+from regard.config.model import EncoderDecoderConfig
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict, with_changes
 from regard.data.batches.audio import check_rate, measure_bins

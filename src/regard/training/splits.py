@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from regard.config.run import ORIGINAL_WEIGHT, AnySourceConfig, RunConfig
+from regard.config.run import ORIGINAL_WEIGHT, RunConfig
+from regard.config.sources import AnySourceConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.held_out import split_examples, train_validation_split

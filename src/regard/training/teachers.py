@@ -9,7 +9,8 @@ from regard.base.errors import RegardError
 from regard.base.files import MANIFEST, sha256
 from regard.config import codec
 from regard.config.model import AnyModelConfig, EncoderDecoderConfig
-from regard.config.run import AnySourceConfig, DistillationConfig
+from regard.config.run import DistillationConfig
+from regard.config.sources import AnySourceConfig
 from regard.pipeline.ensemble import EnsembleTranslator
 from regard.pipeline.load import load
 from regard.pipeline.translator import Translator

@@ -7,7 +7,8 @@ import numpy as np
 
 from regard.base.files import create_folder
 from regard.config.finetune import FinetuneConfig
-from regard.config.run import AnyTokenizerConfig, CodebookConfig, NoTokenizerConfig, ParentTokenizerConfig, RunConfig
+from regard.config.run import RunConfig
+from regard.config.tokenizers import AnyTokenizerConfig, CodebookConfig, NoTokenizerConfig, ParentTokenizerConfig
 from regard.data.codebook import ColorCounter, learn_codebook
 from regard.data.example import Defects, Example
 from regard.store.model_path import find_model

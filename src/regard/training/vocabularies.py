@@ -4,7 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from regard.config.codec import RUN_FILES
-from regard.config.model import AnyModelConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import AnyModelConfig
 from regard.config.run import RunConfig
 from regard.data.readers.text_files import is_url
 from regard.data.shards.prepare import CORPUS_FILE, open_corpus

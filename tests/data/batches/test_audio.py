@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.model import MelConfig
-from regard.config.run import AudioConfig, CharacterLevelConfig, SpecAugmentConfig
+from regard.config.inputs import MelConfig
+from regard.config.run import SpecAugmentConfig
+from regard.config.sources import AudioConfig
+from regard.config.tokenizers import CharacterLevelConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.audio import (
     FREQUENCY_START,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.config.run import ByteBpeConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.data.batches.cutting import BatchShapes, cut_by_tokens, pack_documents, sort_by_length
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.model import PatchesConfig
-from regard.config.run import AugmentationConfig, ImagesConfig
+from regard.config.inputs import PatchesConfig
+from regard.config.run import AugmentationConfig
+from regard.config.sources import ImagesConfig
 from regard.data.batches.arrays import StoredSamples
 from regard.data.batches.images import ClassifyImages, augment, check_shape, measure_channels, normalize
 from regard.data.batches.loader import Loader

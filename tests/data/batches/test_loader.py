@@ -12,7 +12,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config.codec import preset
-from regard.config.run import TableConfig
+from regard.config.sources import TableConfig
 from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import ByteBpeConfig, ConllConfig, LinesConfig
+from regard.config.sources import ConllConfig, LinesConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.data.batches.arrays import StoredSamples
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import DataPosition, OrderSettings

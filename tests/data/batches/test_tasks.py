@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import ByteBpeConfig, SpecialsConfig
+from regard.config.tokenizers import ByteBpeConfig, SpecialsConfig
 from regard.data.batches.arrays import IGNORE_INDEX, StoredSamples
 from regard.data.batches.cutting import BatchShapes
 from regard.data.batches.tasks import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.config.run import AnySourceConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, LinesConfig
 from regard.data.doctor.fingerprints import Fingerprints
 from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.data.example import Example, Location

@@ -10,7 +10,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.base.files import verify
-from regard.config.run import AnySourceConfig, ConllConfig, DocumentsConfig, JsonlConfig, LinesConfig, TableConfig
+from regard.config.sources import AnySourceConfig, ConllConfig, DocumentsConfig, JsonlConfig, LinesConfig, TableConfig
 from regard.data.doctor import check_corpus
 from regard.data.doctor.clean import CleanResult, write_cleaned
 from regard.data.example import CorpusError, Defects, Example

@@ -6,7 +6,7 @@ from unicodedata import normalize
 
 import pytest
 
-from regard.config.run import DocumentsConfig, LinesConfig
+from regard.config.sources import DocumentsConfig, LinesConfig
 from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.data.example import Example, Location
 from tests.data.doctor.factories import PAIRS, SOURCE, classify_language

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 import pyarrow
 import pyarrow.parquet
 
-from regard.config.run import (
+from regard.config.sources import (
     AnySourceConfig,
     ConllConfig,
     DocumentsConfig,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config.run import AudioConfig
+from regard.config.sources import AudioConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read

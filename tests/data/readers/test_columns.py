@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import JsonlConfig, LinesConfig, TableConfig
+from regard.config.sources import JsonlConfig, LinesConfig, TableConfig
 from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.columns import parse_columns

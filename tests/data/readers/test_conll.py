@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import ConllConfig
+from regard.config.sources import ConllConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 SHARED = Path(__file__).parents[3] / "../shared/data"

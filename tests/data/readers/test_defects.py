@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from regard.config.run import LinesConfig
+from regard.config.sources import LinesConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects
 from regard.data.readers import read

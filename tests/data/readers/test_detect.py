@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import LinesConfig, TableConfig
+from regard.config.sources import LinesConfig, TableConfig
 from regard.data.readers.detect import detect_source
 from tests.data.readers.tables import ROWS, make
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import DocumentsConfig
+from regard.config.sources import DocumentsConfig
 from regard.data.readers import documents as module
 from tests.data.readers.formats import read_all, read_until_error
 

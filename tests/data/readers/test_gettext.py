@@ -4,7 +4,7 @@ from pathlib import Path
 import polib
 import pytest
 
-from regard.config.run import GettextConfig
+from regard.config.sources import GettextConfig
 from tests.data.readers.formats import encode_mo, encode_po, read_all, read_until_error, to_rows
 
 ENTRIES = r"""

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from PIL import Image as Pillow
 
-from regard.config.run import DocumentsConfig, ImagesConfig, ParquetConfig
+from regard.config.sources import DocumentsConfig, ImagesConfig, ParquetConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.readers import read

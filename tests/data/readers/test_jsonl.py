@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import JsonlConfig
+from regard.config.sources import JsonlConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import LinesConfig
+from regard.config.sources import LinesConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 

@@ -5,7 +5,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from regard.config.run import ParquetConfig
+from regard.config.sources import ParquetConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import regard.data.readers.text_files
-from regard.config.run import ConllConfig, DocumentsConfig, LinesConfig, TableConfig
+from regard.config.sources import ConllConfig, DocumentsConfig, LinesConfig, TableConfig
 from tests.data.readers.formats import BY_NAME, SEPARATOR, Row, encode_jsonl, read_all, to_rows
 
 TRICKY_CHARACTERS = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\0\ufeff\"',\\# \t\n\u00a0éß漢😀"

@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from regard.config.run import TableConfig
+from regard.config.sources import TableConfig
 from tests.data.readers.formats import read_all, read_until_error
 
 

@@ -9,7 +9,7 @@ import pytest
 import regard.data.readers.text_files
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.run import DocumentsConfig, JsonlConfig, LinesConfig
+from regard.config.sources import DocumentsConfig, JsonlConfig, LinesConfig
 from regard.data.example import CorpusError, Defects
 from regard.data.readers.text_files import iter_lines, list_files
 from tests.data.readers.formats import FORMATS, Format, read_all, read_until_error, to_rows

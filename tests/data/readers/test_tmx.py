@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import TmxConfig
+from regard.config.sources import TmxConfig
 from tests.data.readers.formats import TMX_HEAD, read_all, read_until_error
 
 BOMB = """<?xml version="1.0"?>

@@ -4,7 +4,8 @@ import hashlib
 import random
 from pathlib import Path
 
-from regard.config.run import AnySourceConfig, ByteBpeConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, LinesConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.shards.prepare import ShardDone, prepare

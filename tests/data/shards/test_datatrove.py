@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySourceConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, LinesConfig
 from regard.data.shards.datatrove import ReadSources, SealCorpus, WriteShards
 from regard.data.shards.prepare import open_corpus
 from tests.data.shards.factories import TOKENIZERS, hash_files, run_prepare, write_corpus

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import DamagedError
-from regard.config.run import AnySourceConfig, ByteBpeConfig, DocumentsConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, DocumentsConfig, LinesConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.shards.prepare import (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config.run import ByteBpeConfig, ByteLevelConfig
+from regard.config.tokenizers import ByteBpeConfig, ByteLevelConfig
 from regard.data.example import CorpusError, Example, Location
 from regard.data.shards.tokenize import _encode_tags, deserialize_examples, serialize_examples, store_examples
 from regard.text.learn import learn

@@ -12,7 +12,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.cli.train_options import TrainCommandOptions
-from regard.config.run import SpecialsConfig, UnigramConfig
+from regard.config.tokenizers import SpecialsConfig, UnigramConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.pipeline.load import load_translator
 from regard.pipeline.search import Beam

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import ByteBpeConfig, DocumentsConfig, LinesConfig
+from regard.config.sources import DocumentsConfig, LinesConfig
+from regard.config.tokenizers import ByteBpeConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split

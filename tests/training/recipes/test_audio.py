@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import ConfigError, RegardError
-from regard.config.run import AudioConfig
+from regard.config.sources import AudioConfig
 from regard.training.autotune import seconds_per_step, synthetic_batch
 from regard.training.recipes.configure import configure
 from tests.training.runs import make_audio_run, write_audio, write_wav

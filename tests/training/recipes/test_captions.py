@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import ImagesConfig
+from regard.config.sources import ImagesConfig
 from regard.data.example import CorpusError
 from regard.training.autotune import seconds_per_step, synthetic_batch
 from regard.training.recipes.configure import configure

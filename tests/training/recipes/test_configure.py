@@ -11,14 +11,8 @@ from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
 from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
-from regard.config.run import (
-    ByteBpeConfig,
-    CharacterLevelConfig,
-    ConllConfig,
-    DocumentsConfig,
-    LinesConfig,
-    TableConfig,
-)
+from regard.config.sources import ConllConfig, DocumentsConfig, LinesConfig, TableConfig
+from regard.config.tokenizers import ByteBpeConfig, CharacterLevelConfig
 from regard.config.toml_file import to_dict
 from regard.config.training import AdamConfig, CosineConfig, InverseSqrtConfig, LinearConfig
 from regard.data.shards.prepare import open_corpus

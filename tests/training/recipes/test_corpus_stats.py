@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import DocumentsConfig, LinesConfig
+from regard.config.sources import DocumentsConfig, LinesConfig
 from regard.training.recipes.corpus_stats import collect_stats
 
 

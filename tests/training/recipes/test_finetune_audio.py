@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import AudioConfig, LinesConfig
+from regard.config.sources import AudioConfig, LinesConfig
 from regard.store.model_folder import read_model
 from regard.training.recipes.configure import configure
 from regard.training.run import fit

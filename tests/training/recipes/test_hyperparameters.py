@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from regard.config.run import LinesConfig
+from regard.config.sources import LinesConfig
 from regard.config.training import AdamConfig, InverseSqrtConfig, LinearConfig, MuonConfig
 from regard.training.recipes.configure import configure
 from regard.training.recipes.hyperparameters import (

@@ -8,7 +8,7 @@ from PIL import Image as Pillow
 
 import regard
 from regard.base.errors import RegardError
-from regard.config.run import ImagesConfig
+from regard.config.sources import ImagesConfig
 from regard.training.autotune import seconds_per_step
 from regard.training.recipes.configure import configure
 from regard.training.run import fit

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image as Pillow
 
 from regard.base.errors import ConfigError, RegardError
-from regard.config.run import ImagesConfig
+from regard.config.sources import ImagesConfig
 from regard.training.autotune import seconds_per_step, synthetic_batch
 from regard.training.recipes.configure import configure
 from tests.training.runs import write_images

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from regard.base.errors import RegardError
-from regard.config.run import LinesConfig
+from regard.config.sources import LinesConfig
 from regard.config.training import LinearConfig
 from regard.training.recipes.configure import configure
 from regard.training.recipes.minutes import MIN_TOKENS_PER_PARAMETER

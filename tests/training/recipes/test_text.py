@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.run import ByteBpeConfig, CharacterLevelConfig, DocumentsConfig, LinesConfig
+from regard.config.sources import DocumentsConfig, LinesConfig
+from regard.config.tokenizers import ByteBpeConfig, CharacterLevelConfig
 from regard.training.recipes.configure import configure
 from regard.training.recipes.text import bytes_per_token
 from tests.training.recipes.factories import find_reason

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.config.model import MelConfig
+from regard.config.inputs import MelConfig
 from regard.config.run import SpecAugmentConfig
 from regard.data.batches.arrays import (
     IGNORE_INDEX,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.config.model import PatchesConfig
+from regard.config.inputs import PatchesConfig
 from regard.config.run import AugmentationConfig
 from regard.data.batches.arrays import (
     IGNORE_INDEX,

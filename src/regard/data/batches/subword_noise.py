@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.config.run import RunTokenizerConfig
+from regard.config.tokenizers import RunTokenizerConfig
 from regard.data.batches.arrays import StoredSamples
 from regard.text.subword_regularization import SubwordSampler, make_subword_sampler
 from regard.text.tokenizer import Tokenizer

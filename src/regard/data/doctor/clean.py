@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import create_folder
-from regard.config.run import AnySourceConfig, ConllConfig, JsonlConfig, LinesConfig, TableConfig
+from regard.config.sources import AnySourceConfig, ConllConfig, JsonlConfig, LinesConfig, TableConfig
 from regard.data.doctor.check import CorpusReport
 from regard.data.doctor.findings import changed_error, explain_row, reread
 from regard.data.example import Defects, Example, Location

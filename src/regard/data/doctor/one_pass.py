@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.formatting import pluralize
-from regard.config.run import AnySourceConfig, DocumentsConfig
+from regard.config.sources import AnySourceConfig, DocumentsConfig
 from regard.data.doctor.check import CorpusReport, check_corpus
 from regard.data.doctor.corpus_findings import (
     CorpusFinding,
@@ -49,7 +49,7 @@ class TrainingCheckResult:
 class TrainingCheck:
     """Collects what the doctor needs from the examples that pass by.
 
-    >>> from regard.config.run import LinesConfig
+    >>> from regard.config.sources import LinesConfig
     >>> check = TrainingCheck([LinesConfig(source="a.en", target="a.de")])
     >>> for line in range(1, 101):
     ...     check.add(0, Example(Location("a.en", line), f"This is sentence {line}.", f"This is sentence {line}."))

@@ -5,7 +5,7 @@ format of a path.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
->>> from regard.config.run import LinesConfig
+>>> from regard.config.sources import LinesConfig
 >>> with TemporaryDirectory() as folder:
 ...     path = Path(folder, "a.en")
 ...     bytes_written = path.write_bytes(b"one\r\ntwo\n")
@@ -19,7 +19,7 @@ format of a path.
 from collections.abc import Iterator
 from typing import assert_never
 
-from regard.config.run import (
+from regard.config.sources import (
     AnySourceConfig,
     AudioConfig,
     ConllConfig,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from regard.base.formatting import pluralize
-from regard.config.run import ConllConfig
+from regard.config.sources import ConllConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import count_odd_characters, iter_lines, list_files
 

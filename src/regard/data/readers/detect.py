@@ -11,7 +11,7 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.config.run import (
+from regard.config.sources import (
     AnySourceConfig,
     AudioConfig,
     ConllConfig,

@@ -5,7 +5,7 @@ The reader holds one document in memory.
 
 from collections.abc import Iterator
 
-from regard.config.run import DocumentsConfig
+from regard.config.sources import DocumentsConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import MAX_LINE_BYTES, count_odd_characters, iter_lines, list_files
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from regard.base.extras import import_optional
-from regard.config.run import GettextConfig
+from regard.config.sources import GettextConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import (
     TruncatedError,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from regard.config.run import JsonlConfig
+from regard.config.sources import JsonlConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import count_text_defects, iter_lines, list_files
 

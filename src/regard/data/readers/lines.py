@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from regard.base.formatting import pluralize
-from regard.config.run import LinesConfig
+from regard.config.sources import LinesConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import Block, count_odd_characters, iter_lines, list_files, strip_compression
 

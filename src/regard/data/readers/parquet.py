@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from regard.base.extras import import_optional
-from regard.config.run import ParquetConfig
+from regard.config.sources import ParquetConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.jsonl import format_label
 from regard.data.readers.text_files import count_text_defects, list_files, open_binary

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from regard.base.formatting import pluralize
-from regard.config.run import TableConfig
+from regard.config.sources import TableConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import CRLF, MAX_LINE_BYTES, count_text_defects, iter_lines, list_files
 

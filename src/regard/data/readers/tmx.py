@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from xml.parsers import expat
 
-from regard.config.run import TmxConfig
+from regard.config.sources import TmxConfig
 from regard.data.example import CorpusError, Defects, Example, Location
 from regard.data.readers.text_files import (
     MAX_LINE_BYTES,

@@ -19,7 +19,7 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import write_atomic
-from regard.config.run import AnySourceConfig
+from regard.config.sources import AnySourceConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.readers import read

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config.model import EncoderDecoderConfig, SharedConfig, TokensConfig
+from regard.config.inputs import SharedConfig, TokensConfig
+from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.exchange import encoder_decoder as maps
 from regard.exchange.huggingface.architecture import (

@@ -5,7 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, TaggingHeadConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import ClassificationHeadConfig, EncoderOnlyConfig, TaggingHeadConfig
 from regard.config.parts import RotaryConfig, attention_stack
 from regard.exchange import encoder_only as maps
 from regard.exchange.encoder_only import Head

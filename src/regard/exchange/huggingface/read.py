@@ -12,7 +12,8 @@ from torch import Tensor
 from regard.base.errors import RegardError
 from regard.base.progress import track
 from regard.config.codec import MODEL_FILES
-from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.foreign_folder import ForeignFolder
 from regard.exchange.huggingface.architectures import ARCHITECTURES, AnyArchitecture
 from regard.exchange.huggingface.config_reader import ConfigReader

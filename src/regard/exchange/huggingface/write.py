@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architecture import DEFAULT_POSITIONS
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture

@@ -9,8 +9,10 @@ import numpy as np
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import MEL_HOP, AnyModelConfig, MelConfig
-from regard.config.run import CharacterLevelConfig, DataConfig, NoTokenizerConfig, RunTokenizerConfig, SpecAugmentConfig
+from regard.config.inputs import MEL_HOP, MelConfig
+from regard.config.model import AnyModelConfig
+from regard.config.run import DataConfig, SpecAugmentConfig
+from regard.config.tokenizers import CharacterLevelConfig, NoTokenizerConfig, RunTokenizerConfig
 from regard.config.training import TrainingConfig
 from regard.data.mel import count_frames
 from regard.training.recipes.hyperparameters import Budget, format_count

@@ -7,8 +7,10 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import AnyModelConfig, EncoderDecoderConfig, PatchesConfig
-from regard.config.run import AugmentationConfig, DataConfig, RunTokenizerConfig
+from regard.config.inputs import PatchesConfig
+from regard.config.model import AnyModelConfig, EncoderDecoderConfig
+from regard.config.run import AugmentationConfig, DataConfig
+from regard.config.tokenizers import RunTokenizerConfig
 from regard.training.recipes.images import SHIFT_SHARE, ImagePlan
 from regard.training.recipes.sizes import Recipe, TaskKind
 from regard.training.recipes.text import CorpusRecipe, bytes_per_token

@@ -13,11 +13,8 @@ from typing import Any
 
 from regard.base.errors import ConfigError, RegardError
 from regard.config import codec
-from regard.config.run import (
-    AnySourceConfig,
-    RunConfig,
-    find_untrainable,
-)
+from regard.config.run import RunConfig, find_untrainable
+from regard.config.sources import AnySourceConfig
 from regard.config.toml_file import with_changes
 from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.training.recipes.audio import AudioPlan

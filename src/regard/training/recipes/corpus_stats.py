@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Literal
 
 from regard.base.errors import RegardError
-from regard.config.run import AnySourceConfig, AudioConfig, DocumentsConfig, ImagesConfig
+from regard.config.sources import AnySourceConfig, AudioConfig, DocumentsConfig, ImagesConfig
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers.text_files import list_files, read_decompressed

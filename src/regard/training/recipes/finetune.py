@@ -8,9 +8,10 @@ from typing import Any
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.finetune import FinetuneConfig
-from regard.config.model import AnyModelConfig, TokensConfig
+from regard.config.inputs import TokensConfig
+from regard.config.model import AnyModelConfig
 from regard.config.parts import SettingsModel
-from regard.config.run import ParentTokenizerConfig, RunTokenizerConfig
+from regard.config.tokenizers import ParentTokenizerConfig, RunTokenizerConfig
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.store.model_path import MODEL, find_model
 from regard.text.chat_template import find_chat_template

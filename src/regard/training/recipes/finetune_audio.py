@@ -5,8 +5,10 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModelConfig, MelConfig
-from regard.config.run import AUDIO_TASKS, RunTokenizerConfig
+from regard.config.inputs import MelConfig
+from regard.config.model import AnyModelConfig
+from regard.config.run import AUDIO_TASKS
+from regard.config.tokenizers import RunTokenizerConfig
 from regard.config.toml_file import to_dict
 from regard.training.recipes.audio import AudioPlan
 from regard.training.recipes.finetune import BASE_RATE, BASE_WIDTH, LORA_FACTOR, MAX_RATE, PARENT, TuningPlan

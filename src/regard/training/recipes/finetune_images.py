@@ -5,8 +5,9 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.config.model import AnyModelConfig, PatchesConfig
-from regard.config.run import RunTokenizerConfig
+from regard.config.inputs import PatchesConfig
+from regard.config.model import AnyModelConfig
+from regard.config.tokenizers import RunTokenizerConfig
 from regard.config.toml_file import to_dict
 from regard.training.recipes.captions import CaptionPlan
 from regard.training.recipes.finetune import BASE_RATE, BASE_WIDTH, LORA_FACTOR, MAX_RATE, PARENT, TuningPlan

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import AnyModelConfig
-from regard.config.run import CodebookConfig, DataConfig, RunTokenizerConfig
+from regard.config.run import DataConfig
+from regard.config.tokenizers import CodebookConfig, RunTokenizerConfig
 from regard.config.training import TrainingConfig
 from regard.training.recipes.hyperparameters import Budget
 from regard.training.recipes.images import ImagePlan, check_labeled

@@ -8,16 +8,11 @@ from typing import Any, ClassVar
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.config import codec
-from regard.config.model import AnyModelConfig, EncoderOnlyConfig, PatchesConfig
-from regard.config.run import (
-    AnySourceConfig,
-    AugmentationConfig,
-    DataConfig,
-    ImagesConfig,
-    MaskingConfig,
-    NoTokenizerConfig,
-    RunTokenizerConfig,
-)
+from regard.config.inputs import PatchesConfig
+from regard.config.model import AnyModelConfig, EncoderOnlyConfig
+from regard.config.run import AugmentationConfig, DataConfig, MaskingConfig
+from regard.config.sources import AnySourceConfig, ImagesConfig
+from regard.config.tokenizers import NoTokenizerConfig, RunTokenizerConfig
 from regard.config.training import TrainingConfig
 from regard.training.recipes.corpus_stats import CorpusStats
 from regard.training.recipes.hyperparameters import Budget, format_count

@@ -12,17 +12,9 @@ from regard.base.formatting import pluralize
 from regard.config import codec
 from regard.config.model import AnyModelConfig
 from regard.config.parts import SettingsModel
-from regard.config.run import (
-    ORIGINAL_WEIGHT,
-    AnySourceConfig,
-    ByteBpeConfig,
-    CharacterLevelConfig,
-    DataConfig,
-    DistillationConfig,
-    MaskingConfig,
-    RunConfig,
-    RunTokenizerConfig,
-)
+from regard.config.run import ORIGINAL_WEIGHT, DataConfig, DistillationConfig, MaskingConfig, RunConfig
+from regard.config.sources import AnySourceConfig
+from regard.config.tokenizers import ByteBpeConfig, CharacterLevelConfig, RunTokenizerConfig
 from regard.config.toml_file import SettingsFile, to_dict, with_changes
 from regard.config.training import TrainingConfig
 from regard.data.doctor.one_pass import TrainingCheck

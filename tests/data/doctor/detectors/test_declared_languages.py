@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from regard.config.run import LinesConfig
+from regard.config.sources import LinesConfig
 from tests.data.doctor.factories import PAIRS, classify_language
 
 

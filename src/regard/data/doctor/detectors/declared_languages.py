@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from regard.config.run import AnySourceConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, LinesConfig
 from regard.data.doctor.corpus_findings import CorpusFinding
 from regard.data.doctor.detectors.lingua import detect_swap
 from regard.data.readers.detect import detect_language
