@@ -44,9 +44,9 @@ def many_channels(place: Place) -> Path:
 def model_of_enormous_frames(place: Place) -> None:
     """A model of audio clips of 10^12 samples per second: every frame would be computed from billions of them."""
     (place.folder / "model.toml").write_text(
-        'format = 1\nwidth = 8\nfamily = "encoder_only"\ntask = "embed"\n'
+        'format = 1\nd_model = 8\nfamily = "encoder_only"\ntask = "embed"\n'
         'source = {kind = "mel", bins = 80, window = 1.0, rate = 1000000000000}\nhead = {kind = "none"}\n'
-        '[encoder]\nlayers = 1\nplacement = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
+        '[encoder]\nlayers = 1\nnorm_order = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
         'attention = {heads = 1}\nfeedforward = {kind = "plain", d_ff = 8}\n'
     )
     place.write_manifest()

@@ -25,19 +25,19 @@ def _set(place: Place, **sizes: int) -> None:
 @attack("read_model", "layers")
 def terabytes_asked_for(place: Place) -> None:
     """A width of a billion, a billion layers."""
-    _set(place, width=10**9, layers=10**9, heads=1)
+    _set(place, d_model=10**9, layers=10**9, heads=1)
 
 
 @attack("read_model", "memory")
 def terabytes_within_limits(place: Place) -> None:
     """A model of 100 terabytes in which every single setting is moderate."""
-    _set(place, width=2**17, layers=500, hidden=2**19)
+    _set(place, d_model=2**17, layers=500, d_ff=2**19)
 
 
 @attack("read_model", "parameters")
 def gigabytes_without_weights(place: Place) -> None:
     """Settings of a one-gigabyte model with the weights of a small one."""
-    _set(place, width=4096, layers=1, hidden=2**15)
+    _set(place, d_model=4096, layers=1, d_ff=2**15)
 
 
 @attack("read_model", "heads")
@@ -50,7 +50,7 @@ def heads_without_end(place: Place) -> None:
 @attack("read_model", "memory|positions|length")
 def overflowing_product(place: Place) -> None:
     """Sizes that are allowed one by one, and whose product exceeds 64 bits."""
-    _set(place, width=2**30, hidden=2**30, length=2**30)
+    _set(place, d_model=2**30, d_ff=2**30, length=2**30)
 
 
 @attack("read_model", "TOML")
@@ -71,7 +71,7 @@ def dotted_bomb(place: Place) -> None:
 def toml_of_faults(place: Place) -> None:
     """9,000 unknown keys: a hint for each takes time, and no user reads them all."""
     text = (place.folder / MODEL).read_text()
-    (place.folder / MODEL).write_text("".join(f"widht{n} = 1\n" for n in range(9_000)) + text)
+    (place.folder / MODEL).write_text("".join(f"d_modle{n} = 1\n" for n in range(9_000)) + text)
     place.write_manifest()
 
 
@@ -82,7 +82,7 @@ def toml_of_keys(place: Place) -> None:
     place.write_manifest()
 
 
-@attack("read_model", "TOML|many digits|width")
+@attack("read_model", "TOML|many digits|d_model")
 def number_without_end(place: Place) -> None:
     """A number of 200,000 hexadecimal digits: Python refuses to format it."""
     place.replace(MODEL, "d_model = 32", "d_model = 0x" + "f" * 200_000)
@@ -107,7 +107,7 @@ def endless_toml(place: Place) -> None:
 @attack("read_model", "TOML")
 def settings_of_no_text(place: Place) -> None:
     """Bytes that are not UTF-8."""
-    (place.folder / MODEL).write_bytes(b"width = \xff\xfe\n")
+    (place.folder / MODEL).write_bytes(b"d_model = \xff\xfe\n")
     place.write_manifest()
 
 
@@ -148,7 +148,7 @@ def run_of_terabytes(place: Place) -> None:
     shutil.rmtree(place.folder / "checkpoints")
     place.replace(RUN, "d_model = 16", "d_model = 131072")
     place.replace(RUN, "layers = 1", "layers = 500")
-    place.replace(RUN, "hidden = 16", "hidden = 524288")
+    place.replace(RUN, "d_ff = 16", "d_ff = 524288")
 
 
 @attack("resume", "no device")

@@ -39,8 +39,8 @@ def test_the_figure_has_every_position_and_dimension(
     assert "positions 0 to 50, d = 130" in capsys.readouterr().out
     cells = ElementTree.parse(tmp_path / "waves.svg").getroot().findall("{*}rect")[1:]  # noqa: S314 - our own file
     assert len(cells) == 51 * 130
-    assert [cell.get("masked_lm") for cell in cells[:4]] == ["#ffffff", "#ff0000"] * 2, "sin 0 and cos 0"
-    assert cells[50 * 130].get("masked_lm") == learned.choose_color(math.sin(50))
+    assert [cell.get("fill") for cell in cells[:4]] == ["#ffffff", "#ff0000"] * 2, "sin 0 and cos 0"
+    assert cells[50 * 130].get("fill") == learned.choose_color(math.sin(50))
 
 
 def test_the_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -229,7 +229,7 @@ def make_decoder_settings() -> Any:
 
 
 FAMILIES: dict[str, tuple[Callable[[], Any], Check]] = {
-    "encoder_decoder": (lambda: make_translator_settings(width=16), check_translator),
+    "encoder_decoder": (lambda: make_translator_settings(d_model=16), check_translator),
     "decoder_only": (make_decoder_settings, check_generator),
     "encoder_only": (make_encoder_settings, check_fill_mask),
     "encoder_only_headless": (lambda: make_encoder_settings(task="embed", head={"kind": "none"}), check_embedder),

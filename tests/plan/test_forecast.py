@@ -42,11 +42,11 @@ def test_checkpoint_bytes_count_the_moving_average() -> None:
 def test_the_peak_of_tuning_is_at_least_that_of_its_start() -> None:
     """A run that trains few parameters of a large model needs most memory when it copies the parent's weights."""
     finetune: dict[str, Any] = {
-        "tuning__parent": "parent",
-        "tuning__lora": {"rank": 2},
+        "finetune__parent": "parent",
+        "finetune__lora": {"rank": 2},
         "tokenizer": {"kind": "parent"},
     }
-    large = make_run(model__width=512, model__tokens__vocabulary=100_000, data__batch_tokens=64, **finetune)
+    large = make_run(model__d_model=512, model__tokens__vocabulary=100_000, data__batch_tokens=64, **finetune)
     plan = make_plan(large, [make_candidate(large, "ddp", 1, 1)], length=64, memory=10**10)
     (forecast,) = plan.forecasts
     assert forecast.simulation.peak < forecast.start_bytes == forecast.peak == 2 * 4 * forecast.parameters

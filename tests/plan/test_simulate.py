@@ -55,7 +55,11 @@ def test_tuning_counts_only_what_is_trained() -> None:
     """Frozen weights have no gradient and no optimizer state, in one process and in several."""
     width, rank = 64, 4
     adapters = 2 * rank * (4 * width + 2 * (width + width // 2))  # of 2 layers: query, output, key and value
-    lora: dict[str, Any] = {"tuning__parent": "parent", "tuning__lora": {"rank": rank}, "tokenizer": {"kind": "parent"}}
+    lora: dict[str, Any] = {
+        "finetune__parent": "parent",
+        "finetune__lora": {"rank": rank},
+        "tokenizer": {"kind": "parent"},
+    }
     full, tuned = simulate_small(ParallelLayout()), simulate_small(ParallelLayout(), **lora)
     assert tuned.weights == full.weights + 4 * adapters
     assert tuned.optimizer_state == 8 * adapters + 4 * 16  # 2 factors of 4 projections of 2 layers have a step each
