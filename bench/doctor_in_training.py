@@ -41,7 +41,7 @@ def main() -> None:
     collect_stats([validation], check.add_validation)
     seconds["collecting for the check"] = measure_cpu() - start - seconds["statistics"]
     start = measure_cpu()
-    verdict = check.classify_language()
+    verdict = check.conclude()
     seconds["verdict"] = measure_cpu() - start
     run = configure([train], validation=[validation], steps=1).run
     with tempfile.TemporaryDirectory() as path:

@@ -64,7 +64,7 @@ def test_one_model_writes_captions_and_draws(
     subjects, judges = ("test images in grays", "drawn images"), ("5 nearest images", "vit")
     assert set(shares) == {
         "captions",
-        *(f"{subject}, {classify_language}" for subject in subjects for classify_language in judges),
+        *(f"{subject}, {judge}" for subject in subjects for judge in judges),
     }
     assert min(shares.values()) >= 90
     assert re.search(r"^drawn texts that are no image: [0-4] of 40$", printed, re.MULTILINE)

@@ -24,7 +24,7 @@ from regard.data.doctor import CorpusReport, check_corpus, select_rules
 from regard.data.doctor.clean import write_cleaned
 from regard.data.doctor.corpus_findings import CorpusFinding, compare_held_out
 from regard.data.doctor.detectors.declared_languages import find_swapped_languages
-from regard.data.doctor.detectors.lingua import LinguaJudge
+from regard.data.doctor.detectors.lingua import LinguaClassifier
 from regard.data.doctor.findings import sample_flagged
 from regard.data.doctor.profile import split_sides
 from regard.data.doctor.report import render_page
@@ -139,7 +139,7 @@ def check(
         if source_path is not None or target_path is not None
     }
     preview = list(preview_source(corpus.sources[0]))
-    classify_language = LinguaJudge(_require_languages(corpus)) if lingua else None
+    language_classifier = LinguaClassifier(_require_languages(corpus)) if lingua else None
     rules = select_rules(tuple(remove or ()), tuple(keep or ()))
     with _make_progress() as progress:
         task = progress.add_task("reading", total=None)
@@ -152,7 +152,7 @@ def check(
             held_out,
             rules=rules,
             near_duplicates=near_duplicates,
-            classify_language=classify_language,
+            language_classifier=language_classifier,
             progress=advance,
         )
     corpus_report.findings += _find_differences(corpus, held_out, corpus_report)
@@ -194,7 +194,7 @@ def _find_differences(
         yield from find_swapped_languages(examined.sources[0], sides)
         if name:
             yield from compare_held_out(
-                corpus_report.profile.classify_language, corpus_report.profile.forms, sides, f"{name} data"
+                corpus_report.profile.language_classifier, corpus_report.profile.forms, sides, f"{name} data"
             )
 
 

@@ -24,7 +24,7 @@ def check_run(run: RunConfig) -> tuple[TrainingCheckResult, dict[str, FileInfo]]
         corpus.check_regular_files()
         for index, example in corpus.examples(defects):
             add(index, _join_response(example) if run.model.task == "causal_lm" else example)
-    return check.classify_language(), defects.file_infos
+    return check.conclude(), defects.file_infos
 
 
 def _join_response(example: Example) -> Example:

@@ -49,7 +49,7 @@ LONG_CORPUS = [replace(GOOD_EXAMPLES[row * 131 % 400], location=Location("a.en",
 SOURCE = LinesConfig(source="a.en", target="a.de", languages=("en", "de"))
 
 
-def classify_language(
+def run_training_check(
     pairs: Sequence[tuple[str, str | None]],
     validation: Sequence[tuple[str, str | None]] = (),
     source: AnySourceConfig = SOURCE,
@@ -59,4 +59,4 @@ def classify_language(
         check.add(0, Example(Location("a.en", line), *pair))
     for line, pair in enumerate(validation, 1):
         check.add_validation(0, Example(Location("v.en", line), *pair))
-    return check.classify_language()
+    return check.conclude()

@@ -9,7 +9,7 @@ import pytest
 from regard.config.sources import DocumentsConfig, LinesConfig
 from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.data.example import Example, Location
-from tests.data.doctor.factories import PAIRS, SOURCE, classify_language
+from tests.data.doctor.factories import PAIRS, SOURCE, run_training_check
 from tests.data.doctor.synthetic_pairs import Pair, make_pairs
 from tests.training.runs import make_sentences, translate_sentence
 
@@ -22,7 +22,7 @@ def damage(share: float, change: Callable[[str, str], Pair], seed: int = 5) -> l
 
 @pytest.mark.parametrize("count", [50, 200, 1200])
 def test_clean_pairs_are_accepted(count: int) -> None:
-    assert classify_language(PAIRS[:count], make_pairs(100, seed=2)) == TrainingCheckResult((), ())
+    assert run_training_check(PAIRS[:count], make_pairs(100, seed=2)) == TrainingCheckResult((), ())
 
 
 REFUSED: dict[str, tuple[list[Pair], str]] = {
@@ -48,24 +48,24 @@ REFUSED: dict[str, tuple[list[Pair], str]] = {
 @pytest.mark.parametrize("fault", REFUSED)
 def test_a_faulty_corpus_is_refused(fault: str) -> None:
     pairs, message = REFUSED[fault]
-    verdict = classify_language(pairs)
+    verdict = run_training_check(pairs)
     assert any(message in refusal and "a.en:" in refusal for refusal in verdict.refusals), verdict
 
 
 def test_targets_of_ids_and_targets_with_other_numbers_are_refused() -> None:
     ids = [(source, str(n * 7919 % 100_003)) for n, (source, _) in enumerate(PAIRS)]
-    assert classify_language(ids).refusals[0].startswith("Most targets are numbers ('0'), and the other side is text")
+    assert run_training_check(ids).refusals[0].startswith("Most targets are numbers ('0'), and the other side is text")
     others = [(f"{source} {n + 100}", f"{target} {n + 2000}") for n, (source, target) in enumerate(PAIRS)]
-    assert classify_language(others).refusals == (
+    assert run_training_check(others).refusals == (
         "Numbers differ in 100% of the pairs: do the sides belong together? "
         "Check that every target belongs to its source.",
     )
     summaries = [(f"{source} {n + 100} {source}", target) for n, (source, target) in enumerate(PAIRS)]
-    verdict = classify_language(summaries)
+    verdict = run_training_check(summaries)
     assert verdict.refusals == ()
     assert any(warning.startswith("Numbers differ in 100% of the pairs") for warning in verdict.warnings)
     ids_first = [(identifier, source) for source, identifier in ids]
-    assert classify_language(ids_first).warnings[0].startswith("Most sources are numbers")
+    assert run_training_check(ids_first).warnings[0].startswith("Most sources are numbers")
 
 
 def make_sequences(count: int, words: Sequence[str], seed: int = 1) -> list[str]:
@@ -94,7 +94,7 @@ def test_sequence_tasks_are_not_refused(count: int, task: str, words: list[str])
         return  # a copy
     sequences = make_sequences(count, words)
     assert (
-        classify_language(
+        run_training_check(
             [(text, TASKS[task](text)) for text in sequences], source=LinesConfig(source="a", target="b")
         ).refusals
         == ()
@@ -115,29 +115,29 @@ def test_other_kinds_of_pairs_are_not_refused() -> None:
     fixed = [(text, text[::-1]) for text in (f"{n * 7919 % 10**8:08}" for n in range(700))]
     small = [(text, translate_sentence(text)) for text in make_sentences(300)]
     for pairs in (lexicon, code, queries, functions, reversed_sentences, sums, fixed, small):
-        assert classify_language(pairs).refusals == (), pairs[0]
+        assert run_training_check(pairs).refusals == (), pairs[0]
 
 
 def test_leakage_into_validation_files() -> None:
     validation = make_pairs(100, seed=9)
-    assert classify_language(PAIRS, validation) == TrainingCheckResult((), ())
-    few = classify_language(PAIRS, [*validation, PAIRS[5]])
+    assert run_training_check(PAIRS, validation) == TrainingCheckResult((), ())
+    few = run_training_check(PAIRS, [*validation, PAIRS[5]])
     assert few.refusals == ()
     assert few.warnings[0].startswith("Leakage: 1 of the 101 validation texts is also in the training data, the first "
                                       "at v.en:101;")  # fmt: skip
     case_changed = [(source.upper(), target) for source, target in PAIRS[:50]]
     assert (
-        "Leakage: 50 of the 150 validation texts" in classify_language(PAIRS, [*validation, *case_changed]).refusals[0]
+        "Leakage: 50 of the 150 validation texts" in run_training_check(PAIRS, [*validation, *case_changed]).refusals[0]
     )
 
 
 def test_short_sources_may_recur_in_validation_files() -> None:
     digits = [(f"{n % 10} {n % 7}", f"{n % 70}") for n in range(600)]
     assert (
-        classify_language(digits[:500], [*digits[500:], ("5 9", "59"), *((f"8 {n}", "x") for n in range(30))]).refusals
+        run_training_check(digits[:500], [*digits[500:], ("5 9", "59"), *((f"8 {n}", "x") for n in range(30))]).refusals
         == ()
     )
-    assert classify_language(digits, digits[:100]).refusals != ()
+    assert run_training_check(digits, digits[:100]).refusals != ()
 
 
 def test_running_text_that_is_in_the_validation_text() -> None:
@@ -145,22 +145,22 @@ def test_running_text_that_is_in_the_validation_text() -> None:
     check = TrainingCheck([DocumentsConfig(path="a.txt")], [DocumentsConfig(path="v.txt")])
     check.add(0, Example(Location("a.txt", 1), "\n".join(lines)))
     check.add_validation(0, Example(Location("v.txt", 1), "\n".join([*lines[100:200], "\n"])))
-    (refusal,) = check.classify_language().refusals
+    (refusal,) = check.conclude().refusals
     assert "are also in the training data, the first at v.txt:1;" in refusal
 
 
 def test_empty_and_repeated_lines_of_running_text_are_not_refused() -> None:
     lines = [(line, None) for source, _ in PAIRS[:300] for line in ("ROMEO:", source, "")]
-    assert classify_language(lines, source=LinesConfig(source="a.txt")) == TrainingCheckResult((), ())
+    assert run_training_check(lines, source=LinesConfig(source="a.txt")) == TrainingCheckResult((), ())
 
 
 def test_validation_files_that_differ_from_the_corpus() -> None:
     validation = make_pairs(200, seed=9)
-    swapped = classify_language(PAIRS, [(target, source) for source, target in validation])
+    swapped = run_training_check(PAIRS, [(target, source) for source, target in validation])
     assert swapped.refusals == (
         "The sides of the validation data (v.en, v.de) are swapped. Exchange its source and its target.",
     )
-    decomposed = classify_language(PAIRS, [(source, normalize("NFD", target)) for source, target in validation])
+    decomposed = run_training_check(PAIRS, [(source, normalize("NFD", target)) for source, target in validation])
     assert decomposed.refusals == ()
     assert decomposed.warnings[0].startswith(
         "Unicode normal forms differ: NFD in the validation data (v.en, v.de), NFC"
@@ -168,9 +168,9 @@ def test_validation_files_that_differ_from_the_corpus() -> None:
 
 
 def test_new_notices_are_warnings() -> None:
-    tagged = classify_language(damage(0.1, lambda source, target: (source, f"<b>{target}</b>")))
+    tagged = run_training_check(damage(0.1, lambda source, target: (source, f"<b>{target}</b>")))
     assert (tagged.refusals, tagged.warnings[0][:21]) == ((), "Tags on one side only")
-    decomposed = classify_language(damage(0.1, lambda source, target: (source, normalize("NFD", target))))
+    decomposed = run_training_check(damage(0.1, lambda source, target: (source, normalize("NFD", target))))
     assert (decomposed.refusals, decomposed.warnings[0][:26]) == ((), "Mixed Unicode normal forms")
 
 
@@ -182,4 +182,4 @@ def test_sources_of_different_languages_are_checked_apart() -> None:
             check.add(
                 1, Example(Location("b.en", line), source, target.swapcase().translate(str.maketrans("AEIOU", "OUAIE")))
             )
-    assert check.classify_language().refusals == ()
+    assert check.conclude().refusals == ()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.data.doctor.corpus_findings import CorpusFinding, find_leakage, find_misalignment, find_unrelated
 from regard.data.doctor.detectors import language
-from regard.data.doctor.detectors.language import LanguageJudge
+from regard.data.doctor.detectors.language import LanguageClassifier
 from regard.data.doctor.detectors.leakage import HeldOutFingerprints, Leak, count_leaks, find_leaks
 from regard.data.doctor.detectors.near_duplicates import MinHashes
 from regard.data.doctor.detectors.sentence_alignment import MIN_LINES, Alignment, align
@@ -67,7 +67,7 @@ def check_corpus(
     rules: tuple[Rule, ...] = RULES,
     near_duplicates: bool = True,
     misalignment: bool = True,
-    classify_language: LanguageJudge | None = None,
+    language_classifier: LanguageClassifier | None = None,
     progress: ProgressCallback = lambda _task, _lines: None,
 ) -> CorpusReport:
     """Examine a corpus.
@@ -78,7 +78,7 @@ def check_corpus(
         rules: The rules with their severities (see `select_rules`).
         near_duplicates: Whether to search for near duplicates; this needs 80 bytes of memory per line.
         misalignment: Whether to search for misaligned stretches; a sample of a corpus has none.
-        judge: Decides the language of a text. Default: profiles learned from the corpus.
+        language_classifier: Decides the language of a text. Default: profiles learned from the corpus.
         progress: Called with the name of the stage and the number of lines since the last call.
 
     Raises:
@@ -88,7 +88,7 @@ def check_corpus(
     if iter(corpus) is corpus:
         raise RegardError("The corpus can be read only once; it must be read more than once.", hint="Pass a list.")
     held_out_fingerprints = {name: HeldOutFingerprints.read(examples) for name, examples in (held_out or {}).items()}
-    profile, remarks = learn_profile(corpus, classify_language, lambda rows: progress("learn", rows))
+    profile, remarks = learn_profile(corpus, language_classifier, lambda rows: progress("learn", rows))
     collector = _Collector(profile, near_duplicates=near_duplicates, has_held_out=bool(held_out_fingerprints))
     read_error = None
     try:
@@ -141,10 +141,10 @@ class _Collector:
         self._check_languages(sides)
 
     def _check_languages(self, sides: list[list[str]]) -> None:
-        classify_language = self.profile.classify_language
-        if classify_language is None:
+        language_classifier = self.profile.language_classifier
+        if language_classifier is None:
             return
-        verdict = language.judge_rows(classify_language, sides)
+        verdict = language.classify_rows(language_classifier, sides)
         wrong = np.logical_or.reduce(verdict.is_wrong)
         first_row = len(self.verdicts) - len(sides[0])
         for is_flagged, rule in ((verdict.is_swapped, "swapped-languages"), (wrong, "wrong-language")):

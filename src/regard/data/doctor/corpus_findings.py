@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from regard.base.formatting import pluralize
 from regard.data.doctor.detectors.direction import find_reversed
-from regard.data.doctor.detectors.language import LanguageJudge
+from regard.data.doctor.detectors.language import LanguageClassifier
 from regard.data.doctor.detectors.leakage import Leak
 from regard.data.doctor.detectors.relatedness import Relation
 from regard.data.doctor.detectors.sentence_alignment import Alignment
@@ -126,20 +126,19 @@ def is_severe_leak(leaked: int, lines: int, mean_length: float = _SHORT) -> bool
 
 
 def compare_held_out(
-    classify_language: LanguageJudge | None, forms: NormalForms, sides: Sequence[Sequence[str]], name: str
+    language_classifier: LanguageClassifier | None, forms: NormalForms, sides: Sequence[Sequence[str]], name: str
 ) -> Iterator[CorpusFinding]:
     """Yield differences of held-out data from the corpus: swapped sides, another Unicode normal form.
 
     Args:
-        judge: Judges languages by the profiles of the corpus.
+        language_classifier: Classifies languages by the profiles of the corpus.
         forms: The normal forms of the corpus.
         sides: A sample of the held-out data.
         name: The name of the held-out data.
     """
-    if classify_language is not None and len(sides) == 2 and len(sides[0]) >= _MIN_COMPARED:
+    if language_classifier is not None and len(sides) == 2 and len(sides[0]) >= _MIN_COMPARED:
         shares = [
-            float(classify_language.classify_language(side, texts).is_other_side.mean())
-            for side, texts in enumerate(sides)
+            float(language_classifier.classify(side, texts).is_other_side.mean()) for side, texts in enumerate(sides)
         ]
         if min(shares) > _MAX_OTHER_SIDE:
             yield CorpusFinding(f"The sides of the {name} are swapped.", "Exchange its source and its target.", True)

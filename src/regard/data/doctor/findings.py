@@ -123,18 +123,18 @@ def _describe_stretch(corpus_report: CorpusReport, row: int) -> str:
 
 
 def _explain_wrong_language(corpus_report: CorpusReport, example: Example) -> Finding:
-    classify_language = corpus_report.profile.classify_language
-    assert classify_language is not None  # noqa: S101 - without a judge the rule flags nothing
+    language_classifier = corpus_report.profile.language_classifier
+    assert language_classifier is not None  # noqa: S101 - without a classifier the rule flags nothing
     texts = (example.source, example.target or "") if corpus_report.profile.has_pairs else (example.source,)
     spans: list[tuple[tuple[int, int], ...]] = [(), ()]
     reasons = []
-    verdict = language.judge_rows(classify_language, [[text] for text in texts])
+    verdict = language.classify_rows(language_classifier, [[text] for text in texts])
     for side, text in enumerate(texts):
         if verdict.is_wrong[side][0]:
             spans[side] = ((0, len(text)),)
             remark = (
                 "; it is more like the other side"
-                if classify_language.classify_language(side, [text]).is_other_side[0]
+                if language_classifier.classify(side, [text]).is_other_side[0]
                 else ""
             )
             reasons.append(f"the {('source', 'target')[side]} differs from the language of its side{remark}")

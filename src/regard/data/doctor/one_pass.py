@@ -53,7 +53,7 @@ class TrainingCheck:
     >>> check = TrainingCheck([LinesConfig(source="a.en", target="a.de")])
     >>> for line in range(1, 101):
     ...     check.add(0, Example(Location("a.en", line), f"This is sentence {line}.", f"This is sentence {line}."))
-    >>> check.classify_language().refusals[0].partition(",")[0]
+    >>> check.conclude().refusals[0].partition(",")[0]
     'Untranslated copy: 100.0% of the checked lines'
     """
 
@@ -70,8 +70,8 @@ class TrainingCheck:
         """Add an example of the validation source `index`."""
         self._validation[index].add(example)
 
-    def classify_language(self) -> TrainingCheckResult:
-        """Judge the examples that were added."""
+    def conclude(self) -> TrainingCheckResult:
+        """Return the refusals and warnings for the examples that were added."""
         refusals: list[str] = []
         warnings: list[str] = []
         diagnoses = [corpus_report for check in self._sources if (corpus_report := check.diagnose()) is not None]
@@ -197,4 +197,4 @@ class _SourceCheck:
     def compare(self, corpus_report: CorpusReport) -> Iterator[CorpusFinding]:
         """Yield differences of this validation source from the training data: swapped sides, another normal form."""
         profile, name = corpus_report.profile, f"validation data ({', '.join(self.source.paths)})"
-        return compare_held_out(profile.classify_language, profile.forms, self._sides, name)
+        return compare_held_out(profile.language_classifier, profile.forms, self._sides, name)

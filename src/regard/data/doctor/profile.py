@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from regard.data.doctor.corpus_findings import CorpusFinding, find_pair_faults
 from regard.data.doctor.detectors import language
-from regard.data.doctor.detectors.language import LanguageJudge
+from regard.data.doctor.detectors.language import LanguageClassifier
 from regard.data.doctor.detectors.relatedness import Relation, judge_relation
 from regard.data.doctor.rules import character, length, markup, pair
 from regard.data.doctor.rules.normal_form import NormalForms, learn_forms
@@ -23,7 +23,7 @@ class CorpusProfile:
     """Statistics of this corpus that the rules compare each line with."""
 
     lengths: length.LengthStatistics
-    classify_language: LanguageJudge | None
+    language_classifier: LanguageClassifier | None
     has_pairs: bool
     truncation: TruncationStatistics = field(default_factory=TruncationStatistics)
     forms: NormalForms = field(default_factory=NormalForms)
@@ -74,7 +74,7 @@ class EvenSample:
 
 
 def learn_profile(
-    corpus: Iterable[Example], classify_language: LanguageJudge | None, progress: Callable[[int], None]
+    corpus: Iterable[Example], language_classifier: LanguageClassifier | None, progress: Callable[[int], None]
 ) -> tuple[CorpusProfile, list[str]]:
     """Learn from an even sample of the corpus. Also return which checks are not possible, with the reasons."""
     sample = EvenSample(_MAX_SAMPLE)
@@ -94,13 +94,13 @@ def learn_profile(
         raise CorpusError("The corpus has no lines.", hint="Give a file with text.")
     sides = split_sides(sample.examples, has_pairs=has_pairs)
     remarks = []
-    if classify_language is None:
-        classify_language = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
-        if classify_language is None:
+    if language_classifier is None:
+        language_classifier = language.learn_profiles([[text for text in texts if text.strip()] for texts in sides])
+        if language_classifier is None:
             remarks.append("Languages were not checked: there are too few lines to learn from.")
     profile = CorpusProfile(
         length.learn_lengths(sides),
-        classify_language,
+        language_classifier,
         has_pairs,
         learn_truncation(sides),
         learn_forms(sides),

@@ -101,7 +101,7 @@ def configure(
     if check is not None and review is not None:
         validation_stats = corpus_plan.validation_stats  # reads the validation data, which the doctor compares
         if validation_stats is None or validation_stats.content == stats.content:  # otherwise an error follows
-            review(check.classify_language())
+            review(check.conclude())
     if minutes is None:
         return corpus_plan.make_run(corpus_plan.recipe)
 

@@ -6,11 +6,11 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from regard.config.sources import LinesConfig
-from tests.data.doctor.factories import PAIRS, classify_language
+from tests.data.doctor.factories import PAIRS, run_training_check
 
 
 def test_languages_that_contradict_the_file_names() -> None:
-    (refusal,) = classify_language(
+    (refusal,) = run_training_check(
         PAIRS, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))
     ).refusals
     assert refusal == (
@@ -19,12 +19,12 @@ def test_languages_that_contradict_the_file_names() -> None:
     )
     for paths in (("x.en.gz", "x.de.gz"), ("x.src", "x.tgt"), ("x.en-GB", "x.de_AT")):
         assert (
-            classify_language(
+            run_training_check(
                 PAIRS, source=LinesConfig(source=paths[0], target=paths[1], languages=("en", "de"))
             ).refusals
             == ()
         )
-    verdict = classify_language(PAIRS, source=LinesConfig(source="x.fr", target="x.de", languages=("en", "de")))
+    verdict = run_training_check(PAIRS, source=LinesConfig(source="x.fr", target="x.de", languages=("en", "de")))
     assert (verdict.refusals, len(verdict.warnings)) == ((), 1)
 
 
@@ -41,7 +41,7 @@ def test_lingua_decides_instead_of_the_file_names(monkeypatch: pytest.MonkeyPatc
     )
     monkeypatch.setitem(sys.modules, "lingua", package)
     pairs = [(target, source) for source, target in PAIRS] if is_swapped else PAIRS
-    refusals = classify_language(
+    refusals = run_training_check(
         pairs, source=LinesConfig(source="x.de", target="x.en", languages=("en", "de"))
     ).refusals
     assert [refusal.partition(":")[0] for refusal in refusals] == ["The languages are swapped"] * is_swapped

@@ -68,7 +68,7 @@ def test_languages_are_learned_in_spite_of_wrong_lines() -> None:
         target[row] = make_sentence(LATIN, rng)
     profiles = language.learn_profiles([source, target])
     assert profiles is not None
-    verdict = language.judge_rows(profiles, [source, target])
+    verdict = language.classify_rows(profiles, [source, target])
     assert np.flatnonzero(verdict.is_swapped).tolist() == list(range(0, 1000, 20))
     wrong_rows = {*range(10, 1000, 40), *range(30, 1000, 40)}
     found_rows = set(np.flatnonzero(verdict.is_wrong[1]).tolist())
@@ -82,7 +82,7 @@ def test_one_column_is_judged_by_itself() -> None:
     texts[123] = make_sentence(LATIN, rng)
     profiles = language.learn_profiles([texts])
     assert profiles is not None
-    assert np.flatnonzero(language.judge_rows(profiles, [texts]).is_wrong[0]).tolist() == [123]
+    assert np.flatnonzero(language.classify_rows(profiles, [texts]).is_wrong[0]).tolist() == [123]
 
 
 def test_names_on_both_sides_are_no_foreign_language() -> None:
@@ -90,13 +90,13 @@ def test_names_on_both_sides_are_no_foreign_language() -> None:
     profiles = language.learn_profiles([source, target])
     assert profiles is not None
     names = "Xolotlan Quetzalcoatl Huitzilopochtli"
-    alone = language.judge_rows(profiles, [["the people with this house and that house"], [f"{names} und {names}"]])
+    alone = language.classify_rows(profiles, [["the people with this house and that house"], [f"{names} und {names}"]])
     few, viele = (
         "the people with this house and that house which is there",
         "die leute mit dies haus und nicht welche dort sie",
     )
-    both = language.judge_rows(profiles, [[f"{few} {names} {few}"], [f"{viele} {names} {viele}"]])
-    once = language.judge_rows(profiles, [[f"{few} {few}"], [f"{viele} {names} {viele}"]])
+    both = language.classify_rows(profiles, [[f"{few} {names} {few}"], [f"{viele} {names} {viele}"]])
+    once = language.classify_rows(profiles, [[f"{few} {few}"], [f"{viele} {names} {viele}"]])
     assert once.is_wrong[1][0]
     assert alone.is_wrong[1][0]
     assert not both.is_wrong[1][0]
@@ -120,4 +120,4 @@ def test_numbers_alone_belong_to_no_language() -> None:
     source, target, _ = make_corpus(1000)
     profiles = language.learn_profiles([source, target])
     assert profiles is not None
-    assert not language.judge_rows(profiles, [["1, 2, 3, 4, 5, 6, 7"], ["(12) 55-99 / 1999"]]).is_wrong[1][0]
+    assert not language.classify_rows(profiles, [["1, 2, 3, 4, 5, 6, 7"], ["(12) 55-99 / 1999"]]).is_wrong[1][0]

@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from regard.data.doctor.detectors.lingua import LinguaJudge
+from regard.data.doctor.detectors.lingua import LinguaClassifier
 
 
 def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
         LanguageDetectorBuilder=builder,
     )
     monkeypatch.setitem(sys.modules, "lingua", package)
-    classify_language = LinguaJudge(("en", "de-AT"))
+    language_classifier = LinguaClassifier(("en", "de-AT"))
     texts = [
         "EN 0.90 DE 0.10 .....",
         "DE 0.90 EN 0.01 .....",
@@ -27,10 +27,10 @@ def test_lingua_judges(monkeypatch: pytest.MonkeyPatch) -> None:
         "DE 0.50 EN 0.40 .....",
         "DE 1.00",
     ]
-    judgment = classify_language.classify_language(0, texts)
+    judgment = language_classifier.classify(0, texts)
     assert judgment.is_wrong.tolist() == [False, True, True, False, False]  # the last is too short
     assert judgment.is_other_side.tolist() == [False, True, False, False, False]
-    assert classify_language.classify_language(1, texts).is_wrong.tolist() == [False, False, False, False, False]
+    assert language_classifier.classify(1, texts).is_wrong.tolist() == [False, False, False, False, False]
 
 
 def _confidences(text: str) -> list[SimpleNamespace]:

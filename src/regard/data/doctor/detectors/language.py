@@ -25,17 +25,17 @@ _MIN_DIFFERENCE = 1.0  # nats per letter; two languages differ by 3 to 7, two te
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageJudgment:
+class LanguageResult:
     """For the texts of one side: which do not fit that side, and which fit the other side better."""
 
     is_wrong: NDArray[np.bool_]
     is_other_side: NDArray[np.bool_]
 
 
-class LanguageJudge(Protocol):
-    """Judges the language of texts: `Profiles`, or `LinguaJudge`."""
+class LanguageClassifier(Protocol):
+    """Classifies the language of texts: `Profiles`, or `LinguaClassifier`."""
 
-    def classify_language(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
+    def classify(self, side: int, texts: Sequence[str]) -> LanguageResult:
         """Judge texts of side 0 (source) or 1 (target)."""
 
 
@@ -61,12 +61,12 @@ class Profiles:
     are_distinct: bool = True
     """Whether the sides are in two languages; if they are in one, no text can be said to belong to the other side."""
 
-    def classify_language(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
+    def classify(self, side: int, texts: Sequence[str]) -> LanguageResult:
         """Which texts do not fit their side, and which fit the other side better."""
         fit, difference, letters = self._compute_fit(side, texts)
         is_long_enough = letters >= _MIN_LETTERS
         is_wrong = (self.fit_statistics[side].deviations(fit, letters) < -_MAX_DEVIATIONS) & is_long_enough
-        return LanguageJudgment(is_wrong, (difference < 0) & is_long_enough & self.are_distinct)
+        return LanguageResult(is_wrong, (difference < 0) & is_long_enough & self.are_distinct)
 
     def _compute_fit(self, side: int, texts: Sequence[str]) -> tuple[Values, Values, Values]:
         indices, is_counted, starts, ends = _index_ngrams(texts)
@@ -91,7 +91,7 @@ def learn_profiles(sides: Sequence[Sequence[str]]) -> Profiles | None:
     for _ in range(2):  # learn again without the lines that did not fit
         fitting = []
         for side, texts in enumerate(sides):
-            judgment = profiles.classify_language(side, texts)
+            judgment = profiles.classify(side, texts)
             is_odd = judgment.is_wrong | judgment.is_other_side
             fitting.append(
                 [text for text, is_out in zip(texts, is_odd, strict=True) if not is_out]
@@ -149,31 +149,31 @@ def _index_ngrams(
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageVerdict:
+class RowLanguages:
     """For the rows of a batch: which are swapped, and for each side which texts are in the wrong language."""
 
     is_swapped: NDArray[np.bool_]
     is_wrong: tuple[NDArray[np.bool_], ...]
 
 
-def judge_rows(classify_language: LanguageJudge, sides: Sequence[Sequence[str]]) -> LanguageVerdict:
+def classify_rows(language_classifier: LanguageClassifier, sides: Sequence[Sequence[str]]) -> RowLanguages:
     """Judge rows of one or two sides.
 
     A row that looks wrong is judged again without the words that both sides share, which are usually names.
     """
-    judgments = [classify_language.classify_language(side, texts) for side, texts in enumerate(sides)]
+    judgments = [language_classifier.classify(side, texts) for side, texts in enumerate(sides)]
     if len(sides) < 2:
-        return LanguageVerdict(np.zeros(len(sides[0]), bool), (judgments[0].is_wrong,))
+        return RowLanguages(np.zeros(len(sides[0]), bool), (judgments[0].is_wrong,))
     is_swapped = judgments[0].is_other_side & judgments[1].is_other_side
     is_wrong = [judgment.is_wrong & ~is_swapped for judgment in judgments]
     doubtful_rows = np.flatnonzero(is_wrong[0] | is_wrong[1])
     if len(doubtful_rows):
         unshared_texts = [_remove_shared(sides[0][row], sides[1][row]) for row in doubtful_rows.tolist()]
         for side in (0, 1):
-            is_wrong[side][doubtful_rows] &= classify_language.classify_language(
+            is_wrong[side][doubtful_rows] &= language_classifier.classify(
                 side, [texts[side] for texts in unshared_texts]
             ).is_wrong
-    return LanguageVerdict(is_swapped, tuple(is_wrong))
+    return RowLanguages(is_swapped, tuple(is_wrong))
 
 
 def _remove_shared(source: str, target: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.data.doctor.detectors.language import LanguageJudgment
+from regard.data.doctor.detectors.language import LanguageResult
 
 _MIN_CHARACTERS = 20  # characters needed to judge a text
 _MAX_TEXTS = 200  # texts per side that decide whether the languages are swapped
@@ -20,7 +20,7 @@ _MIN_JUDGED = 10  # texts per side that are needed for it
 _MIN_RATIO = 10  # confidence in another language over that in the expected one
 
 
-class LinguaJudge:
+class LinguaClassifier:
     """Judges languages with the pretrained models of lingua."""
 
     def __init__(self, languages: Sequence[str]) -> None:
@@ -28,7 +28,7 @@ class LinguaJudge:
         self._languages = [_find_language(package, code) for code in languages]
         self._detector = package.LanguageDetectorBuilder.from_all_languages().build()
 
-    def classify_language(self, side: int, texts: Sequence[str]) -> LanguageJudgment:
+    def classify(self, side: int, texts: Sequence[str]) -> LanguageResult:
         """Which texts are in another language than expected, and which are in the language of the other side."""
         own_language, other_languages = (
             self._languages[side],
@@ -41,7 +41,7 @@ class LinguaJudge:
                 own_confidence = next((value.value for value in values if value.language == own_language), 0.0)
                 is_wrong[row] = values[0].value > _MIN_RATIO * own_confidence
                 is_other_side[row] = is_wrong[row] and values[0].language in other_languages
-        return LanguageJudgment(is_wrong, is_other_side)
+        return LanguageResult(is_wrong, is_other_side)
 
 
 def detect_swap(languages: Sequence[str], sides: Sequence[Sequence[str]]) -> bool | None:
