@@ -6,7 +6,6 @@ from collections import defaultdict
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
-ALLOWED: dict[str, str] = {}  # name: the reason why it is defined twice
 
 
 def find_duplicates(source: Path = SOURCE) -> dict[str, list[str]]:
@@ -20,7 +19,7 @@ def find_duplicates(source: Path = SOURCE) -> dict[str, list[str]]:
 
 
 if __name__ == "__main__":
-    duplicates = {name: paths for name, paths in find_duplicates().items() if name not in ALLOWED}
+    duplicates = find_duplicates()
     for name, paths in duplicates.items():
         sys.stderr.write(f"class {name} is defined in {' and '.join(paths)}: qualify one of the names\n")
     sys.exit(1 if duplicates else 0)
