@@ -7,7 +7,7 @@ from tests.config.factories import preset_faults
 def test_fields_that_do_not_fit_together_are_named_at_once() -> None:
     found = preset_faults("tiny", "encoder.attention.heads=3", "decoder.cross.key_value_heads=3", "d_model=127")
     assert (
-        found["encoder.attention.heads"] == "is 3, which does not divide the width 127. Change heads, or set key_dim."
+        found["encoder.attention.heads"] == "is 3, which does not divide d_model = 127. Change heads, or set key_dim."
     )
     assert found["decoder.cross.key_value_heads"] == "is 3, which does not divide 4 heads. Use one of [1, 2, 4]."
     assert "encoder.position" in found

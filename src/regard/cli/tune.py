@@ -34,7 +34,7 @@ TUNE_PARAMETERS = {
     "lora": option("Train LoRA adapters of this rank; the model's own weights stay as they are.", metavar="RANK"),
     "extra_layers": option("Add N new layers on top of each stack.", metavar="N"),
     "layers": option("Train the last N layers of each stack only, extra ones included.", metavar="N"),
-    "fresh_layers": option("With --layers: initialize these layers anew.", "--fresh-layers"),
+    "fresh_layers": option("With --layers: reinitialize these layers.", "--fresh-layers"),
     "freeze_embeddings": option("Keep the embeddings as they are.", "--freeze-embeddings"),
     "add_tokens": file_option("Texts that become tokens of their own, one per line."),
     "chat_template": file_option("Jinja chat template that renders the prompts. Default: MODEL's.", panel=CORPUS_PANEL),

@@ -59,8 +59,8 @@ def _prepare_run(table: TomlTable) -> TomlTable:
 def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
     """Flatten nested tables into dotted keys.
 
-    >>> _flatten({"width": 2, "encoder": {"layers": 3}})
-    [('width', 2), ('encoder.layers', 3)]
+    >>> _flatten({"d_model": 2, "encoder": {"layers": 3}})
+    [('d_model', 2), ('encoder.layers', 3)]
     """
     pairs: list[tuple[str, Any]] = []
     for key, value in table.items():

@@ -320,7 +320,7 @@ def _find_attention_obstacles(
     if attention.groups != attention.heads and not rules.grouped:
         yield f"{path}.key_value_heads is not heads"
     if key_dim * attention.heads != width and not rules.free_key_dim:
-        yield f"{path}.key_dim is not width / heads"
+        yield f"{path}.key_dim is not d_model / heads"
     if value_dim != key_dim:
         yield f"{path}.value_dim is not key_dim"
     if (attention.query_key_norm is not None) != rules.query_key_norm:

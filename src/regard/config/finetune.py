@@ -52,7 +52,7 @@ class FinetuneConfig(CheckedSettings):
     """Train the last layers of each stack only, this many (extra ones included), with the norm behind them and the
     head."""
     fresh_layers: bool = False
-    """With `layers`: initialize these layers anew, instead of keeping the parent's weights."""
+    """With `layers`: reinitialize these layers instead of keeping the parent's weights."""
     freeze_embeddings: bool = False
     """Keep the embeddings and learned positions as they are, and an output matrix that is tied to them."""
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0

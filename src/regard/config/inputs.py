@@ -25,7 +25,7 @@ class TokensConfig(SettingsModel):
     kind: Literal["tokens"] = "tokens"
     vocabulary: Size
     scale: bool = False
-    """Multiply embeddings by sqrt(width), as the 2017 paper does."""
+    """Multiply embeddings by sqrt(d_model), as the 2017 paper does."""
     types: Annotated[int, Field(ge=0)] = 0
     """Token types; 0 means none. With 2 or more, the second text of a pair has type 1 (BERT), all else has type 0."""
     vectors: str | None = None

@@ -138,7 +138,7 @@ class ScaledResidualConfig(SettingsModel):
 
 
 class SmallEmbeddingConfig(SettingsModel):
-    """Xavier matrices, zero biases, and embeddings of standard deviation 1/sqrt(width)."""
+    """Xavier matrices, zero biases, and embeddings of standard deviation 1/sqrt(d_model)."""
 
     kind: Literal["small_embedding"] = "small_embedding"
 
@@ -370,7 +370,7 @@ def find_stack_faults(
         if stack.bidirectional and path == "decoder":
             yield Fault(f"{path}.bidirectional", "is true, but a decoder cannot read what comes next.", "Use false.")
         elif stack.bidirectional and width % 2:
-            yield Fault(f"{path}.bidirectional", f"halves the state, but width is {width}.", "Use an even width.")
+            yield Fault(f"{path}.bidirectional", f"halves the state, but d_model is {width}.", "Use an even d_model.")
         return
     yield from find_attention_faults(f"{path}.attention", stack.attention, width)
     position = stack.position
@@ -381,10 +381,10 @@ def find_stack_faults(
             f"Use more than {position.buckets // 2}.",
         )
     if position.kind == "sinusoidal_2d" and width % 4:
-        message = f"needs pairs of dimensions for rows and columns, but width is {width}."
+        message = f"needs pairs of dimensions for rows and columns, but d_model is {width}."
         yield Fault(f"{path}.position", message, "Use a multiple of 4.")
     if position.kind == "sinusoidal" and width % 2:
-        yield Fault(f"{path}.position", f"needs pairs of dimensions, but width is {width}.", "Use an even width.")
+        yield Fault(f"{path}.position", f"needs pairs of dimensions, but d_model is {width}.", "Use an even d_model.")
     if position.kind == "rotary" and (key_dim := stack.attention.dims(width)[0]) % 2:
         yield Fault(f"{path}.position", f"rotates pairs, but key_dim is {key_dim}.", "Use an even key_dim.")
 
@@ -425,7 +425,7 @@ def find_attention_faults(path: str, attention: AttentionConfig, width: int) -> 
     if attention.key_dim is None and width % attention.heads:
         yield Fault(
             f"{path}.heads",
-            f"is {attention.heads}, which does not divide the width {width}.",
+            f"is {attention.heads}, which does not divide d_model = {width}.",
             "Change heads, or set key_dim.",
         )
 

@@ -178,7 +178,7 @@ class AttentionConfig(SettingsModel):
     key_value_heads: Heads | None = None
     """Key and value heads: as many as query heads (MHA, the default), fewer (GQA) or one (MQA)."""
     key_dim: Size | None = None
-    """d_k, the size of a head's queries and keys; width / heads if not given."""
+    """d_k, the size of a head's queries and keys; d_model / heads if not given."""
     value_dim: Size | None = None
     """d_v, the size of a head's values; d_k if not given."""
     bias: ProjectionBiasConfig = ProjectionBiasConfig()
@@ -187,7 +187,7 @@ class AttentionConfig(SettingsModel):
     """Normalize each head's queries and keys before the scores are computed (Qwen3)."""
 
     def dims(self, width: int) -> tuple[int, int]:
-        """Return (d_k, d_v) in a model of this width."""
+        """Return (d_k, d_v) in a model of this d_model."""
         key_dim = self.key_dim or width // self.heads
         return key_dim, self.value_dim or key_dim
 

@@ -63,7 +63,7 @@ class InverseSqrtConfig(SettingsModel):
 
 
 class NoamConfig(SettingsModel):
-    """factor x width^-0.5 x min(step^-0.5, step x warmup^-1.5): the 2017 paper's formula."""
+    """factor x d_model^-0.5 x min(step^-0.5, step x warmup^-1.5): the 2017 paper's formula."""
 
     kind: Literal["noam"] = "noam"
     factor: Positive = 1.0

@@ -169,7 +169,7 @@ def tune(
         lora: Train adapters of this rank, and keep the model's own weights as they are.
         extra_layers: Add this many new layers on top of each stack.
         layers: Train the last layers of each stack only, this many, extra ones included.
-        fresh_layers: With `layers`: initialize these layers anew.
+        fresh_layers: With `layers`: reinitialize these layers.
         freeze_embeddings: Keep embeddings as they are.
         add_tokens: File of texts that become tokens of their own, one per line.
         chat_template: Jinja file that puts the words of a conversation around prompts. Default: that of the model.

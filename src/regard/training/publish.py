@@ -139,7 +139,7 @@ def describe_tuning(finetune: FinetuneConfig) -> dict[str, str]:
     if finetune.lora is not None:
         trained = f"LoRA of rank {finetune.lora.rank} on {', '.join(finetune.lora.modules)}, merged into the weights"
     elif finetune.layers is not None:
-        trained = f"the last {finetune.layers} layers of each stack" + ", initialized anew" * finetune.fresh_layers
+        trained = f"the last {finetune.layers} layers of each stack" + ", reinitialized" * finetune.fresh_layers
     else:
         trained = "all parameters" + " but the embeddings" * finetune.freeze_embeddings
     if finetune.extra_layers is not None:

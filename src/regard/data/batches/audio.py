@@ -36,7 +36,7 @@ MIN_DEVIATION = 1e-3  # of a bin that is nearly constant
 
 
 def measure_bins(shards: Shards, settings: MelConfig) -> tuple[list[float], list[float]]:
-    """Return mean and standard deviation of each mel bin over the frames of a corpus, of at most MAX_MEASURED audio.
+    """Return mean and standard deviation of each mel bin over the frames of at most MAX_MEASURED audio clips.
 
     Of a larger corpus, audio clips at even distances are measured.
     """

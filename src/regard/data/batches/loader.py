@@ -97,7 +97,7 @@ class Loader:
         self._resegment = resegment
 
     def steps(self, position: DataPosition | None = None) -> Iterator[StepBatches]:
-        """Yield steps from a position (default: the start), epoch after epoch without end."""
+        """Yield the batches of each step from a position (default: the start), epoch after epoch without end."""
         position = self.order.start if position is None else self.order.resume(position)
         while True:
             batches = self.order.batches(position.epoch, position.next_global_batch)
