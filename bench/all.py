@@ -1,12 +1,13 @@
-"""Run all benchmarks one after the other on one machine, and keep their figures with date and commit.
+"""Run all benchmarks one after the other on one machine, and save their figures with date and commit.
 
     python -m bench.all bench/results.jsonl --quick               # about fifteen minutes
     python -m bench.all bench/results.jsonl --only core decode    # the long forms; all of them take hours
-    python -m bench.all bench/results.jsonl --write               # only write the table of docs/benchmarks.md
+    python -m bench.all bench/results.jsonl --write               # only write the table of docs/why/benchmarks.md
 
-Each line of the file has the figures of one benchmark, and replaces an earlier line of the same benchmark. A benchmark
-whose peer is not installed says so and is left out; `python -m bench.peers NAME` installs one. The load of the machine
-beside it is measured for two seconds before each benchmark and kept with the figures.
+Each line of the file has the figures of one benchmark and replaces its earlier line. A benchmark whose peer or corpus
+is missing says so and is skipped; `python -m bench.peers NAME` installs peers, `python scripts/fetch_corpora.py`
+downloads corpora. Before each benchmark, the load of other processes is measured for two seconds and saved with the
+figures.
 """
 
 import argparse
@@ -25,9 +26,9 @@ from bench.peers import ROOT
 
 BENCHMARKS = (
     *("core", "train", "precision", "decode", "serve", "tokenize", "data", "doctor", "doctor_in_training"),
-    *("look", "ranks", "checkpoints", "plan", "tune_memory", "waiting", "minutes"),
+    *("look", "ranks", "checkpoints", "plan", "tune_memory", "waiting", "minutes", "startup"),
 )
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "why" / "benchmarks.md"
 START, END = "<!-- table: python -m bench.all bench/results.jsonl --write -->", "<!-- end of table -->"
 SAMPLE_SECONDS = 2.0
 MAX_SECONDS = 3600
@@ -36,10 +37,10 @@ MAX_SECONDS = 3600
 def main() -> None:
     """Run the benchmarks, or write the table of those that were run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path, help="where the figures are kept: one line of JSON for each benchmark")
+    parser.add_argument("file", type=Path, help="file for the figures: one line of JSON per benchmark")
     parser.add_argument("--quick", action="store_true", help="the short form of each: under a minute")
     parser.add_argument("--only", choices=BENCHMARKS, nargs="+", default=BENCHMARKS, help="run only these")
-    parser.add_argument("--write", action="store_true", help="run nothing, write the table of docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="run nothing, write the table of docs/why/benchmarks.md")
     options = parser.parse_args()
     if options.write:
         write_table(read_lines(options.file))
@@ -96,7 +97,7 @@ def read_figures(output: str) -> dict[str, Any] | None:
 
 
 def measure_load() -> float:
-    """Return how many cores all processes have used during two seconds, where the system tells it."""
+    """Return the mean number of busy cores during two seconds; NaN if the system does not report it."""
     try:
         samples = []
         for pause in (SAMPLE_SECONDS, 0):
@@ -110,7 +111,7 @@ def measure_load() -> float:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
+    """Return the properties of the machine that affect the figures."""
     information = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     names = [line.partition(":")[2].strip() for line in information.splitlines() if line.startswith("model name")]
     return {
@@ -129,7 +130,7 @@ def read_lines(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def make_table(lines: dict[str, dict[str, Any]]) -> str:
-    """Return the figures as a table of Markdown."""
+    """Return the figures as a Markdown table."""
     rows = ["| command | date, commit | other load | figures |", "|---|---|---|---|"]
     for name in BENCHMARKS:
         if (line := lines.get(name)) is not None:

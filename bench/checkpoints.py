@@ -26,7 +26,8 @@ import torch
 from torch import Tensor
 
 from regard.training.checkpoint.folder import Checkpoint, Checkpoints
-from regard.training.distributed.processes import SingleProcess, connect_processes
+from regard.training.distributed.processes import SingleProcess
+from regard.training.distributed.rank import connect_processes
 
 SIZES = {True: 1, False: 33}  # million weights, by --quick
 Times = dict[str, list[float]]  # seconds of this process: wall and CPU time

@@ -33,11 +33,10 @@ from torch.nn import functional as F
 
 from bench import minimal_models, reference_models
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
+from bench.torch_nn import torch_decoder, torch_encoder
 from regard.config.codec import preset
-from regard.exchange.decoder_only import gpt2
-from regard.exchange.encoder_decoder import marian
+from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.mapping import to_hf
-from regard.exchange.torch_nn import torch_decoder, torch_encoder
 from regard.models.build import build
 
 OURS = "regard"
@@ -133,7 +132,8 @@ def tiny(rows: int, with_hugging_face: bool) -> ModelContest:
     ]
     if with_hugging_face:
         hf_model = reference_models.make_marian(*shape)
-        hf_model.load_state_dict(to_hf(marian(bias=False, max_positions=length), ours.state_dict()))
+        weight_map = ARCHITECTURES["MarianMTModel"].make_weight_map(preset("tiny"), length)
+        hf_model.load_state_dict(to_hf(weight_map, ours.state_dict()))
 
         def logits(model: nn.Module) -> Tensor:
             return model(
@@ -185,7 +185,8 @@ def lm(rows: int, with_hugging_face: bool) -> ModelContest:
     ]
     if with_hugging_face:
         hf_model = reference_models.make_gpt2(*shape)
-        hf_model.load_state_dict(to_hf(gpt2(tied=True), ours.state_dict()))
+        weight_map = ARCHITECTURES["GPT2LMHeadModel"].make_weight_map(settings, length)
+        hf_model.load_state_dict(to_hf(weight_map, ours.state_dict()))
         note = "GELU by torch's kernel"
         contestants.append(Contestant("hf", hf_model, lambda model: model(tokens, use_cache=False).logits, note))
     return ModelContest("lm", contestants, labels, smoothing=0.0)

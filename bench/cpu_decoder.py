@@ -28,11 +28,12 @@ from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder, _find_change, eval_mode
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.encoding import batch_by_length, pad
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
+from regard.models.inputs import pad
 from regard.store.examples import read_examples
+from regard.tasks.encoding import batch_by_length
+from regard.tasks.load import load
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
 
 PRESETS, STEPS, SOURCE = ("mini", "tiny", "lm-small"), 24, torch.arange(5, 25)[None]
 
@@ -55,7 +56,7 @@ def main() -> None:
     parser.add_argument("run", type=Path, nargs="?", help="folder of a run that trained a translation model")
     parser.add_argument("--seconds", type=float, default=120.0, help="seconds per case")
     parser.add_argument("--part", type=int, default=1, help="validate with one of this many parts of the examples")
-    parser.add_argument("--only", choices=["translate", "validation"], help="run only this case")
+    parser.add_argument("--only", choices=["translation", "validation"], help="run only this case")
     options = parser.parse_args()
     restart_with_tuned_malloc()
     torch.set_num_threads(1)
@@ -63,7 +64,7 @@ def main() -> None:
         for name in PRESETS:
             race_steps(name, options.seconds)
         return
-    fast, plain = (load(options.run, task="translate") for _ in range(2))
+    fast, plain = (load(options.run, task="translation") for _ in range(2))
     plain._decoder = ModelStep(plain.model)  # type: ignore[assignment]
     settings = RUN_FILES.load(options.run / "run.toml").validation
     examples = read_examples(options.run / "validation.jsonl")
@@ -85,7 +86,7 @@ def main() -> None:
     results = {}
     print(f"{len(examples)} examples; a validation translates {sentences} greedily")
     cases: dict[str, dict[str, Callable[[], object]]] = {
-        "translate": {"with": translate_each(fast), "without": translate_each(plain)},
+        "translation": {"with": translate_each(fast), "without": translate_each(plain)},
         "validation": {"with": lambda: validate(fast), "without": lambda: validate(plain)},
     }
     for name, steps in cases.items():

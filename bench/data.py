@@ -27,22 +27,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bench.corpora import DATA, require
 from bench.peers import ROOT, restart_in_environment
 from bench.timing import format_table, race, ratio
 from regard.config.sources import LinesConfig
 from regard.config.tokenizers import ByteBpeConfig
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import Order, OrderSettings
-from regard.data.batches.tasks import Translate
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.shards.prepare import CORPUS_FILE, open_corpus, prepare
 from regard.data.shards.shard import Shards
+from regard.tasks.translation.rows import TranslationRows
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 
 OURS = "regard"
-DATA_FOLDER = ROOT / "../shared/data/europarl_deen"
+DATA_FOLDER = DATA / "europarl_deen"
 CACHE_FOLDER = ROOT / "build/bench/data"  # the prepared shards
 BATCH_SIZE = 132  # pairs per batch: the mean with a budget of 4096 tokens on this corpus
 Pair = tuple[NDArray[Any], NDArray[Any]]
@@ -105,7 +106,7 @@ def regard(shards: Shards, tokenizers: TokenizerPair) -> Callable[[], Counts]:
     epochs = iter(range(10**9))
 
     def epoch() -> Counts:
-        loader = Loader(shards, Translate(specials, specials), OrderSettings())
+        loader = Loader(shards, TranslationRows(specials, specials), OrderSettings())
         pairs = tokens = 0
         for batch in loader.iter_epoch(next(epochs)):
             pairs += batch.samples.numel()
@@ -201,7 +202,7 @@ def print_padding(shards: Shards, tokenizers: TokenizerPair) -> None:
     """Print the fraction of padding."""
     specials = tokenizers.source.specials
     cells = valid_cells = 0
-    for batch in Loader(shards, Translate(specials, specials), OrderSettings()).iter_epoch():
+    for batch in Loader(shards, TranslationRows(specials, specials), OrderSettings()).iter_epoch():
         assert batch.source is not None  # noqa: S101
         assert batch.source_valid is not None  # noqa: S101
         cells += batch.source.numel() + batch.labels.numel()
@@ -216,9 +217,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.order:
         return time_order_of_10m()
+    require("europarl_deen")
     restart_in_environment("data")
-    if not DATA_FOLDER.is_dir():
-        raise SystemExit(f"The Europarl pairs are not there: {DATA_FOLDER}")
     torch.set_num_threads(1)
     start_time = time.perf_counter()
     shards, tokenizers = prepare_corpus(40_000 if options.quick else 320_000)

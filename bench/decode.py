@@ -47,8 +47,9 @@ from torch import Tensor, nn
 
 from bench import reference_models
 from bench.cache_growth import measure_cache_growth
+from bench.corpora import DATA, require
 from bench.marian_model import follow_marian, write_marian_model
-from bench.peers import ROOT, find_marian
+from bench.peers import find_marian
 from bench.peers.marian_decoder import MarianDecoder
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
 from regard.config.codec import preset
@@ -56,7 +57,7 @@ from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
-from regard.exchange.encoder_decoder import marian
+from regard.exchange.huggingface.marian import MARIAN
 from regard.exchange.mapping import to_hf
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder
@@ -65,7 +66,7 @@ from regard.nn.positions import Sinusoidal
 from regard.store.model_folder import read_model
 
 OURS = "regard"
-SENTENCES = ROOT / "../shared/data/multi30k/test_2016_flickr.en.gz"
+SENTENCES = DATA / "multi30k/test_2016_flickr.en.gz"
 STEPS, BEAM_SIZE = 16, 4
 POSITIONS = 256  # size of Hugging Face's table of sinusoidal positions
 BATCH_SIZES = {"b1": 4, "b64": 64}  # sentences per timed step
@@ -171,7 +172,7 @@ def make_hugging_face(case: DecodingCase) -> tuple[TranslateFn, Any]:
     hf_model: Any = reference_models.make_marian(
         settings.target_tokens.vocabulary, settings.d_model, *sizes, 0.0, POSITIONS
     )
-    names = marian(bias=settings.head.bias, max_positions=POSITIONS)
+    names = MARIAN.make_weight_map(settings, POSITIONS)
     hf_model.load_state_dict(to_hf(names, case.model.state_dict()))
     for ours, theirs in ((case.model.encoder, hf_model.model.encoder), (case.model.decoder, hf_model.model.decoder)):
         if isinstance(ours.position, Sinusoidal):  # with our base
@@ -293,6 +294,8 @@ def main() -> None:
     parser.add_argument("--peers", help="contestants besides Regard [default: hf,ct2,marian; with --quick hf,ct2]")
     parser.add_argument("--default-malloc", action="store_true", help="do not tune the allocator")
     options = parser.parse_args()
+    if not options.growth:
+        require("multi30k")
     if not options.default_malloc:
         restart_with_tuned_malloc()
     start_time = time.perf_counter()

@@ -13,22 +13,22 @@ import gzip
 import json
 import resource
 import time
-from pathlib import Path
 
 import numpy as np
 from tests.data.doctor.planted_defects import DEFECT_KINDS, Pair, clean_rows, plant, shift_targets
 
+from bench.corpora import DATA, require
 from regard.data.doctor.check import check_corpus
 from regard.data.example import Example, Location
 
 DEFECTS_PER_KIND = 100
-DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="20,000 pairs instead of 320,000")
     arguments = parser.parse_args()
+    require("europarl_deen", "multi30k")
     clean, test = (
         read_pairs("europarl_deen/train", 20_000 if arguments.quick else 320_000),
         read_pairs("europarl_deen/test"),

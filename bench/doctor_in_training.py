@@ -14,20 +14,20 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.corpora import DATA, require
 from regard.config.sources import AnySourceConfig, LinesConfig
 from regard.data.doctor.one_pass import TrainingCheck
+from regard.data.stats import collect_stats
 from regard.store.run_folder import RunFolder
 from regard.training.data import prepare_data
 from regard.training.recipes.configure import configure
-from regard.training.recipes.corpus_stats import collect_stats
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="29,000 pairs instead of 320,000")
     is_quick = parser.parse_args().quick
+    require("multi30k" if is_quick else "europarl_deen")
     folder, valid = ("multi30k", "val") if is_quick else ("europarl_deen", "valid")
     train, validation = make_source(f"{folder}/train"), make_source(f"{folder}/{valid}")
     seconds = {}

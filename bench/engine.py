@@ -27,14 +27,14 @@ from typing import Any
 
 import torch
 
-from bench.peers import ROOT
+from bench.corpora import DATA, require
 from bench.timing import format_table, quartiles, race, ratio, restart_with_tuned_malloc
 from regard.exchange.export import ExportOptions, export_model
-from regard.pipeline.ctranslate2_pipelines import CTranslate2Translator
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam
+from regard.tasks.load import load
+from regard.tasks.search import Beam
+from regard.tasks.translation.ctranslate2_translator import CTranslate2Translator
 
-SENTENCES = ROOT / "../shared/data/multi30k/test_2016_flickr.en.gz"
+SENTENCES = DATA / "multi30k/test_2016_flickr.en.gz"
 SEARCH = Beam(5, stop_after=5)
 ROUND_TEXTS = 32
 BATCH_SIZES = (8, 16, 32)
@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=90.0, help="seconds per type")
     parser.add_argument("--quick", action="store_true", help="15 seconds per type")
     options = parser.parse_args()
+    require("multi30k")
     restart_with_tuned_malloc()
     torch.set_num_threads(1)
     with gzip.open(SENTENCES, "rt", encoding="utf-8") as file:

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import torch
 
-from bench.peers import ROOT
+from bench.corpora import DATA, require
 from regard.exchange.export import ExportOptions, export_model
 from regard.measure.bleu_chrf import bleu
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
+from regard.tasks.load import load
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
 
-DATA = ROOT / "../shared/data/multi30k"
 SEARCHES = {"greedy": Beam(1), "beam": Beam(5, stop_after=5)}
 TIE = 1e-4
 
@@ -32,6 +31,7 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="folder of a translation model from English to German")
     parser.add_argument("--sentences", type=int, help="number of sentences (default: 200, and all for BLEU)")
     options = parser.parse_args()
+    require("multi30k")
     torch.set_num_threads(1)
     sources, references = read_lines("test_2016_flickr.en.gz"), read_lines("test_2016_flickr.de.gz")
     results: dict[str, float] = {}
@@ -39,8 +39,8 @@ def main() -> None:
         exports = {}
         for dtype in ("float32", "int8"):
             export_model(options.model, "ctranslate2", Path(scratch) / dtype, ExportOptions(dtype=dtype))
-            exports[dtype] = load(Path(scratch) / dtype, task="translate", engine="ctranslate2")
-        reference = load(options.model, task="translate")
+            exports[dtype] = load(Path(scratch) / dtype, task="translation", engine="ctranslate2")
+        reference = load(options.model, task="translation")
         for name, search in SEARCHES.items():
             compared = sources[: options.sentences or 200]
             results[f"exchange/{name}_same"] = compare(name, reference, exports["float32"], compared, search)
@@ -70,7 +70,7 @@ def compare(name: str, reference: Translator, export: Translator, sources: list[
 
 def read_lines(name: str) -> list[str]:
     """Read a file of the test set."""
-    with gzip.open(DATA / name, "rt", encoding="utf-8") as file:
+    with gzip.open(DATA / "multi30k" / name, "rt", encoding="utf-8") as file:
         return [line.rstrip("\n") for line in file]
 
 

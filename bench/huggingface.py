@@ -14,8 +14,8 @@ import torch
 
 from bench.real_weights import read_lines
 from regard.exchange.export import export_model
-from regard.pipeline.load import load_translator
-from regard.pipeline.search import Beam
+from regard.tasks.load import load_translator
+from regard.tasks.search import Beam
 
 TEXTS, MAX_LENGTH, ROWS = 200, 60, 20
 

@@ -1,6 +1,6 @@
 """The cost of looking into a model: recording, statistics, and a recorded beam search.
 
-    python -m bench.look             # the figures of docs/look.md; about three minutes
+    python -m bench.look             # the figures of docs/guides/look.md; about three minutes
     python -m bench.look --quick     # fewer layers and tokens, half a minute: shows that it runs
 
 One thread, CPU time, contestants in turns. A GPT-2 shape has 12 layers of 12 heads, 768 wide, and reads 2,048 tokens;
@@ -13,26 +13,24 @@ import time
 from dataclasses import replace
 
 import torch
-from tests.pipeline.factories import make_tokenizer, make_tokenizers
+from tests.tasks.factories import make_tokenizer, make_tokenizers
 from torch import Tensor
 
 from bench.timing import format_table, race, ratio, restart_with_tuned_malloc
+from regard.base.blobs import Blob
 from regard.config import codec
-from regard.decode.trace import Trace
-from regard.look.alignment import make_passage
 from regard.look.attention import make_groups
-from regard.look.document import Blob, Token
-from regard.look.generation import Generation
-from regard.look.model_input import read_source
+from regard.look.document import Token
 from regard.look.record import LookRecord
-from regard.look.replay import ReplayInput
 from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
-from regard.pipeline.search import Beam, make_generator
-from regard.pipeline.translator import Translator
+from regard.tasks.replay import ReplayInput
+from regard.tasks.requests import ReplayOptions
+from regard.tasks.search import Beam, make_generator
+from regard.tasks.translation.translator import Translator
 
 SENTENCE = "Two young men are outside near many bushes and a little girl climbs into a wooden playhouse."
 
@@ -42,7 +40,7 @@ def make_translator() -> Translator:
     settings = codec.preset("tiny", {"source.vocabulary": make_tokenizer().size})
     model = build(settings, seed=1)
     assert isinstance(model, EncoderDecoder)  # noqa: S101
-    return Translator(model.eval(), make_tokenizers(), settings)  # type: ignore[arg-type]
+    return Translator(model.eval(), make_tokenizers(), settings)
 
 
 def bench_sentence(seconds: float) -> dict[str, float]:
@@ -99,7 +97,7 @@ def bench_search(seconds: float) -> dict[str, float]:
     """Compare a beam search over `model.step` with a recorded one: traced on the fast path, then replayed."""
     translator = make_translator()
     (source,) = translator.encode_sources([SENTENCE], None)
-    generation = Generation(read_source(translator, source), Beam(4), max_new_tokens=30, seed=0)
+    options = ReplayOptions(Beam(4), max_new_tokens=30)
 
     def plain_step(tokens: Tensor, state: DecodingState) -> Tensor:
         return translator.model.step(tokens, state)
@@ -115,9 +113,7 @@ def bench_search(seconds: float) -> dict[str, float]:
             Beam(4).find(inputs)
 
     def search_recorded() -> None:
-        generated = generation.run()
-        assert isinstance(generated.trace, Trace)  # noqa: S101
-        make_passage(generation, generated.hypotheses[0]).replay(LookRecord())
+        translator.replay(SENTENCE, options).input.replay(LookRecord())
 
     times = race({"model.step": search_plainly, "fast path": search_fast, "recorded": search_recorded}, seconds=seconds)
     print(f"Beam 4, 30 tokens\n{format_table(times, ours='model.step')}\n")

@@ -14,17 +14,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bench import minimal_models
+from regard.base.labels import IGNORE_INDEX
 from regard.config.training import AdamConfig
-from regard.data.batches.arrays import IGNORE_INDEX
-from regard.data.batches.batch import Batch
+from regard.data.batches.batch import Batch, drop_trivial_masks
 from regard.data.batches.loader import Loader, StepBatches
 from regard.models.build import AnyModel
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.heads import LMHead
+from regard.models.loss.token import token_loss
 from regard.training.events import Event, StepFinished
-from regard.training.loss import token_loss
-from regard.training.objective import _drop_trivial_masks
 from regard.training.step import StepRunner, StepStats, seed_batch
 from regard.training.trainer import Trainer
 
@@ -93,7 +92,7 @@ def prepare_batch(batch: Batch) -> PreparedBatch:
     label_positions = (flat != IGNORE_INDEX).nonzero()[:, 0]
     return PreparedBatch(
         batch,
-        _drop_trivial_masks(batch),
+        drop_trivial_masks(batch),
         None if label_positions.numel() == flat.numel() else label_positions,
         flat[label_positions],
     )

@@ -32,7 +32,7 @@ import regard
 from bench.training_cases import DATA_FOLDER
 from bench.waiting import BUSY_PROCESSES, busy_machine
 from regard.measure.bleu_chrf import chrf
-from regard.pipeline.search import Beam
+from regard.tasks.search import Beam
 
 N_PAIRS, N_TEST = 3000, 300
 COMPARED_MINUTES = 2.0  # at which pairs are also trained with fixed thread counts

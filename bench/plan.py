@@ -37,7 +37,7 @@ COUNTED_STEP = 3  # DDP has sent its order of buckets in the second
 TIME_LIMIT = 900.0
 MIB = 2**20
 MODELS: dict[str, dict[str, Any]] = {
-    "translate": {
+    "translation": {
         "preset": "base",
         "encoder.layers": 3,
         "decoder.layers": 3,
@@ -76,14 +76,14 @@ class Case:
 
 
 CASES = (
-    Case("translate", "translate"),
-    Case("translate_recompute", "translate", changes={"train.checkpoint_activations": True}),
+    Case("translation", "translation"),
+    Case("translate_recompute", "translation", changes={"train.checkpoint_activations": True}),
     Case("lm", "lm"),
     Case("lm_accumulate", "lm", changes={"train.step_tokens": 3 * BATCH, "train.checkpoint_activations": True}),
     Case("masked_lm", "masked_lm"),
     Case("lm_ddp", "lm", 2, "ddp"),
     Case("lm_fsdp", "lm", 2, "fsdp", {"train.checkpoint_activations": True}),
-    Case("translate_fsdp", "translate", 2, "fsdp", {"train.step_tokens": 4 * BATCH}),
+    Case("translate_fsdp", "translation", 2, "fsdp", {"train.step_tokens": 4 * BATCH}),
 )
 SMALL = {"model.decoder.layers": 3}
 QUICK_CASES = (
@@ -102,7 +102,7 @@ def make_run(case: Case, folder: Path, steps: int) -> Path:
     words = [f"w{number}" for number in range(WORDS - 8)]
     rows = [" ".join(words)]
     rows += [" ".join(randomness.choices(words, k=ROW - 2)) for _ in range(512)]
-    pairs = case.model == "translate"
+    pairs = case.model == "translation"
     files = {"source": folder / "text.src", "target": folder / "text.tgt"}
     for file in files.values():
         file.write_text("\n".join(rows) + "\n", encoding="utf-8")

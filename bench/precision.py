@@ -19,7 +19,8 @@ from regard.config import codec
 from regard.config.run import DataConfig, RunConfig
 from regard.config.sources import LinesConfig
 from regard.config.training import ConstantConfig, DeviceConfig, TrainingConfig
-from regard.training.autotune import StepTimer, synthetic_batch
+from regard.tasks.task import find_task
+from regard.training.autotune import StepTimer
 from regard.training.device import prefers_bfloat16
 
 
@@ -88,7 +89,7 @@ def _make_timer(case: Case, precision: Any) -> StepTimer:
         ),
         device=DeviceConfig(name="cpu", threads=1),
     )
-    return StepTimer(run, synthetic_batch(run, case.tokens // case.length, case.length))
+    return StepTimer(run, find_task(run.model.task).synthetic_batch(run, case.tokens // case.length, case.length))
 
 
 if __name__ == "__main__":

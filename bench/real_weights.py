@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from regard.exchange.importer import import_model
-from regard.pipeline.embedder import compute_similarities
-from regard.pipeline.load import load_embedder, load_generator
-from regard.pipeline.search import Beam
+from regard.tasks.embedding import compute_similarities
+from regard.tasks.load import load_embedder, load_generator
+from regard.tasks.search import Beam
 
 SENTENCES, PAIRS, PROMPTS, NEW_TOKENS = 200, 1000, 10, 64
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bench.minimal_models import make_sinusoids
-from regard.exchange.mapping import WeightMap, to_hf
+from regard.exchange.mapping import to_hf
+from regard.exchange.weight_map import WeightMap
 
 # Patterns that map a weight name of the minimal models to Regard's, applied in order.
 NamePatterns = Mapping[str, str]

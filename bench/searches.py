@@ -19,18 +19,18 @@ from pathlib import Path
 
 import torch
 
-from bench.peers import ROOT
+from bench.corpora import DATA, require
 from bench.timing import restart_with_tuned_malloc
 from regard.decode.filters import Filters
 from regard.decode.length_penalty import gnmt
 from regard.measure.bleu_chrf import bleu, chrf
 from regard.measure.diversity import distinct, self_bleu
-from regard.pipeline.ensemble import EnsembleTranslator
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
-from regard.pipeline.translator import Translator
+from regard.tasks.load import load
+from regard.tasks.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
+from regard.tasks.translation.ensemble import EnsembleTranslator
+from regard.tasks.translation.translator import Translator
 
-CORPUS = "../shared/data/multi30k/tok/test_2016_flickr.lc.norm.tok.{}.gz"
+CORPUS = "multi30k/tok/test_2016_flickr.lc.norm.tok.{}.gz"
 BASELINE = "beam 5"
 SEARCHES: dict[str, tuple[Search, int]] = {  # with the number of hypotheses to evaluate
     "greedy": (Beam(1), 1),
@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="run only searches whose name contains this, and a beam of 5")
     parser.add_argument("--quick", action="store_true", help="50 sentences")
     options = parser.parse_args()
+    require("multi30k")
     torch.set_num_threads(1)
     count = 50 if options.quick else options.sentences
     sources, references = (_read_lines(language)[:count] for language in ("en", "de"))
@@ -144,9 +145,7 @@ def _load_translator(folder: Path) -> Translator:
 
 
 def _read_lines(language: str) -> list[str]:
-    path = ROOT / CORPUS.format(language)
-    if not path.exists():
-        sys.exit(f"{path} does not exist: the benchmark reads Multi30k from there.")
+    path = DATA / CORPUS.format(language)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return file.read().splitlines()
 

@@ -24,13 +24,13 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the first use, because 
 
 import tokenizers
 
+from bench.corpora import DATA, require
 from bench.timing import format_table, race, ratio
 from regard.config.tokenizers import ByteBpeConfig
 from regard.text.learn import learn
 from regard.text.subword_regularization import BpeDropout
 from regard.text.tokenizer import Tokenizer
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "europarl_deen"
 OURS = "regard"
 BATCH_SIZE = 1000
 Ids = list[list[int]]
@@ -49,8 +49,12 @@ def read_batches(folder: Path, pairs: int) -> list[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="20,000 pairs instead of 320,000")
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder with train.de.gz and train.en.gz")
+    parser.add_argument(
+        "--data", type=Path, default=DATA / "europarl_deen", help="the folder with train.de.gz and train.en.gz"
+    )
     options = parser.parse_args()
+    if options.data == DATA / "europarl_deen":
+        require("europarl_deen")
     pairs = 20_000 if options.quick else 320_000
     texts = read_batches(options.data, pairs)
     print(f"tokenizers {tokenizers.__version__}, Python {sys.version.split()[0]}, {pairs:,} pairs, 1 thread")

@@ -49,6 +49,7 @@ import torch
 from torch import nn
 
 from bench import minimal_models, reference_models
+from bench.corpora import require
 from bench.loops import BareLoop, RegardLoop, make_idle_step_runner, make_kernel_loss, make_plain_loss, prebuild_steps
 from bench.peers import contest as peers
 from bench.timing import format_table, quartiles, race, ratio, restart_with_tuned_malloc
@@ -199,6 +200,7 @@ def main() -> None:
     parser.add_argument("--only", choices=CONTESTS, nargs="+", default=CONTESTS, help="run only these contests")
     parser.add_argument("--control", action="store_true", help="add a second bare loop: the two differ by noise only")
     options = parser.parse_args()
+    require("multi30k", "tinyshakespeare")
     if not options.default_malloc:
         restart_with_tuned_malloc()
     start_time = time.perf_counter()

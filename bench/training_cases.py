@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.corpora import DATA
 from bench.loops import RegardLoop
 from bench.peers import ROOT
 from regard.config.codec import RUN_FILES
@@ -14,7 +15,7 @@ from regard.training.events import Event
 from regard.training.trainer import Trainer
 
 OURS = "regard"
-DATA_FOLDER = ROOT / "../shared/data"
+DATA_FOLDER = DATA
 CACHE_FOLDER = ROOT / "build/bench/train"  # vocabularies and shards, made once
 LEARNING_RATE, CLIP = 1e-3, 1.0
 

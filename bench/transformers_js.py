@@ -8,11 +8,11 @@ import json
 import sys
 from pathlib import Path
 
-from regard.pipeline.classifier import Classifier
-from regard.pipeline.encoding import add_special_tokens
-from regard.pipeline.generator import TextGenerator
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam
+from regard.tasks.causal_lm.generator import TextGenerator
+from regard.tasks.encoding import add_special_tokens
+from regard.tasks.load import load
+from regard.tasks.search import Beam
+from regard.tasks.text_classification import Classifier
 
 NEW_TOKENS, TEXTS = 32, 50
 

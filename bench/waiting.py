@@ -145,8 +145,9 @@ def time_steps(case: str, threads: int) -> None:
     import regard  # noqa: F401, I001 - before torch, as programs should
     import torch
 
+    from regard.tasks.task import find_task
     from regard.config.codec import RUN_FILES
-    from regard.training.autotune import StepTimer, synthetic_batch
+    from regard.training.autotune import StepTimer
 
     preset, vocabulary, rows, length = CASES[case]
     if threads:
@@ -170,7 +171,7 @@ def time_steps(case: str, threads: int) -> None:
             "device": {"name": "cpu", "logit_rows": 0, "attention": "autocast"},
         }
     )
-    timer = StepTimer(run, synthetic_batch(run, rows, length))
+    timer = StepTimer(run, find_task(run.model.task).synthetic_batch(run, rows, length))
     for _ in sys.stdin:
         print(timer.time_step(), flush=True)
 

@@ -21,7 +21,7 @@ def main() -> None:
     """Print the share of each list and the wrong translations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, help="model or run folder")
-    translator = regard.load(parser.parse_args().model, task="translate")
+    translator = regard.load(parser.parse_args().model, task="translation")
     rows = [line.split("\t") for line in INPUTS.read_text(encoding="utf-8").splitlines()]
     for name in ("validation", "test"):
         sources = [source for split, source, _ in rows if split == name]

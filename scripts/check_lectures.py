@@ -1,10 +1,13 @@
-"""Check docs/lectures.md against the code, and write its totals.
+"""Check docs/lectures/coverage.md against the code, and write its totals.
 
     python scripts/check_lectures.py            # print what is wrong; exit code 1 if anything is
     python scripts/check_lectures.py --write    # also compute the totals at the top of the page
+    python scripts/check_lectures.py --run      # run every command at a small size (scripts/run_lectures.py)
+    python scripts/check_lectures.py --sample 40    # run 40 rows, and compare the numbers that they state
 
 Checks that items are numbered from 1 without gaps, that every state is allowed, that every module, function, file and
-test of a row exists, and that every command parses: options, settings of --set, presets and files. Runs no command.
+test of a row exists, and that every command parses: options, settings of --set, presets and files. Without --run and
+--sample it runs no command.
 """
 
 import argparse
@@ -21,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "lectures.md"
-ITEMS = 363
+PAGE = ROOT / "docs" / "lectures" / "coverage.md"
+ITEMS = 389
 HEADER = "| # | item | state | code | test | command |"
 STATES = ("done", "partly", "planned", "not yet", "named")
 SUBJECTS = (
@@ -31,6 +34,7 @@ SUBJECTS = (
     "exchange",
     "fine-tuning",
     "images and audio",
+    "lecture pages",
     "serving",
 )
 START, END = "<!-- totals: python scripts/check_lectures.py --write -->", "<!-- end of totals -->"
@@ -90,6 +94,16 @@ def _split(cell: str) -> tuple[str, ...]:
     return tuple(part.strip("`") for part in cell.split(", ")) if cell else ()
 
 
+def read_models(page: str) -> dict[str, str]:
+    """Return the models that the page names, each with the command that makes it."""
+    return dict(re.findall(r"^\| `([\w-]+)` \| `(regard train [^`]+)` \|$", page, re.MULTILINE))
+
+
+def read_reasons(page: str) -> dict[str, str]:
+    """Return the commands that need more than a checkout, each with what they need and what they cost."""
+    return dict(re.findall(r"^\| `(python [^`]+)` \| ([^`|]+) \|$", page, re.MULTILINE))
+
+
 def format_totals(items: Sequence[Item]) -> str:
     """Return the tables at the top of the page."""
     lectures = list(dict.fromkeys(item.lecture for item in items))
@@ -125,6 +139,14 @@ def find_faults(page: str) -> Iterator[str]:
         yield "the page has no place for the totals"
     elif replace_totals(page) != page:
         yield "the totals are not those of the rows: run python scripts/check_lectures.py --write"
+    commands = {item.command for item in items}
+    for name, command in read_models(page).items():
+        if not command.endswith(f" --out {name}"):
+            yield f"the command of the model {name} makes another: `{command}`"
+        yield from (f"the model {name}: {fault}" for fault in _check_command(command))
+    for command in read_reasons(page):
+        if command not in commands:
+            yield f"no row has the command `{command}`"
     for item in items:
         for fault in (*_check_state(item), *_check_code(item), *_check_tests(item), *_check_command(item.command)):
             yield f"item {item.number} ({item.text}): {fault}"
@@ -216,6 +238,8 @@ def _check_arguments(arguments: list[str]) -> Iterator[str]:
     command, rest = typer.main.get_command(app), list(arguments)
     names = []
     while isinstance(command, typer.core.TyperGroup):
+        if names and command.invoke_without_command and (not rest or rest[0].startswith("-")):
+            break
         names.append(rest.pop(0) if rest else "")
         subcommand = command.get_command(typer.Context(command), names[-1])
         if subcommand is None:
@@ -249,13 +273,14 @@ def _check_settings(command: str, params: dict[str, object]) -> None:
         codec.preset(str(params["model"]), changes)
     if command == "train":
         values: dict[str, Any] = {name: value for name, value in params.items() if value not in (None, (), [])}
-        options = TrainCommandOptions(**values)
+        options = TrainCommandOptions(**values).place_files()
         replace(options, out=None, dry_run=True).check()  # whatever folders exist here
         model_changes = {path[6:]: value for path, value in changes.items() if path.startswith("model.")}
         codec.preset(str(params.get("preset") or "tiny"), model_changes)
         known_paths = {setting.path for table in iter_tables() for setting in table.settings}
         for path in changes:
-            if not path.startswith("model.") and path not in known_paths:
+            is_kind = path.endswith(".kind") and any(known.startswith(path[:-4]) for known in known_paths)
+            if not path.startswith("model.") and path not in known_paths and not is_kind:
                 raise RegardError(f"There is no setting '{path}'.")
 
 
@@ -263,13 +288,22 @@ def main() -> int:
     """Check the page; with --write, compute its totals first."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--write", action="store_true", help="compute the totals of the page")
+    parser.add_argument(
+        "--run", nargs="*", metavar="ITEM", help="run every command at a small size, or those of these items"
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="run N rows and compare the numbers that they state")
+    arguments = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
-    if parser.parse_args().write:
+    if arguments.write:
         page = replace_totals(page)
         PAGE.write_text(page, encoding="utf-8")
     faults = list(find_faults(page))
     for fault in faults:
         sys.stdout.write(f"{fault}\n")
+    if arguments.run is not None or arguments.sample:
+        import run_lectures
+
+        return run_lectures.report(arguments.sample, arguments.run or ()) or bool(faults)
     return bool(faults)
 
 

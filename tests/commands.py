@@ -70,6 +70,8 @@ def parse_command_line(text: str) -> None:
     context = command.make_context("regard", arguments)
     while hasattr(command, "resolve_command"):  # a group
         remaining = [*getattr(context, "_protected_args", ()), *context.args]
+        if not remaining and command.invoke_without_command:
+            return
         name, command, arguments = command.resolve_command(context, remaining)
         for parameter in command.params:
             parameter.callback = None

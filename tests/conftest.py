@@ -36,15 +36,15 @@ def trained_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
     (folder / "words.conll").write_text("".join(words))
     changes: dict[str, dict[str, Any]] = {
         "masked_lm": {"data.train": [{"kind": "lines", "source": str(folder / "gaps.txt")}], "train.steps": 150},
-        "classify": {
+        "text_classification": {
             "data.train": [{"kind": "table", "path": str(folder / "rows.tsv"), "label": 2}],
-            "model.task": "classify",
+            "model.task": "text_classification",
             "model.encoder.position": {"kind": "learned", "length": 64},
             "model.head": {"kind": "classes", "labels": ["a", "b"], "pool": "mean"},
         },
-        "tag": {
+        "tagging": {
             "data.train": [{"kind": "conll", "path": str(folder / "words.conll")}],
-            "model.task": "tag",
+            "model.task": "tagging",
             "model.head": {"kind": "tags", "labels": ["a", "b"]},
         },
     }

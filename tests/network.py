@@ -147,7 +147,7 @@ def prove(down: float) -> list[str]:
     violations: list[str] = []
     with tempfile.TemporaryDirectory() as name, make_hosts():
         folder = Path(name)
-        run: RunConfig = make_small_run("translate", write_corpus(folder / "corpus"), CHANGES)
+        run: RunConfig = make_small_run("translation", write_corpus(folder / "corpus"), CHANGES)
         run_file = folder / "run.toml"
         RUN_FILES.save(run, run_file)
         forecasts, expected = forecast_bytes(run_file), dict[str, str]()
@@ -190,7 +190,7 @@ def _cut_link(folder: Path, run_file: Path, down: float, expected: dict[str, str
     codes, now = hosts.finish(), compute_fingerprints(hosts.life)
     write(f"link down {down:g} s under a time-out of {TIMEOUT:g} s: next step after {waited:.1f} s, exit codes {codes}")
     differing = [name for name in expected if expected[name] != now.get(name)]
-    restarts = hosts.output.read_text().count("start again")
+    restarts = hosts.output.read_text().count("Restarting all ranks")
     return [
         *([] if codes == [0, 0] else [f"the hosts ended with {codes}\n{hosts.output.read_text()}"]),
         *([] if not restarts else [f"the ranks were started again:\n{hosts.output.read_text()}"]),

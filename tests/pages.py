@@ -3,14 +3,17 @@
 A comment before a block, `<!-- not run: reason -->`, keeps its commands from being run; their options are checked even
 so. `regard demo` is not run here (tests/cli/test_demo.py does), nor is `regard train`: its options, run file and corpus
 are checked, and a copy of a small finished run takes the place of the result (tests/cli/test_first_run.py trains).
+`regard serve` starts a server in a thread, and `curl` sends its requests to it. `regard look` serves its page and ends.
 """
 
 import gzip
 import re
 import shlex
 import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,18 +25,25 @@ from PIL import Image
 
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.codec import MODEL_FILES, RUN_FILES, preset
+from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.config.tokenizers import CharacterLevelConfig, CodebookConfig
 from regard.data.codebook import learn_codebook
+from regard.data.example import SampleOutput
+from regard.lora import add_adapters, is_adapter
 from regard.models.build import build
-from regard.serve.settings import SERVE_FILES
-from regard.store.model_folder import write_model
+from regard.serve.settings import SERVE_FILES, ServeConfig, check_bind
+from regard.store.adapter_folder import write_adapter
+from regard.store.export_folder import hash_of_weights
+from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
+from regard.training.distributed.rendezvous import Hosts
 from regard.training.event_lines import LineLogger
-from regard.training.events import Finished, SampleOutput, Saved, Started, StepFinished, Validated
+from regard.training.events import Finished, Saved, Started, StepFinished, Validated
 from tests.cli.mistakes import make_folder
 from tests.commands import parse_command_line, run_command
+from tests.serve.factories import run_in_thread
 from tests.training.runs import write_wav
 
 ROOT = Path(__file__).parents[1]
@@ -65,9 +75,23 @@ COPIES = {  # the names that pages use, and the files of `make_folder`
     "val.de": "short.de",
     "yours.en": "train.en",
     "yours.de": "train.de",
+    "law.en": "train.en",
+    "law.de": "train.de",
+    "all.en": "train.en",
+    "all.de": "train.de",
+    "captions.en": "train.en",
+    "captions.de": "train.de",
+    "captions-test.en": "tiny.en",
+    "captions-test.de": "tiny.de",
+    "prompts.txt": "train.en",
+    "answers.txt": "train.de",
+    "qa.tsv": "pairs.tsv",
+    "law-model": "finished-run",
     "novel.txt": "tiny.en",
     "book.txt": "train.en",
-    "reviews.tsv": "pairs.tsv",
+    "train.txt": "train.en",
+    "validation.txt": "tiny.en",
+    "shakespeare": "language-model",
 }
 
 
@@ -97,6 +121,7 @@ def make_fixtures(folder: Path) -> None:
     for name, original in COPIES.items():
         copy = shutil.copytree if (folder / original).is_dir() else shutil.copyfile
         copy(folder / original, folder / name)
+    write_reviews(folder)
     write_photos(folder / "photos")
     changes = {"d_model": 16, "encoder.layers": 1, "source.size": [8, 8], "head.labels": ["left", "right"]}
     settings = preset("vit", changes)
@@ -105,7 +130,19 @@ def make_fixtures(folder: Path) -> None:
     write_image_gpt(folder / "my-image-gpt")
     write_captioner(folder)
     write_tones(folder)
+    write_digits(folder)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    write_adapters(folder / "my-model" / "best", folder / "runs", ("law", "news"))
+    (folder / "chat.jinja").write_text("{% for message in messages %}{{ message.content }}{% endfor %}")
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
+    shutil.copyfile(folder / "run.toml", folder / "regard-demo" / "run.toml")
+
+
+def write_reviews(folder: Path) -> None:
+    """Write labeled texts for docs/guides/classify.md, with the labels of the copied classifier."""
+    lines = [f"Film {number} is {('dull', 'fine')[number % 2]}.\t{('no', 'yes')[number % 2]}\n" for number in range(40)]
+    for name, count in (("reviews.tsv", 40), ("test-reviews.tsv", 4), ("shots.tsv", 4)):
+        (folder / name).write_text("".join(lines[:count]))
 
 
 def write_image_gpt(folder: Path) -> None:
@@ -129,8 +166,19 @@ def write_captioner(folder: Path) -> None:
     write_model(folder / "my-captions", settings, tokenizers, weights, "# A model for pages\n")
 
 
+def write_adapters(parent: Path, folder: Path, names: Sequence[str]) -> None:
+    """Write untrained LoRA adapters of a model, each in a folder of its own."""
+    lora = LoraConfig(rank=2)
+    settings = AdapterConfig(parent=parent.name, parent_sha256=hash_of_weights(parent), lora=lora)
+    model = read_model(parent).model
+    add_adapters(model, lora, seed=1)
+    tensors = {name: tensor for name, tensor in get_weights(model).items() if is_adapter(name)}
+    for name in names:
+        write_adapter(folder / name / "adapter", settings, tensors, {})
+
+
 def write_photos(folder: Path) -> None:
-    """Write the images of docs/images.md."""
+    """Write the images of docs/guides/images.md."""
     for side in ("left", "right"):
         (folder / side).mkdir(parents=True)
         for number in range(2):
@@ -138,7 +186,7 @@ def write_photos(folder: Path) -> None:
 
 
 def write_tones(folder: Path) -> None:
-    """Write the audio clips of docs/audio.md, their table, and a model for each of its tasks."""
+    """Write the audio clips of docs/guides/audio.md, their table, and a model for each of its tasks."""
     names = [f"tones/{('low', 'high')[number % 2]}/{number}.wav" for number in range(4)]
     for number, name in enumerate(names):
         write_wav(folder / name, bytes([number, 0]) * 800)
@@ -156,15 +204,59 @@ def write_tones(folder: Path) -> None:
         write_model(folder / name, settings, model_tokenizers, weights, "# A model for pages\n")
 
 
-def check_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check every command of a block, and run those of `regard` unless the block says why not."""
+def write_digits(folder: Path) -> None:
+    """Write the tables and models of examples/fsdd: the audio clips and models of `write_tones` under other names."""
+    (folder / "tables").mkdir()
+    for header, prefix in (("label", ""), ("text", "words-")):
+        table = (folder / "tones.tsv").read_text().replace("tones/", "../tones/").replace("text", header, 1)
+        for name in ("official-train", "official-test", *([] if prefix else ["theo-train", "theo-test"])):
+            (folder / "tables" / f"{prefix}{name}.tsv").write_text(table)
+    for name, model in (("digits", "my-tones"), ("theo", "my-tones"), ("words", "my-speech")):
+        shutil.copytree(folder / model, folder / name)
+    (folder / "recordings").mkdir()
+    shutil.copyfile(folder / "tones" / "low" / "0.wav", folder / "recordings" / "7_theo_0.wav")
+
+
+class PageServer:
+    """The server that the last `regard serve` of a page started, on a free port of this machine."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self._running = ExitStack()
+
+    def start(self, settings: ServeConfig) -> None:
+        """Replaces `run_server`: start a server in a thread and return; a server that is still running ends first."""
+        check_bind(settings.host, has_keys=settings.keys_file is not None)
+        self.stop()
+        changes = {"host": "127.0.0.1", "engine": "torch"}
+        self.url = self._running.enter_context(run_in_thread(settings.model_copy(update=changes))).url
+
+    def stop(self) -> None:
+        """Stop the server."""
+        self._running.close()
+
+    def send(self, arguments: Sequence[str]) -> None:
+        """Run `curl`; an error status is a failure."""
+        assert self.url, f"no server runs before curl {shlex.join(arguments)}"
+        if (program := shutil.which("curl")) is None:
+            return
+        arguments = [argument.replace("http://127.0.0.1:8000", self.url) for argument in arguments]
+        command = [program, "--silent", "--show-error", "--fail-with-body", "--max-time", "60", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own pages
+        assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+
+
+def check_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch, server: PageServer) -> None:
+    """Check every command of a block, and run those of `regard` and `curl` unless the block says why not."""
     monkeypatch.chdir(folder)
     for arguments in iter_commands(block.code):
         match arguments:
             case ["regard", *rest]:
                 parse_command_line(shlex.join(arguments))
                 if not block.reason and rest != ["demo"]:
-                    _run(rest, monkeypatch)
+                    _run(rest, monkeypatch, server)
+            case ["curl", *rest] if not block.reason:
+                server.send(rest)
             case ["python", *rest]:
                 _check_script(rest)
             case ["pip", "install", *rest]:
@@ -189,16 +281,26 @@ def iter_commands(code: str) -> Iterator[list[str]]:
                 arguments.append(token)
 
 
-def _run(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def _run(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, server: PageServer) -> None:
     with monkeypatch.context() as patch, Path("tiny.en").open(encoding="utf-8") as standard_input:
         patch.setattr("regard.cli.train.start", _pretend_to_train)
         patch.setattr("regard.cli.train._print_plan", _pretend_to_train)
+        patch.setattr("regard.cli.train._launch", _pretend_to_launch)
         patch.setattr("regard.exchange.parity.TEXTS", 4)
+        patch.setattr("regard.serve.server.run_server", server.start)
+        patch.setattr("regard.look.build.MAX_SEARCHES", 1)
+        patch.setattr("regard.look.local.LocalServer.open_browser", lambda _: True)
+        patch.setattr("regard.look.local.LocalServer.wait", lambda _: None)
         patch.setattr("sys.stdin", standard_input)
-        for word in arguments:
-            if word in ("my-model", "my-book", "my-reviews", "my-classifier") and {"train", "--out"} <= {*arguments}:
-                shutil.rmtree(word, ignore_errors=True)  # a run needs a new folder
+        is_run = arguments[0] in ("train", "tune") and "--out" in arguments
+        fixture = Path(arguments[arguments.index("--out") + 1]) if is_run else Path("none")
+        aside = fixture.with_name(f"{fixture.name}.aside")
+        if fixture.exists():
+            fixture.rename(aside)  # a run needs a new folder
         done = run_command(*arguments)
+        if aside.exists():
+            shutil.rmtree(fixture, ignore_errors=True)
+            aside.rename(fixture)
     assert done.code == 0, f"regard {shlex.join(arguments)}\n{done.output}{done.errors}"
 
 
@@ -211,10 +313,19 @@ def _pretend_to_train(options: TrainCommandOptions, *_: object, **__: object) ->
     folder = options.resume or options.out
     if options.out is not None and options.resume is None:
         shutil.copytree("finished-run", options.out)
-        if options.text:
+        model = "language-model" if options.text else COPIES.get(options.out.name, "finished-run")
+        if model != "finished-run":
             shutil.rmtree(options.out / "best")
-            shutil.copytree("language-model", options.out / "best")
+            shutil.copytree(model, options.out / "best")
     return Finished(1, "finished", folder or Path("finished-run"))
+
+
+def _pretend_to_launch(options: TrainCommandOptions) -> int:
+    """Check the options of a run with several ranks, and copy a finished one to its folder."""
+    if options.hosts is not None and options.rendezvous is not None:
+        Hosts.parse(options.hosts, options.rendezvous)
+    _pretend_to_train(options)
+    return 0
 
 
 def _check_script(arguments: Sequence[str]) -> None:

@@ -40,7 +40,9 @@ from regard.nn.feedforward import FeedForward
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, load_tensors, save_tensors
 from regard.training.data import prepare_data
-from regard.training.distributed.processes import SingleProcess, connect_processes
+from regard.training.distributed.processes import SingleProcess
+from regard.training.distributed.rank import connect_processes
+from regard.training.events import StopReason
 from regard.training.resolve import resolve_run
 from regard.training.run import fit, resume, run_worker_rank
 from regard.training.trainer import Trainer
@@ -72,10 +74,12 @@ CHANGES: dict[str, Any] = {
     "train.step_tokens": 5 * 128,
     "train.max_grad_norm": 0.5,
     "train.checkpoint_activations": True,
-    "train.spikes": {"kind": "skip", "max_spikes": 0},
+    "train.spikes.kind": "stop",
 }
 FAMILY_CHANGES: dict[str, dict[str, Any]] = {
-    "translate": {f"model.{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in _STACK.items()},
+    "translation": {
+        f"model.{stack}.{name}": value for stack in ("encoder", "decoder") for name, value in _STACK.items()
+    },
     "causal_lm": {f"model.decoder.{name}": value for name, value in _STACK.items()}
     | {"model.decoder.position": {"kind": "rotary"}, "model.decoder.feedforward": {"kind": "gated", "d_ff": 24}},
     "masked_lm": {f"model.encoder.{name}": value for name, value in _STACK.items()}
@@ -234,7 +238,7 @@ def continue_run(folder: str, pause_at: int, processes: SingleProcess | None = N
     seen: Samples = []
     make_step = Trainer._step
 
-    def record(self: Trainer, step: StepBatches) -> bool:
+    def record(self: Trainer, step: StepBatches) -> StopReason | None:
         samples = [batch.samples.tolist() for batch in step.batches if batch.number is not None]
         seen.append((self.progress.step + 1, list(chain.from_iterable(samples))))
         return make_step(self, step)
@@ -324,7 +328,7 @@ def main() -> None:
             sys.stdout.write(f"{row.mode:15} {row.task:10} {figures}\n")
         sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder:
-        faults, loss, weight = change_ranks(Path(folder), "translate", WORLDS, 20)
+        faults, loss, weight = change_ranks(Path(folder), "translation", WORLDS, 20)
     is_wrong = bool(faults) or not max(loss, weight) <= LIMITS["float32"]
     worlds = " -> ".join(map(str, WORLDS))
     wrong = f"{len(faults)} steps repeat or miss a sample"

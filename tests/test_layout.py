@@ -1,10 +1,12 @@
 """Tests mirror the source: the tests of decode/beam.py are in tests/decode/test_beam.py.
 
-A test file of several modules is in `CROSS_CUTTING`, with what it tests.
+A test file of several modules is in `CROSS_CUTTING`, with what it tests. Modules do not import each other in a circle.
 """
 
 import re
 from pathlib import Path
+
+from scripts.check_circles import find_circle, find_faults, read_python_imports, read_typescript_imports
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src/regard"
@@ -16,7 +18,6 @@ CROSS_CUTTING_FOLDERS = {
     "faults": "kills, full disks and damaged files during training",
     "fuzz": "mutated files of every format",
     "hostile": "files that attack the reader",
-    "lectures": "the numbers and programs of the lectures",
     "load": "a server under load",
     "matrix": "properties of every model family and option",
     "mutants": "small defects that a test must find",
@@ -34,11 +35,20 @@ CROSS_CUTTING = {
     "decode/test_oracle.py": "every search compared with exhaustive search",
     "exchange/test_claims.py": "claims of exportability compared with the parity cases",
     "exchange/test_decoding.py": "the same outputs as transformers for every architecture",
+    "exchange/test_torch_nn.py": "the same numbers as the stacks of torch.nn",
+    "lectures/test_make_model.py": "the preset `lecture` compared with the lecture's code",
+    "lectures/test_notebooks.py": "docs/lectures/notebooks",
+    "lectures/test_numbers.py": "numbers of the slides, computed by Regard's attention",
+    "lectures/test_parameters.py": "numbers of parameters that the slides state",
+    "lectures/test_positions.py": "what the slides say about position encodings",
+    "lectures/test_recurrent.py": "attention over recurrent states, step by step",
     "exchange/test_presets.py": "presets compared with the published models",
     "exchange/test_transformers_parity.py": "the same numbers as transformers for every architecture",
     "look/test_gallery.py": "the gallery of the documentation",
     "models/test_module_changes.py": "changed modules change every task",
-    "pipeline/test_path.py": "the files that one text passes through",
+    "tasks/test_path.py": "the files that one text passes through",
+    "tasks/test_rows.py": "rows of every task of text",
+    "plugin/test_plugins.py": "tasks of two other packages",
     "serve/test_adapters.py": "adapters in every protocol",
     "serve/test_attacks.py": "attacks on a running server",
     "serve/test_deploy.py": "the files of deploy/",
@@ -46,13 +56,17 @@ CROSS_CUTTING = {
     "serve/test_nginx.py": "the server behind nginx",
     "serve/test_operations.py": "many clients of a running server",
     "test_bench_all.py": "the list of benchmarks",
+    "test_fetch_corpora.py": "the corpora of the benchmarks",
     "test_bench_marian.py": "the benchmark against Marian",
     "test_contributing.py": "CONTRIBUTING.md",
     "test_docs.py": "the code blocks of the documentation",
     "test_layout.py": "this file",
-    "test_lectures.py": "docs/lectures.md",
+    "test_lectures.py": "docs/lectures/coverage.md",
     "test_package.py": "imports, types and the release",
+    "test_portable.py": "commands with the limits of Windows",
     "test_results.py": "the committed results",
+    "test_sample_sentences.py": "scripts/sample_sentences.py",
+    "text/test_tokenizer_json.py": "the file of every kind of tokenizer",
     "training/test_captions.py": "captions from files to a model",
     "training/test_image_gpt.py": "pixels from files to a generator",
     "training/test_images.py": "images from files to a model",
@@ -62,7 +76,7 @@ CROSS_CUTTING = {
     "training/test_run_state.py": "run folders in every state",
     "training/test_audio.py": "audio from files to a model",
     "training/test_stops.py": "stops at every place leave no trace",
-    "training/test_teacher_forcing.py": "docs/teacher-forcing.md",
+    "training/test_teacher_forcing.py": "docs/lectures/teacher-forcing.md",
     "training/test_tune_imported.py": "imported models are tuned",
     "training/test_word2vec.py": "word2vec from a run file to neighbors",
 }
@@ -100,3 +114,24 @@ def test_test_modules_import_no_test_module() -> None:
         if path.stem not in line  # a test may start a process that imports the test's own module
     ]
     assert found == [], "move what both need to a factory module or a fixture"
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    assert find_faults() == []
+
+
+def test_check_circles_finds_imports_in_functions_but_not_for_type_checkers(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/__init__.py").write_text("")
+    (tmp_path / "p/a.py").write_text("from p import b\n")
+    (tmp_path / "p/b.py").write_text("if TYPE_CHECKING:\n    from p.a import x\n")
+    assert find_circle(read_python_imports(tmp_path)) == []
+    (tmp_path / "p/b.py").write_text("def f():\n    from p.a import x\n")
+    assert find_circle(read_python_imports(tmp_path)) in (["p.a", "p.b", "p.a"], ["p.b", "p.a", "p.b"])
+
+
+def test_check_circles_reads_typescript(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "a.ts").write_text('import {\n  b,\n} from "./run/b.ts";\nimport "other";\n')
+    (tmp_path / "run/b.ts").write_text('export type { a } from "../a.ts";\n')
+    assert read_typescript_imports(tmp_path) == {"a.ts": {"run/b.ts"}, "run/b.ts": {"a.ts"}}

@@ -1,4 +1,4 @@
-"""docs/lectures.md names code, tests and commands that exist; commands that need no trained model run."""
+"""docs/lectures/coverage.md names code, tests and commands that exist; commands that need no trained model run."""
 
 import importlib.util
 import re
@@ -39,7 +39,7 @@ def test_the_page_is_true(check_lectures: ModuleType, page: str) -> None:
 # The state of the row to change, the column, the new cell, and the fault that must be found.
 NUMBER, STATE, CODE, TEST, COMMAND = 0, 2, 3, 4, 5
 MUTATIONS = {
-    "number": ("done", NUMBER, "1000", "not numbered 1 to 363"),
+    "number": ("done", NUMBER, "1000", "not numbered 1 to 389"),
     "unknown state": ("named", STATE, "almost", "'almost' is not one of"),
     "unknown subject": ("planned", STATE, "planned: magic", "'magic' is not a subject"),
     "unknown subject of a part": ("partly", STATE, "partly: the rest (magic)", "'magic' is not a subject"),
@@ -107,28 +107,80 @@ def test_a_row_of_five_cells_is_refused(check_lectures: ModuleType) -> None:
         check_lectures.read_items(f"{check_lectures.HEADER}\n| 1 | item | done | - | - |")
 
 
-def test_commands_without_a_model_run(
+# Subjects that train or measure times; their tests are in tests/lectures, and scripts/run_lectures.py runs them.
+SLOW = {"features", "matrix", "hard", "parallel", "scores", "cache", "word2vec", "residual"}
+
+
+def test_fast_commands_run_and_print_the_numbers_of_their_rows(
     check_lectures: ModuleType, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    from run_lectures import find_missing_numbers  # type: ignore[import-not-found]
+
     monkeypatch.chdir(tmp_path)
     Path("corpus.txt").write_text(TEXT)
-    commands = sorted({item.command for item in check_lectures.read_items(page)})  # tokenizer learn before show
-    ran = 0
-    for command in commands:
-        match shlex.split(command):
-            case ["regard", "model" | "settings" | "tokenizer", *_] as arguments:
-                result = run_command(*arguments[1:])
-                assert (result.code, result.errors) == (0, ""), (command, result.errors)
-                assert result.output, command
-                ran += 1
-            case _:
+    Path("docs").symlink_to(SCRIPT.parents[1] / "docs")
+    outputs: dict[str, str] = {}
+    for item in sorted(check_lectures.read_items(page), key=lambda item: item.command):  # tokenizer learn before show
+        match shlex.split(item.command):
+            case ["regard", "model" | "tokenizer", *_] | ["regard", "lectures", "summary", *_]:
                 pass
-    assert ran >= 20
+            case ["regard", "lectures", "show", subject] if subject not in SLOW:
+                pass
+            case _:
+                continue
+        if item.command not in outputs:
+            result = run_command(*shlex.split(item.command)[1:])
+            assert (result.code, result.errors) == (0, ""), (item.command, result.errors)
+            outputs[item.command] = result.output
+        assert find_missing_numbers(item, outputs[item.command]) == [], (item.number, item.text, item.command)
+    assert len(outputs) >= 35
+
+
+def test_kept_results_print_the_numbers_of_their_rows(
+    check_lectures: ModuleType, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    from examples.before.report import read_section
+    from run_lectures import find_missing_numbers
+
+    folder = SCRIPT.parents[1] / "examples" / "before"
+    items = [item for item in check_lectures.read_items(page) if item.command.endswith(" --stored")]
+    assert len(items) >= 15
+    for item in items:
+        assert find_missing_numbers(item, read_section(shlex.split(item.command)[2], folder)) == [], item.text
+
+
+def test_a_number_that_is_not_printed_is_found(check_lectures: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    from run_lectures import find_missing_numbers
+
+    def find(text: str, output: str) -> list[str]:
+        item = check_lectures.Item("", "1", text, "done", "", (), (), "")
+        missing: list[str] = find_missing_numbers(item, output)
+        return missing
+
+    assert find("112, 96; 14, 12; 0.88, 0.12", "112 96\n14 12\n0.8808 0.1192") == []
+    assert find("112, 96; 14, 12; 0.88, 0.12", "112 96\n14 13\n0.87 0.12") == ["12", "0.88"]
+    assert find("eps 1e-5, 16,777,216 colors", "eps 1e-05, 16,777,216") == []
+    assert find("Algorithm 1 (2014), Poll 2, 12 x 12, x_1, 2^24, GPT-2", "") == []
+
+
+def test_commands_are_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    from run_lectures import shrink
+
+    assert shrink("regard demo") == ["regard", "demo", "--quick"]
+    assert shrink('regard look run "A text"')[-2:] == ["--save", "page.html"]
+    assert shrink("python examples/before/run.py length")[-3:] == ["--small", "--out", "."]
+    assert shrink("python examples/before/run.py scores --stored")[-1] == "--stored"
+    assert "--set=model.decoder.layers=1" in shrink("regard train --text book.txt --out lm")
+    assert shrink("regard model presets") == ["regard", "model", "presets"]
 
 
 def test_scripts_of_the_lectures_have_the_subjects(check_lectures: ModuleType, page: str) -> None:
-    from examples.lectures.run import SUBJECTS
+    from regard.lectures.subjects import SUBJECTS
 
-    prefix = "python examples/lectures/run.py "
+    prefix = "regard lectures show "
     commands = {item.command for item in check_lectures.read_items(page)}
-    assert {command.removeprefix(prefix) for command in commands if command.startswith(prefix)} == set(SUBJECTS)
+    assert {command.removeprefix(prefix) for command in commands if command.startswith(prefix)} <= set(SUBJECTS)

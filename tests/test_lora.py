@@ -141,7 +141,7 @@ def test_an_adapter_of_another_model_is_refused() -> None:
     add_adapters(tuned, LoraConfig(rank=2), seed=1)
     tensors = {name: tensor for name, tensor in get_weights(tuned).items() if is_adapter(name)}
     adapters = AdapterSet(_make_model())
-    with pytest.raises(RegardError, match="does not fit the model"):
+    with pytest.raises(RegardError, match="does not match the model"):
         adapters.add("law", tensors, 1.0)
     with pytest.raises(RegardError, match="There is no adapter 'law'"), adapters.active("law"):
         pass

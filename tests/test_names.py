@@ -4,12 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 from scripts.check_classes import find_duplicates
+from scripts.count_dispatch import HOME, count_sites, find_sites
 
-from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.config.reference import iter_tables
+from regard.config.task_spec import SPECS
 
 REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / "src" / "regard"
@@ -55,8 +55,7 @@ def test_old_settings_and_tasks_are_gone() -> None:
     names = {setting.path.rpartition(".")[2] for table in iter_tables() for setting in table.settings}
     assert "d_model" in names
     assert names.isdisjoint(SETTINGS)
-    families = (EncoderDecoderConfig, DecoderOnlyConfig, EncoderOnlyConfig)
-    tasks = {task for family in families for task in get_args(family.model_fields["task"].annotation)}
+    tasks = set(SPECS)
     assert "causal_lm" in tasks
     assert tasks.isdisjoint(TASKS)
 
@@ -70,3 +69,15 @@ def test_old_options_are_named_nowhere() -> None:
 
 def test_class_name_is_defined_once() -> None:
     assert find_duplicates() == {}
+
+
+def test_few_places_test_which_task_family_or_pipeline_they_have() -> None:
+    counts, lines = count_sites()
+    elsewhere = [line for line in lines if not line.startswith((*HOME, "tasks"))]
+    assert counts["tasks"] <= 30
+    assert len(elsewhere) <= 40, "\n".join(elsewhere)
+
+
+def test_tests_of_kinds_are_counted() -> None:
+    code = "isinstance(x, Translator); x.task == 'tagging'; x.kind in ('tags', 'b'); y == 'tags'"
+    assert len(list(find_sites(ast.parse(code)))) == 3

@@ -16,7 +16,7 @@ import regard
 translator = regard.load_translator("my-model", device="cpu")
 reveal_type(translator.translate("Two dogs play."))
 reveal_type(translator.translate(["Two dogs play."], n_best=3))
-reveal_type(regard.load("my-model", task="translate").translate("Two dogs play.").text)
+reveal_type(regard.load("my-model", task="translation").translate("Two dogs play.").text)
 
 generator = regard.load_generator("my-lm")
 reveal_type(generator.generate("Once upon a time", max_new_tokens=20))
@@ -28,7 +28,7 @@ reveal_type(regard.load("my-encoder", task="masked_lm").fill(["The ___ barks."])
 
 classifier = regard.load_classifier("my-classifier")
 reveal_type(classifier.classify("A fine film.").label)
-reveal_type(regard.load("my-tagger", task="tag").tag("The dog barks"))
+reveal_type(regard.load("my-tagger", task="tagging").tag("The dog barks"))
 
 finished = regard.train("a.en", "a.de", out="my-model", minutes=5, listeners=[print])
 reveal_type(finished.folder)
@@ -46,12 +46,13 @@ TYPES = [
     "str",
     "TaggedText",
     "Path",
-    "Literal['finished'] | Literal['no improvement'] | Literal['stop requested'] | Literal['spike']",
+    "Literal['finished'] | Literal['no improvement'] | Literal['stop requested'] | Literal['spike'] | "
+    "Literal['divergence']",
 ]
 
 
 def test_importing_regard_does_not_import_torch() -> None:
-    script = "import sys, regard, regard.cli, regard.config.exportable; print('torch' in sys.modules)"
+    script = "import sys, regard, regard.cli, regard.exchange.exportable; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout == "False\n"
 
@@ -66,6 +67,8 @@ def test_public_names_are_loaded_on_first_use() -> None:
         _ = regard.nothing
 
 
+USER_SCRIPT = str(Path(__file__).with_name("user_script.py"))  # has no type errors
+
 # Without the packages that Regard imports, mypy takes two seconds instead of twenty.
 QUICK_OPTIONS = ["--no-site-packages", "--ignore-missing-imports"]
 
@@ -77,10 +80,10 @@ def test_the_obvious_lines_of_each_family_have_types(options: list[str], tmp_pat
     (tmp_path / "mine.py").write_text(SNIPPET, encoding="utf-8")
     assert Path(regard.__path__[0], "py.typed").is_file()
     environment = {**os.environ, "MYPYPATH": str(Path(regard.__path__[0]).parent)}
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", *options, "mine.py"]
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", *options, "mine.py", USER_SCRIPT]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     revealed = [line.rpartition('is "')[2].rstrip('"') for line in done.stdout.splitlines() if "Revealed" in line]
-    for module in ("regard.pipeline.results.", "regard.pipeline.fill_mask.", "regard.pipeline.classifier."):
+    for module in ("regard.tasks.results.", "regard.tasks.masked_lm.", "regard.tasks.text_classification."):
         revealed = [name.replace(module, "") for name in revealed]
     assert [name.replace("builtins.", "").replace("pathlib.", "") for name in revealed] == TYPES, done.stdout
     errors = [line for line in done.stdout.splitlines() if "error:" in line]

@@ -1,112 +1,81 @@
 // The page: header, tabs, one view at a time. Reads the document from the element with id "document".
 
+import { makeBox } from "./box.ts";
 import { fill, h } from "./dom.ts";
-import { type Decoded, Loader, type LookDocument, decodeBlob } from "./document.ts";
+import { type Decoded, Loader, type LookDocument, completeDocument, decodeBlob } from "./document.ts";
+import { type FilmDocument, isFilm } from "./film/document.ts";
+import { startFilm } from "./film/page.ts";
+import { readLink, writeLink } from "./link.ts";
 import { Live } from "./live.ts";
 import { type State, Store } from "./state.ts";
+import { commandOf, describeCertainty, nameOutput } from "./headline.ts";
+import { openingState } from "./opening.ts";
+import { makePresent } from "./present.ts";
+import { makeCopyLink } from "./share.ts";
 import style from "./style.css";
+import viewStyle from "./views.css";
+import { makeTabs } from "./tabs.ts";
 import { showText } from "./tokens.ts";
-import { ablation } from "./views/ablation.ts";
 import { alignment } from "./views/alignment.ts";
 import { attribution } from "./views/attribution.ts";
 import { beam } from "./views/beam.ts";
+import { breakIt } from "./views/break.ts";
 import type { Context, Mounted, View } from "./views/common.ts";
-import { heads } from "./views/heads.ts";
+import { compare } from "./views/compare.ts";
+import { allHeads, heads } from "./views/heads.ts";
 import { masks } from "./views/masks.ts";
 import { merges } from "./views/merges.ts";
 import { image, spectrogram } from "./views/picture.ts";
 import { positions } from "./views/positions.ts";
 import { predictions } from "./views/predictions.ts";
-import { mostSurprisingStep, sampling } from "./views/sampling.ts";
+import { sampling } from "./views/sampling.ts";
+import { story } from "./views/story.ts";
 
+/** All views in the order of their tabs; the first that applies opens. */
 const VIEWS: View[] = [
+  compare,
+  story,
   image,
   spectrogram,
   heads,
+  breakIt,
   beam,
-  alignment,
-  predictions,
-  attribution,
-  ablation,
   sampling,
+  predictions,
+  allHeads,
+  alignment,
+  attribution,
   masks,
   positions,
   merges,
 ];
 
-function openingState(doc: LookDocument, view: string): State {
-  // Cross-attention shows the alignment, which says most at first sight.
-  const group = doc.attention.find((item) => item.name === "decoder.cross") ?? doc.attention[0];
-  return {
-    view,
-    group: group?.name ?? "encoder.self",
-    layer: group?.default_head[0] ?? 0,
-    head: group?.default_head[1] ?? 0,
-    meanOfHeads: false,
-    query: null,
-    drawing: "heatmap",
-    statistic: "entropy",
-    words: false,
-    specials: true,
-    numbers: group !== undefined && group.row_count * group.column_count <= 36,
-    stretched: false,
-    hover: null,
-    locked: null,
-    candidate: null,
-    pointed: null,
-    unfolded: false,
-    hypothesis: 0,
-    alignment: "ribbons",
-    alignedHeads: [],
-    alignedTokens: false,
-    ablated: null,
-    method: "integrated_gradients",
-    step: mostSurprisingStep(doc.sampling?.steps ?? []),
-    filters: { ...(doc.sampling?.filters ?? {}) },
-    merge: doc.merges?.steps.length ? 1 : 0,
-    mask: (doc.masks.find((mask) => mask.terms.length > 0) ?? doc.masks[0])?.group ?? "decoder.self",
-    hiddenTerms: [],
-    stack: doc.positions[0]?.stack ?? "decoder",
-  };
-}
+let running: AbortController | null = null;
 
+/** Show a document instead of the one before. The address stays, as far as the new document has what it names. */
 function start(doc: LookDocument, root: HTMLElement): void {
+  running?.abort();
+  running = new AbortController();
+  const { signal } = running;
+  completeDocument(doc);
   const views = VIEWS.filter((view) => view.applies(doc));
-  const wanted = location.hash.slice(1);
-  const first = views.find((view) => view.name === wanted) ?? views[0];
-  const store = new Store(openingState(doc, first?.name ?? ""));
+  const names = views.map((view) => view.name);
+  const opening = openingState(doc, names[0] ?? "");
+  const store = new Store(readLink(location.hash, opening, doc, names));
   const blobs = new Loader<Decoded>(
     (name) => (doc.blobs[name] ? decodeBlob(doc.blobs[name]) : Promise.reject(new Error(`No blob ${name}.`))),
     () => store.notify(),
   );
   const context: Context = { doc, store, blobs, live: new Live(doc) };
+  const box = doc.session && context.live.available ? makeBox(doc, context.live, (next) => replace(next, root)) : null;
 
-  const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
-  const panel = h("div", { id: "panel", role: "tabpanel", "aria-labelledby": "tab-" + first?.name });
-  fill(root, makeHeader(doc), h("main", {}, tabs, panel, makeFooter(doc)));
-
-  const buttons = views.map((view) =>
-    h(
-      "button",
-      {
-        type: "button",
-        role: "tab",
-        id: `tab-${view.name}`,
-        "aria-controls": "panel",
-        onclick: () => store.set({ view: view.name }),
-      },
-      view.title,
-    ),
-  );
-  tabs.append(...buttons);
-  tabs.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!move) return;
-    const at = views.findIndex((view) => view.name === store.state.view);
-    const next = (at + move + views.length) % views.length;
-    store.set({ view: views[next].name });
-    buttons[next].focus();
-  });
+  // A cell of one map is no cell of another.
+  const tabs = makeTabs(views, (view) => store.set({ view, hover: null, locked: null }));
+  const panel = h("div", { id: "panel", role: "tabpanel", "aria-labelledby": `tab-${store.state.view}` });
+  const present = makePresent(store, signal);
+  const copyLink = makeCopyLink(() => writeLink(store.state, opening));
+  const tools = h("div", { class: "tools" }, present, ...copyLink.elements);
+  fill(root, makeHeader(doc, tools, box), h("main", {}, ...tabs.elements, panel, makeFooter(doc)));
 
   let mounted: Mounted | null = null;
   let shown = "";
@@ -117,54 +86,111 @@ function start(doc: LookDocument, root: HTMLElement): void {
       mounted = views.find((item) => item.name === view)?.mount(context) ?? null;
       fill(panel, mounted?.element ?? h("p", {}, "This document has nothing to show."));
       panel.setAttribute("aria-labelledby", `tab-${view}`);
-      views.forEach((item, i) => {
-        buttons[i].setAttribute("aria-selected", String(item.name === view));
-        buttons[i].tabIndex = item.name === view ? 0 : -1;
-        if (item.name === view) tabs.scrollLeft = buttons[i].offsetLeft - tabs.offsetLeft - 40;
-      });
+      tabs.mark(view);
+      copyLink.clear();
       changed = new Set();
     }
     mounted?.update(changed);
   };
   store.subscribe(update);
   update(new Set());
+  followAddress(store, opening, doc, names, signal);
 
   const redraw = () => store.notify();
   let width = window.innerWidth;
-  window.addEventListener("resize", () => {
+  const resize = () => {
     if (window.innerWidth === width) return; // a phone's address bar changes the height only
     width = window.innerWidth;
     redraw();
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  };
+  window.addEventListener("resize", resize, { signal });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw, { signal });
 }
 
-function makeHeader(doc: LookDocument): HTMLElement {
+/** Show what the reader entered. A comparison opens its view; the entered text is not put into the address. */
+function replace(doc: LookDocument, root: HTMLElement): void {
+  if (doc.against && !location.hash.startsWith("#compare")) history.pushState(null, "", "#compare");
+  document.title = `${[doc.text, doc.output].flatMap((text) => (text ? [showText(text, 60)] : [])).join(" → ")} · Regard`;
+  start(doc, root);
+  root.querySelector<HTMLElement>(".box textarea")?.focus();
+}
+
+/** Keep the address and the state in step. Another view is a step of Back; anything else changes the address in place. */
+function followAddress(store: Store, opening: State, doc: LookDocument, views: string[], signal: AbortSignal): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const write = (isStep: boolean) => {
+    if (signal.aborted) return;
+    const link = writeLink(store.state, opening);
+    if (link === (location.hash || `#${opening.view}`)) return;
+    try {
+      history[isStep ? "pushState" : "replaceState"](null, "", link);
+    } catch {
+      // The frame of a notebook has no address of its own, and some browsers limit how often one changes.
+    }
+  };
+  store.subscribe((changed) => {
+    clearTimeout(timer);
+    if (changed.has("view")) write(true);
+    else timer = setTimeout(() => write(false), 100);
+  });
+  const read = () => {
+    clearTimeout(timer);
+    store.set({ ...readLink(location.hash, opening, doc, views), hover: null });
+  };
+  window.addEventListener("hashchange", read, { signal });
+}
+
+function makeHeader(doc: LookDocument, tools: HTMLElement, box: HTMLElement | null): HTMLElement {
   const { model } = doc;
   const layers = Object.entries(model.layers).map(
     ([stack, count]) => `${count} ${stack} ${count === 1 ? "layer" : "layers"}`,
   );
   const parameters = model.parameters > 0 ? `${model.parameters.toLocaleString("en")} parameters` : "";
   const about = [model.name, parameters, ...layers].filter(Boolean);
+  const sure = describeCertainty(doc);
   return h(
     "header",
     {},
-    doc.output ? h("p", { dir: "auto" }, showText(doc.text, 240)) : null,
-    h("h1", { dir: "auto" }, showText(doc.output || doc.text, 160)),
-    h("p", { class: "small" }, showText(about.join(" · "))),
-    ...doc.notes.map((note) => h("p", { class: "note" }, showText(note))),
+    h(
+      "div",
+      {},
+      box,
+      doc.output ? h("p", { class: "input", dir: "auto", hidden: box !== null }, showText(doc.text, 240)) : null,
+      h(
+        "h1",
+        {},
+        h("bdi", {}, showText(nameOutput(doc), 160)),
+        sure ? h("span", { class: "sure", title: sure.title }, ` ${sure.text}`) : null,
+      ),
+      h("p", { class: "small" }, showText(about.join(" · "))),
+      ...doc.notes.map((note) => h("p", { class: "note" }, showText(note))),
+    ),
+    tools,
   );
 }
 
 function makeFooter(doc: LookDocument): HTMLElement {
-  return h("footer", { class: "small" }, h("p", {}, `Regard ${doc.model.regard} · ${doc.format}`));
+  const command = commandOf(doc);
+  return h(
+    "footer",
+    { class: "small" },
+    h(
+      "p",
+      {},
+      `Made with Regard ${doc.model.regard}`,
+      command ? ": " : ".",
+      command ? h("code", { dir: "auto" }, showText(command)) : null,
+    ),
+  );
 }
 
-document.head.append(h("style", {}, style));
+document.head.append(h("style", {}, viewStyle + style));
 const source = document.getElementById("document");
 const root = document.getElementById("app") ?? document.body.appendChild(h("div", { id: "app" }));
 try {
-  start(JSON.parse(source?.textContent ?? "") as LookDocument, root);
+  const doc = JSON.parse(source?.textContent ?? "") as LookDocument | FilmDocument;
+  if (isFilm(doc)) startFilm(doc, root);
+  else start(doc, root);
 } catch (error) {
   fill(root, h("p", { role: "alert" }, `This page cannot be shown: ${error instanceof Error ? error.message : error}`));
   throw error;

@@ -18,24 +18,25 @@ async function bundle(entry, format, limit, note) {
   return contents;
 }
 
-const look = await bundle(
-  "app.ts",
-  "iife",
-  120 * 1024,
-  "Regard look. Sources: web/. Contains d3-shape and d3-path, ISC license, (c) Mike Bostock.",
-);
+const look = await bundle("app.ts", "iife", 220 * 1024, "Regard look. Sources: web/.");
 const served = "Regard, page of the server. Sources: web/serve/.";
 const serve = await bundle("serve/page.ts", "iife", 24 * 1024, served);
+const inside = await bundle("serve/look.ts", "iife", 4 * 1024, served);
+const lectures = await bundle("lectures/page.ts", "iife", 96 * 1024, "Regard, the lectures. Sources: web/lectures/.");
 // These bundles stand inside a <script> element.
-for (const script of [look, serve])
+for (const script of [look, serve, inside, lectures])
   if (/<\/script|<!--/i.test(new TextDecoder().decode(script)))
     fail("The bundle contains </script or <!--: it would end the page's script element.");
 const note = "Regard, page of an exported model. Sources: web/run/.";
 const outputs = {
   "look/static/app.js": look,
+  "lectures/static/lectures.js": lectures,
   "serve/static/page.js": serve,
+  "serve/static/look.js": inside,
   "serve/static/page.css": await bundle("serve/style.css", undefined, 8 * 1024, served),
   "exchange/web/static/page.js": await bundle("run/page.ts", "esm", 24 * 1024, note),
+  "exchange/web/static/look.js": await bundle("run/look.ts", "esm", 80 * 1024, note),
+  "exchange/web/static/look.css": await bundle("run/look.css", undefined, 8 * 1024, note),
   "exchange/web/static/worker.js": await bundle("run/worker.ts", "esm", 24 * 1024, note),
   "exchange/web/static/service.js": await bundle("run/service.ts", "iife", 4 * 1024, note),
   "exchange/web/static/style.css": await readFile(join(here, "run/style.css")),

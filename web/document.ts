@@ -15,7 +15,7 @@ export interface Blob8 {
 
 export interface Model {
   family: "encoder_decoder" | "decoder_only" | "encoder_only";
-  task: "translate" | "transcribe" | "caption" | "causal_lm" | "masked_lm" | "classify" | "tag";
+  task: string;
   name: string;
   width: number;
   layers: Record<string, number>;
@@ -107,11 +107,36 @@ export interface Sampling {
   steps: SamplingStep[];
 }
 
+/** The most probable tokens at each generated position: entry i belongs to place `first` + i of "target". */
+export interface NextTokens {
+  first: number;
+  tokens: number[][];
+  probabilities: number[][];
+}
+
+/** What each output read: row i of `weights` belongs to generated token i or to prediction i. */
+export interface Reads {
+  group: GroupName;
+  heads: [number, number][];
+  weights: string;
+}
+
 export interface Ablation {
   output: string;
   baseline: number;
   delta: Record<GroupName, Table>;
   texts: Record<string, string>;
+  outputs?: (number | null)[];
+  token_deltas?: Partial<Record<GroupName, string>>;
+  predictions?: Record<string, Prediction[]>;
+}
+
+/** What is known of a set of heads that are off. */
+export interface AblatedOutput {
+  text?: string;
+  delta?: number;
+  token_deltas?: (number | null)[];
+  predictions?: Prediction[];
 }
 
 export interface Attribution {
@@ -132,7 +157,8 @@ export interface Hypothesis {
   tokens: Token[];
   cross: string;
   links: [number, number][];
-  link_layer: number;
+  /** The heads that align best; a page of an earlier version has none. */
+  link_heads: [number, number][];
 }
 
 export interface MaskTerm {
@@ -193,6 +219,16 @@ export interface Picture {
   first: number;
   seconds?: number;
   rate?: number;
+  audio?: string;
+}
+
+/** What a reader can enter in a live page. */
+export interface Session {
+  number: number;
+  models: string[];
+  model: number;
+  against_model: number;
+  max_characters: number;
 }
 
 export interface LookDocument {
@@ -206,6 +242,9 @@ export interface LookDocument {
   attention: Group[];
   search: Search | null;
   sampling: Sampling | null;
+  /** Of models that generate; a page of an earlier version has none. */
+  next?: NextTokens;
+  reads?: Reads;
   ablation: Ablation | null;
   attribution: Attribution | null;
   hypotheses: Hypothesis[];
@@ -214,8 +253,40 @@ export interface LookDocument {
   positions: Positions[];
   merges: Merges | null;
   picture?: Picture;
+  /** What this document is compared with; it has only the parts that a comparison shows. */
+  against?: LookDocument;
+  session?: Session;
   notes: string[];
   blobs: Record<string, Blob8>;
+}
+
+/** Fill in what a document of an earlier version lacks, and let every group open at its head with the largest effect. */
+export function completeDocument(doc: LookDocument): void {
+  const cross = doc.attention.find((group) => group.name === "decoder.cross");
+  for (const hypothesis of doc.hypotheses) hypothesis.link_heads ??= cross ? [cross.default_head] : [];
+  for (const group of doc.attention) group.default_head = largestEffect(doc, [group])?.place ?? group.default_head;
+  if (doc.against) completeDocument(doc.against);
+}
+
+/** How much the output's log probability changes without a head. */
+export interface Effect {
+  group: Group;
+  place: [number, number];
+  delta: number;
+}
+
+/** The head without which the output loses most, or if none matters the one that changes it most. */
+export function largestEffect(doc: LookDocument, groups: Group[]): Effect | null {
+  const all = groups.flatMap((group) =>
+    (doc.ablation?.delta[group.name] ?? []).flatMap((row, layer) =>
+      row.flatMap((delta, head) =>
+        delta === null ? [] : [{ group, place: [layer, head] as [number, number], delta }],
+      ),
+    ),
+  );
+  if (all.length === 0) return null;
+  const worst = all.reduce((best, item) => (item.delta < best.delta ? item : best));
+  return worst.delta < 0 ? worst : all.reduce((best, item) => (item.delta > best.delta ? item : best));
 }
 
 /** A decoded array: `codes` as stored; curve "sqrt" means (code / 255) ** 2. */

@@ -26,8 +26,12 @@ export function setAttributes(element: Element, attributes: Record<string, Value
 
 /** Replace all children of an element. */
 export function fill(element: Element, ...children: Child[]): void {
+  const focused = document.activeElement;
+  const isInside = element.contains(focused);
   element.replaceChildren();
   append(element, children);
+  // A child that stays keeps the focus, so that the same key works again.
+  if (isInside && element.contains(focused)) (focused as HTMLElement).focus({ preventScroll: true });
 }
 
 function append(element: Element, children: Child[]): void {

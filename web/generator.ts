@@ -1,6 +1,7 @@
 // The view of a language model, in the browser (run/) and of a server (serve/): a prompt, and its continuation as it grows.
 
 import { fill, h } from "./dom.ts";
+import { report } from "./report.ts";
 
 export interface GenerationRequest {
   prompt: string;
@@ -39,9 +40,9 @@ export function makeGenerator({ generate, stop }: Generation): Node[] {
         parts++;
         continuation.append(text);
       });
-      speed.textContent = `${parts} tokens in ${((performance.now() - start) / 1000).toFixed(2)} s`;
+      report(speed, `${parts} tokens in ${((performance.now() - start) / 1000).toFixed(2)} s`);
     } catch (error) {
-      speed.textContent = (error as Error).message;
+      report(speed, (error as Error).message, true);
     }
     startButton.disabled = !(stopButton.disabled = true);
   }

@@ -1,17 +1,31 @@
 // Requests to `regard.look.local`, which serves this page if the document is live. A saved page never asks.
 
-import type { Blob8, Continuation, Hypothesis, LookDocument, TokenInfo } from "./document.ts";
+import type { AblatedOutput, Blob8, Continuation, Hypothesis, LookDocument, TokenInfo } from "./document.ts";
 
-export interface AblatedOutput {
-  text?: string;
-  delta?: number;
+/** What a reader entered; models by their place in the session's list. */
+export interface Entry {
+  text: string;
+  model: number;
+  against: string;
+  against_model: number;
 }
 
 export class Live {
   readonly available: boolean;
 
-  constructor(doc: LookDocument) {
+  /** `isAgainst`: ask for the second document of a comparison. */
+  constructor(
+    private doc: LookDocument,
+    private isAgainst = false,
+  ) {
     this.available = doc.live && location.protocol.startsWith("http");
+  }
+
+  /** Look into another text; a body may be longer than a URL. */
+  async look(entry: Entry): Promise<LookDocument> {
+    const body = new URLSearchParams(Object.entries(entry).map(([key, value]) => [key, String(value)]));
+    return (await this.send<{ document: LookDocument }>(new URL("look", location.href), { method: "POST", body }))
+      .document;
   }
 
   map(group: string, layer: number, head: number): Promise<Blob8> {
@@ -35,16 +49,25 @@ export class Live {
     return this.ask("logits", { position });
   }
 
-  /** `head` is "group.layer.head". */
-  ablate(head: string): Promise<AblatedOutput> {
-    return this.ask("ablate", { head });
+  /** All heads are off; each is "group.layer.head". */
+  ablate(heads: string[]): Promise<AblatedOutput> {
+    return this.ask("ablate", { head: heads });
   }
 
   /** The page's address ends in its token and a slash; requests are relative to it. */
-  private async ask<T>(name: string, parameters: Record<string, string | number>): Promise<T> {
+  private async ask<T>(name: string, parameters: Record<string, string | number | string[]>): Promise<T> {
     const url = new URL(name, location.href);
-    for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, String(value));
-    const response = await fetch(url);
+    for (const [key, value] of Object.entries(parameters))
+      [value].flat().forEach((item) => url.searchParams.append(key, String(item)));
+    if (this.doc.session) url.searchParams.set("session", String(this.doc.session.number));
+    if (this.isAgainst) url.searchParams.set("side", "against");
+    return this.send<T>(url);
+  }
+
+  private async send<T>(url: URL, options?: RequestInit): Promise<T> {
+    const response = await fetch(url, options).catch(() => {
+      throw new Error("The server does not respond. Is the command still running?");
+    });
     const answer = await response.json().catch(() => ({}));
     if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
     return answer as T;

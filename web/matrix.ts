@@ -2,7 +2,7 @@
 
 import { type Group, type LookDocument, SQUARES, type Token, encodeSqrt } from "./document.ts";
 import type { Pixels } from "./renderer.ts";
-import { joinTokens, sequenceLabels } from "./tokens.ts";
+import { continuesWord, joinTokens, sequenceLabels } from "./tokens.ts";
 
 /** A row or column: one token, or all tokens of a word. */
 export interface Unit {
@@ -42,8 +42,7 @@ export function makeUnits(tokens: Token[], words: boolean, specials: boolean): U
   tokens.forEach((token, i) => {
     const special = token.role === "special";
     if (special && !specials) return;
-    const previous = i > 0 ? tokens[i - 1] : null;
-    if (words && token.word !== null && previous?.word === token.word && units.length > 0) {
+    if (words && continuesWord(tokens, i) && units.length > 0) {
       const unit = units[units.length - 1];
       unit.members.push(i);
       unit.label = joinTokens(

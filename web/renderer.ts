@@ -1,6 +1,7 @@
 // One interface for drawing, on a canvas or as SVG: the same function draws the page and the figure for a paper.
 
 import { setAttributes } from "./dom.ts";
+import { zoom } from "./present.ts";
 
 export interface ShapeStyle {
   fill?: string;
@@ -29,7 +30,7 @@ export interface Pixels {
 
 export interface Renderer {
   rect(x: number, y: number, width: number, height: number, style: ShapeStyle): void;
-  /** Draw a path in the notation of SVG, e.g. from d3-shape. */
+  /** Draw a path in the notation of SVG. */
   path(data: string, style: ShapeStyle): void;
   /** Draw text, vertically centered at y. */
   text(x: number, y: number, text: string, style: TextStyle): void;
@@ -45,8 +46,8 @@ export class CanvasRenderer implements Renderer {
     width: number,
     height: number,
     private font: string,
+    ratio = (window.devicePixelRatio || 1) * zoom(),
   ) {
-    const ratio = window.devicePixelRatio || 1;
     const [pixelWidth, pixelHeight] = [Math.round(width * ratio), Math.round(height * ratio)];
     // Assigning a size clears and reallocates the canvas: only do it if it changed.
     if (canvas.width !== pixelWidth || canvas.height !== pixelHeight) {
@@ -87,6 +88,10 @@ export class CanvasRenderer implements Renderer {
   pixels(x: number, y: number, width: number, height: number, pixels: Pixels): void {
     this.context.imageSmoothingEnabled = false;
     this.context.drawImage(toCanvas(pixels), x, y, width, height);
+  }
+
+  image(image: HTMLCanvasElement, x: number, y: number, width: number, height: number): void {
+    this.context.drawImage(image, x, y, width, height);
   }
 
   private draw(path: Path2D, style: ShapeStyle): void {
@@ -185,14 +190,4 @@ function toCanvas(pixels: Pixels): HTMLCanvasElement {
   );
   canvas.getContext("2d")!.putImageData(new ImageData(bytes, pixels.width, pixels.height), 0, 0);
   return canvas;
-}
-
-/** Offer a drawing as a file. */
-export function saveSvg(name: string, renderer: SvgRenderer): void {
-  const text = new XMLSerializer().serializeToString(renderer.element);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -10,6 +10,8 @@ export interface Cell {
 
 export interface State {
   view: string;
+  /** Step of the story; null: the last one, when everything is written. */
+  beat: number | null;
   group: GroupName;
   layer: number;
   head: number;
@@ -38,7 +40,8 @@ export interface State {
   alignedHeads: string[];
   /** Show the alignment of tokens rather than words. */
   alignedTokens: boolean;
-  ablated: { group: GroupName; layer: number; head: number } | null;
+  /** Heads that are switched off, as "group.layer.head". */
+  headsOff: string[];
   /** Method of attribution. */
   method: string;
   step: number;
@@ -49,6 +52,11 @@ export interface State {
   /** Terms of the mask that are switched off. */
   hiddenTerms: string[];
   stack: string;
+  /** Comparison: layer and head of the other model, null: its opening head; and the pair of output tokens. */
+  againstHead: [number, number] | null;
+  compared: number | null;
+  /** Show the page as a slide. */
+  present: boolean;
 }
 
 export class Store {

@@ -5,8 +5,12 @@ export interface Theme {
   ink: string;
   muted: string;
   rule: string;
+  /** What a reader selected or points at; nothing else has this color. */
   accent: string;
+  /** Weights, probabilities and what speaks for an output. */
   hue: string;
+  /** What speaks against an output, and numbers below zero. */
+  minus: string;
   /** What covers a picture: it must be seen on black and on white. */
   tint: string;
   font: string;
@@ -52,6 +56,7 @@ export function readTheme(): Theme {
     rule: read("--rule"),
     accent: read("--accent"),
     hue: read("--hue"),
+    minus: read("--minus"),
     tint: read("--tint"),
     font: read("--font"),
     ramp: colors.map(toHex),

@@ -1,6 +1,6 @@
 // How a token is shown: short, visible, on one line, and unable to change the text around it.
 
-import type { Token, TokenInfo } from "./document.ts";
+import type { LookDocument, Token, TokenInfo } from "./document.ts";
 
 // Characters that reorder, hide or break text: C0 and C1 controls, bidirectional controls, separators.
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
@@ -38,14 +38,30 @@ export function tokenLabel(token: TokenInfo | undefined, continues = false, limi
   return (marked ? "·" : "") + shorten(makeVisible(shorten(text, limit * 2)), limit);
 }
 
+const isBreak = ({ text }: Token) => /[\n\r]/.test(text) && text.trim() === "";
+
+/** Whether a token is a later part of a word. A line break parts words, so it is no part of one. */
+export function continuesWord(tokens: Token[], i: number): boolean {
+  const [previous, token] = [tokens[i - 1], tokens[i]];
+  return i > 0 && token.word !== null && token.word === previous.word && !isBreak(token) && !isBreak(previous);
+}
+
+/** What a label such as ‹E282› means. */
+export const BYTES = "‹E2 82›: part of a character, written as bytes.";
+
+export function hasBytes(doc: LookDocument): boolean {
+  return Object.values(doc.sequences).some((tokens) => tokens.some((token) => token.bytes));
+}
+
+export function areCharacters(tokens: Token[]): boolean {
+  return tokens.every((token) => token.role === "special" || token.text.length <= 1);
+}
+
 /** Labels of a sequence of tokens. */
 export function sequenceLabels(tokens: Token[], limit = 16): string[] {
   // Where every token is one character, a sign at each of them would say nothing.
-  const areCharacters = tokens.every((token) => token.role === "special" || token.text.length <= 1);
-  return tokens.map((token, i) => {
-    const continues = !areCharacters && token.word !== null && i > 0 && tokens[i - 1].word === token.word;
-    return tokenLabel(token, continues, limit);
-  });
+  const isSplit = !areCharacters(tokens);
+  return tokens.map((token, i) => tokenLabel(token, isSplit && continuesWord(tokens, i), limit));
 }
 
 /** The text of some tokens together, for a sentence. */

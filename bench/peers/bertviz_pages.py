@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 from tests.look.synthetic import make_document
 
-from regard.look.document import Document, decode_blob, to_json
+from regard.base.blobs import decode_blob
+from regard.look.document import Document, to_json
 
 
 def read_attention(document: Document) -> list[torch.Tensor]:

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 
 from bench.serving.models import BEAM_SIZE, TARGET_TOKENS
-from regard.pipeline.ctranslate2_pipelines import CTranslate2Translator
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam
+from regard.tasks.load import load
+from regard.tasks.search import Beam
+from regard.tasks.translation.ctranslate2_translator import CTranslate2Translator
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def make_ctranslate2(folder: Path) -> tuple[Callable[[list[str]], list[Any]], Ca
 
 def make_torch(folder: Path) -> tuple[Callable[[list[str]], list[Any]], Callable[[Sequence[Any]], Any]]:
     """Return functions that encode texts (not at all) and translate a batch."""
-    translator = load(folder, task="translate")
+    translator = load(folder, task="translation")
     return lambda texts: texts, lambda rows: translator.translate(rows, Beam(BEAM_SIZE), batch_tokens=10**6)
 
 

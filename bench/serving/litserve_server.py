@@ -7,8 +7,8 @@ import litserve
 import torch
 
 from bench.serving.models import BEAM_SIZE
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam
+from regard.tasks.load import load
+from regard.tasks.search import Beam
 
 
 class TranslationApi(litserve.LitAPI):  # type: ignore[misc]
@@ -17,7 +17,7 @@ class TranslationApi(litserve.LitAPI):  # type: ignore[misc]
     def setup(self, device: str) -> None:  # noqa: ARG002
         """Load the model in the worker process."""
         torch.set_num_threads(1)
-        self.translator = load(sys.argv[1], task="translate", engine="ctranslate2")
+        self.translator = load(sys.argv[1], task="translation", engine="ctranslate2")
 
     def decode_request(self, request: dict[str, Any]) -> str:
         """Return the text of a request."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from bench.corpora import DATA
 from bench.peers import ROOT
 from regard.config import codec
 from regard.config.tokenizers import ByteBpeConfig, SpecialsConfig
@@ -21,7 +22,7 @@ from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 
 FOLDER = ROOT / "build/bench-serve"
-CORPUS = ROOT / "../shared/data/multi30k"
+CORPUS = DATA / "multi30k"
 DEMO = ROOT / "src/regard/assets/demo"
 BEAM_SIZE, TARGET_TOKENS = 4, 16
 VOCABULARIES = {"mini": 2000, "base": 32000}  # Multi30k has merges for 26,657

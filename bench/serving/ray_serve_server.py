@@ -12,8 +12,8 @@ from ray import serve
 from starlette.requests import Request
 
 from bench.serving.models import BEAM_SIZE
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam
+from regard.tasks.load import load
+from regard.tasks.search import Beam
 
 FOLDER, PORT, BATCH_SIZE, WAIT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
 
@@ -24,7 +24,7 @@ class Translation:
 
     def __init__(self) -> None:
         torch.set_num_threads(1)
-        self.translator = load(FOLDER, task="translate", engine="ctranslate2")
+        self.translator = load(FOLDER, task="translation", engine="ctranslate2")
 
     @serve.batch(max_batch_size=BATCH_SIZE, batch_wait_timeout_s=WAIT)  # type: ignore[untyped-decorator]
     async def translate(self, texts: list[str]) -> list[str]:

@@ -21,9 +21,9 @@ from torch import Tensor
 
 import regard
 from regard.measure.alignment import Gold, Links, alignment_error, read_gold
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
-from regard.pipeline.word_alignment import AttentionRows, align_words, sum_subwords
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
+from regard.tasks.translation.word_alignment import AttentionRows, align_words, sum_subwords
 
 ROWS: tuple[AttentionRows, ...] = ("output", "input")
 PICTURED_WORDS = 14  # a sentence that fits a picture

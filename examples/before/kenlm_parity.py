@@ -10,13 +10,16 @@ backoff weight of each context, so that equal log-probabilities mean: KenLM, fro
 
 import argparse
 import gzip
+import sys
 import tempfile
 from pathlib import Path
 
 import kenlm
 import numpy as np
 
-from regard.text.ngrams import FloatArray, IntArray, NgramModel
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # started as a script, Python looks in this folder only
+
+from examples.before.ngrams import FloatArray, IntArray, NgramModel
 
 RESERVED = {"<unk>": "(unknown)"}  # KenLM gives <unk> a meaning of its own; in WikiText-2 it is a word
 

@@ -8,6 +8,7 @@ context is fixed. The last tenth of the text is the test.
 """
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -18,7 +19,10 @@ from torch import Tensor, nn
 
 from regard.base.errors import RegardError
 from regard.measure.likelihood import bits_per_byte
-from regard.text.ngrams import NgramModel
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # started as a script, Python looks in this folder only
+
+from examples.before.ngrams import NgramModel
 
 MIN_CHARACTERS = 1000
 BATCH_SIZE = 256

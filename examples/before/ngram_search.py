@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from examples.before.ngrams import NgramModel
 from torch import Tensor
-
-from regard.text.ngrams import NgramModel
 
 
 class TokensSoFar:

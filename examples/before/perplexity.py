@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from examples.before.models import recurrent_language_model, transformer_language_model
 from examples.before.ngram_search import NgramStep, TokensSoFar
+from examples.before.ngrams import NgramModel
 from examples.before.options import Options
 from examples.before.report import Chart, Report
 from examples.before.training import MUON, Training, train_language_model
@@ -17,7 +18,6 @@ from examples.before.training import MUON, Training, train_language_model
 from regard.decode.filters import Filters
 from regard.decode.sample import sample
 from regard.measure.likelihood import bits_per_byte, perplexity
-from regard.text.ngrams import NgramModel
 
 WORD_ORDERS = (1, 2, 3, 5)
 CHARACTER_ORDERS = tuple(range(1, 11))

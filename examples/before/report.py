@@ -53,6 +53,15 @@ def write_report(report: Report, part: str, folder: Path) -> None:
     page.write_text(text, encoding="utf-8")
 
 
+def read_section(part: str, folder: Path) -> str:
+    """Return the section of a part in RESULTS.md, without its picture."""
+    text = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    _, start, rest = text.partition(f"<!-- {part} -->\n")
+    if not start:
+        raise SystemExit(f"RESULTS.md has no section '{part}' yet: run it without --stored.")
+    return rest.partition("\n![")[0].strip()
+
+
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a Markdown table; the first column is text, the others are numbers.
 

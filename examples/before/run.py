@@ -3,6 +3,7 @@
     python examples/before/run.py length                       # writes its section of RESULTS.md and length.svg
     python examples/before/run.py scores --data path/to/data   # parts on real text need the folder of the corpora
     python examples/before/run.py length --small --out /tmp    # a few seconds: to try the script
+    python examples/before/run.py scores --stored              # print the section of RESULTS.md, train nothing
 
 Every part is a module of this folder with a function `run(options) -> Report`. All parts train with Regard's own
 trainer, data order, searches and metrics; only the models differ. `--data` has one folder per corpus, as their
@@ -18,7 +19,7 @@ HERE = Path(__file__).parent.resolve()
 sys.path.insert(0, str(HERE.parents[1]))  # started as a script, Python looks for modules in this folder only
 
 from examples.before.options import Options  # noqa: E402
-from examples.before.report import Report, format_table, write_report  # noqa: E402
+from examples.before.report import Report, format_table, read_section, write_report  # noqa: E402
 
 PARTS = {
     "length": "copies of 2 to 20 symbols, with and without attention",
@@ -56,7 +57,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="Random seeds per model, where a part trains several.")
     parser.add_argument("--models", type=Path, help="Folder that keeps the models, where a part trains for long.")
     parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER", help="A trained model.")
+    parser.add_argument("--stored", action="store_true", help="Print the section of RESULTS.md; train nothing.")
     options = parser.parse_args()
+    if options.stored:
+        print(read_section(options.part, options.out))
+        return
     folders = {name: Path(folder) for name, _, folder in (text.partition("=") for text in options.model)}
     chosen = Options(options.data, options.out, options.small, options.seeds, options.models, folders)
     report = run_part(options.part, chosen)

@@ -15,10 +15,10 @@ from regard.data.batches.loader import Loader
 from regard.models.build import AnyModel as AnyNetwork
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
+from regard.tasks.scorer import Scorer
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
 from regard.training.data import RunData, prepare_data
 from regard.training.events import Event, StepFinished
 from regard.training.objective import Objective

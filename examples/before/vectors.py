@@ -12,7 +12,7 @@ from examples.before.report import Chart, Report
 
 from regard.config.codec import RUN_FILES, preset
 from regard.config.toml_file import to_dict
-from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
+from regard.tasks.token_vectors import TokenVectors, load_token_vectors
 from regard.training.run import fit
 
 MIN_COUNT = 50  # occurrences of every word of an analogy

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 import regard
 from regard.decode.filters import Filters
 from regard.measure.likelihood import mean_interval
-from regard.pipeline.generator import TextGenerator
-from regard.pipeline.images import save_image
-from regard.pipeline.search import Sampling
+from regard.tasks.causal_lm.generator import TextGenerator
+from regard.tasks.inputs.image import save_image
+from regard.tasks.search import Sampling
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 

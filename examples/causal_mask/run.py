@@ -21,16 +21,16 @@ from typing import Any
 
 import torch
 
+from regard.base.labels import IGNORE_INDEX
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
-from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.cpu_decoder import eval_mode
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.masks import no_mask
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
 from regard.training.data import RunData, prepare_data
 from regard.training.events import Event, StepFinished
 from regard.training.resolve import resolve_run
@@ -119,7 +119,7 @@ def make_run(folder: Path, size: Size) -> RunConfig:
         "data": {"train": [data], "validation": [held_out], "batch_tokens": size.batch_tokens, "max_length": 16},
         "tokenizer": {"kind": "word", "vocabulary": 100},
         "model": {
-            "family": "encoder_decoder", "task": "translate", "d_model": size.width,
+            "family": "encoder_decoder", "task": "translation", "d_model": size.width,
             "source": {"kind": "tokens", "vocabulary": 100}, "target": {"kind": "shared"},
             "encoder": stack, "decoder": {**stack, "cross": {"heads": 4}}, "head": {"kind": "lm", "tied": True},
         },

@@ -15,7 +15,7 @@ import regard
 from regard.data.mel import FULL_SCALE, log_mel
 from regard.data.readers.audio import load_audio
 from regard.measure.likelihood import mean_interval
-from regard.pipeline.images import save_image
+from regard.tasks.inputs.image import save_image
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 

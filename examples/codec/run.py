@@ -21,7 +21,7 @@ import numpy as np
 
 import regard
 from regard.decode.filters import Filters
-from regard.pipeline.search import Sampling
+from regard.tasks.search import Sampling
 
 sys.path.insert(0, str(Path(__file__).parents[2].resolve()))  # started as a script, Python looks in this folder only
 

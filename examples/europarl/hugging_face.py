@@ -37,7 +37,7 @@ from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import attention_stack
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
-from regard.exchange.encoder_decoder import pegasus
+from regard.exchange.huggingface.pegasus import PEGASUS
 from regard.exchange.mapping import to_regard
 from regard.models.build import build
 from regard.store.model_folder import write_model
@@ -77,9 +77,8 @@ def main() -> None:
         sys.exit(STOPPED)
     assert isinstance(run.model, EncoderDecoderConfig)  # noqa: S101 - a translator
     regard_model = build(run.model, seed=run.seed)
-    regard_model.load_state_dict(
-        to_regard(pegasus(bias=False, max_positions=run.data.max_length), training.model.state_dict())
-    )
+    weight_map = PEGASUS.make_weight_map(run.model, run.data.max_length)
+    regard_model.load_state_dict(to_regard(weight_map, training.model.state_dict()))
     card = "Trained with Hugging Face's Seq2SeqTrainer.\n"
     write_model(options.out / "model", run.model, data.tokenizers, get_weights(regard_model), card, replace=True)
     results: dict[str, Any] = evaluate(options.data, options.out / "model", options.out, is_trial=options.trial)

@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
+import regard
 from regard.data.readers.text_files import read_decompressed
 from regard.measure.bleu_chrf import bleu, chrf
-from regard.pipeline.load import load
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
+from regard.tasks.load import load
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
 from regard.training.run import is_finished
 
 BEAM = 5
@@ -117,7 +117,7 @@ def evaluate(data: Path, model: Path, out: Path, *, is_trial: bool) -> dict[str,
     files = (read_decompressed(str(data / f"{split}.{language}.gz")) for language in ("en", "de"))
     sources, references = (b"".join(chunks).decode().splitlines() for chunks in files)
     if is_trial:
-        scored_texts = Scorer.load(model).score(references[:TRIAL_PAIRS], sources[:TRIAL_PAIRS])
+        scored_texts = regard.load(model).make_scorer().score(references[:TRIAL_PAIRS], sources[:TRIAL_PAIRS])
         return {
             "loss": -sum(text.total_logprob for text in scored_texts) / sum(len(text.tokens) for text in scored_texts)
         }

@@ -26,7 +26,7 @@ RIDGE = 10.0
 def load(path: str) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     """Return the features of each recording (N, 2 bins), and the labels (N)."""
     features, labels = [], []
-    for example in read(make_audio_source(path, "classify"), Defects()):
+    for example in read(make_audio_source(path, "audio_classification"), Defects()):
         if example.audio is not None:
             mel = MelConfig(bins=BINS, rate=example.audio.rate)
             frames = log_mel(np.frombuffer(example.audio.samples, "<i2"), mel)

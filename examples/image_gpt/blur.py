@@ -21,9 +21,9 @@ from torch import Tensor, nn
 import regard
 from regard.config.codec import RUN_FILES
 from regard.measure.likelihood import mean_interval
-from regard.pipeline.image_generator import ImageGenerator
-from regard.pipeline.images import save_image
 from regard.store.run_folder import RunFolder
+from regard.tasks.image_generation import ImageGenerator
+from regard.tasks.inputs.image import save_image
 from regard.training.batches import make_loader
 from regard.training.data import prepare_data
 

@@ -14,8 +14,8 @@ from regard.data.example import Defects
 from regard.data.readers import read
 from regard.data.readers.detect import make_image_source
 from regard.decode.filters import Filters
-from regard.pipeline.image_generator import ImageGenerator
-from regard.pipeline.images import save_image
+from regard.tasks.image_generation import ImageGenerator
+from regard.tasks.inputs.image import save_image
 
 Pixels = NDArray[np.uint8]
 PAPER = 255

@@ -25,8 +25,8 @@ import torch
 from regard.data.readers.text_files import read_decompressed
 from regard.measure.bleu_chrf import exact_match
 from regard.measure.error_rate import wer
-from regard.pipeline.load import load
-from regard.pipeline.translator import Translator
+from regard.tasks.load import load
+from regard.tasks.translation.translator import Translator
 from regard.training.run import is_finished
 
 Pairs = list[tuple[str, str]]

@@ -16,8 +16,7 @@ import whisper
 
 import regard
 from regard.data.readers.audio import load_audio
-from regard.pipeline.audio_input import load_spectrogram
-from regard.pipeline.search import Beam
+from regard.tasks.search import Beam
 
 HEADER = ("clip", "equal", "tokens", "spectrogram", "encoder", "Regard", "openai-whisper")
 
@@ -42,7 +41,7 @@ def main(checkpoint: str, folder: str, clips: str, out: str) -> None:
             seconds["Regard"] += time.process_time() - started
             tokens = [token for token in result.tokens if token != ours.tokenizers.target.specials.eos]
             is_equal = tokens == expected.tokens and result.text == expected.text
-            spectrogram = float(np.abs(load_spectrogram(samples, ours.mel).T - mel.numpy()).max())
+            spectrogram = float(np.abs(ours.input.load(samples).T - mel.numpy()).max())
             with torch.inference_mode():  # of the same spectrogram
                 states, _ = ours.model.encode(mel.T[None])
                 difference = float((states - theirs.embed_audio(mel[None])).abs().max())

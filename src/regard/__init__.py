@@ -12,20 +12,27 @@ from regard.base import process_start as _process_start  # noqa: F401 - sets OMP
 from regard.base.version import __version__ as __version__
 
 if _TYPE_CHECKING:
+    from regard._api import evaluate, resume, train, tune
     from regard.base.errors import RegardError
-    from regard.config.codec import preset
-    from regard.config.exportable import exportable_to
+    from regard.config.codec import list_presets, preset
+    from regard.decode.filters import Filters
     from regard.exchange.export import export_model
+    from regard.exchange.exportable import exportable_to
     from regard.exchange.importer import import_model
     from regard.look.build import look_into
     from regard.models.build import build
     from regard.models.cost import cost
     from regard.nn.record import Record
-    from regard.pipeline.classifier import Classifier
-    from regard.pipeline.embedder import Embedder
-    from regard.pipeline.fill_mask import FillMask
-    from regard.pipeline.generator import TextGenerator
-    from regard.pipeline.load import (
+    from regard.nn.registry import register
+    from regard.store.save import save
+    from regard.tasks.audio_classification import AudioClassifier
+    from regard.tasks.captioning import ImageCaptioner
+    from regard.tasks.causal_lm.generator import TextGenerator
+    from regard.tasks.causal_lm.prompt_classifier import PromptClassifier
+    from regard.tasks.embedding import Embedder
+    from regard.tasks.image_classification import ImageClassifier
+    from regard.tasks.image_generation import ImageGenerator
+    from regard.tasks.load import (
         load,
         load_audio_classifier,
         load_classifier,
@@ -38,25 +45,39 @@ if _TYPE_CHECKING:
         load_transcriber,
         load_translator,
     )
-    from regard.pipeline.prompt_classifier import PromptClassifier
-    from regard.pipeline.token_vectors import load_token_vectors
-    from regard.pipeline.translator import Translator
-    from regard.training.api import resume, train, tune
+    from regard.tasks.masked_lm import FillMask
+    from regard.tasks.search import Beam, Sampling
+    from regard.tasks.text_classification import Classifier
+    from regard.tasks.token_vectors import load_token_vectors
+    from regard.tasks.transcription import Transcriber
+    from regard.tasks.translation.translator import Translator
+    from regard.text.learn import learn_tokenizer
 
 __all__ = [
+    "AudioClassifier",
+    "Beam",
     "Classifier",
     "Embedder",
     "FillMask",
+    "Filters",
+    "ImageCaptioner",
+    "ImageClassifier",
+    "ImageGenerator",
     "PromptClassifier",
     "Record",
     "RegardError",
+    "Sampling",
     "TextGenerator",
+    "Transcriber",
     "Translator",
     "build",
     "cost",
+    "evaluate",
     "export_model",
     "exportable_to",
     "import_model",
+    "learn_tokenizer",
+    "list_presets",
     "load",
     "load_audio_classifier",
     "load_classifier",
@@ -71,41 +92,56 @@ __all__ = [
     "load_translator",
     "look_into",
     "preset",
+    "register",
     "resume",
+    "save",
     "train",
     "tune",
 ]
 _MODULES = {
-    "Classifier": "pipeline.classifier",
-    "Embedder": "pipeline.embedder",
-    "FillMask": "pipeline.fill_mask",
-    "PromptClassifier": "pipeline.prompt_classifier",
+    "AudioClassifier": "tasks.audio_classification",
+    "Beam": "tasks.search",
+    "Classifier": "tasks.text_classification",
+    "Embedder": "tasks.embedding",
+    "FillMask": "tasks.masked_lm",
+    "Filters": "decode.filters",
+    "ImageCaptioner": "tasks.captioning",
+    "ImageClassifier": "tasks.image_classification",
+    "ImageGenerator": "tasks.image_generation",
+    "PromptClassifier": "tasks.causal_lm.prompt_classifier",
     "Record": "nn.record",
     "RegardError": "base.errors",
-    "TextGenerator": "pipeline.generator",
-    "Translator": "pipeline.translator",
+    "Sampling": "tasks.search",
+    "TextGenerator": "tasks.causal_lm.generator",
+    "Transcriber": "tasks.transcription",
+    "Translator": "tasks.translation.translator",
     "build": "models.build",
     "cost": "models.cost",
+    "evaluate": "_api",
     "export_model": "exchange.export",
-    "exportable_to": "config.exportable",
+    "exportable_to": "exchange.exportable",
     "import_model": "exchange.importer",
-    "load": "pipeline.load",
-    "load_classifier": "pipeline.load",
-    "load_embedder": "pipeline.load",
-    "load_image_captioner": "pipeline.load",
-    "load_image_classifier": "pipeline.load",
-    "load_image_generator": "pipeline.load",
-    "load_audio_classifier": "pipeline.load",
-    "load_transcriber": "pipeline.load",
-    "load_fill_mask": "pipeline.load",
-    "load_generator": "pipeline.load",
-    "load_translator": "pipeline.load",
-    "load_token_vectors": "pipeline.token_vectors",
+    "learn_tokenizer": "text.learn",
+    "list_presets": "config.codec",
+    "load": "tasks.load",
+    "load_audio_classifier": "tasks.load",
+    "load_classifier": "tasks.load",
+    "load_embedder": "tasks.load",
+    "load_fill_mask": "tasks.load",
+    "load_generator": "tasks.load",
+    "load_image_captioner": "tasks.load",
+    "load_image_classifier": "tasks.load",
+    "load_image_generator": "tasks.load",
+    "load_token_vectors": "tasks.token_vectors",
+    "load_transcriber": "tasks.load",
+    "load_translator": "tasks.load",
     "look_into": "look.build",
     "preset": "config.codec",
-    "resume": "training.api",
-    "train": "training.api",
-    "tune": "training.api",
+    "register": "nn.registry",
+    "resume": "_api",
+    "save": "store.save",
+    "train": "_api",
+    "tune": "_api",
 }
 
 

@@ -1,12 +1,12 @@
-"""LoRA: train low-rank adapters beside frozen Linears, store them apart, merge them into the weights.
+"""LoRA (Hu et al. 2021): train low-rank adapters for frozen linear layers, save them, merge them into the weights.
 
     x --+-- W (frozen) ----------------+-- +
         |                              |
         +-- dropout -- A -- B -- scale-+        A: (rank, in), B: (out, rank); B is 0 at first
 
-`LoraLinear` takes the place of a Linear and keeps the names of its weights: beside `query.weight` there are
+`LoraLinear` replaces a Linear and keeps the names of its weights: next to `query.weight` there are
 `query.lora_a` and `query.lora_b`. Code that packs or copies the weights of a plain `nn.Linear` (`type(x) is nn.Linear`)
-does not touch it, and calls it instead.
+calls it as a module instead.
 """
 
 import math
@@ -45,15 +45,15 @@ class LoraLinear(nn.Linear):
 
 
 def add_adapters(model: nn.Module, settings: LoraConfig, seed: int | None = None) -> list[str]:
-    """Put a `LoraLinear` in the place of every Linear whose name matches; return their names.
+    """Replace every Linear whose name matches with a `LoraLinear`; return their names.
 
-    The output matrix of a language model gets none: its head reads the weight, which may be that of an embedding.
+    A language model's output matrix gets no adapter: its head reads the weight directly, which may be tied.
 
     Args:
-        model: The model; only its adapters and what the caller leaves trainable will be trained.
+        model: The model. Only its adapters and the parameters that the caller leaves trainable are trained.
         settings: Rank, scale, dropout and name patterns.
-        seed: Seed of A, which is uniform as the weights of a new `nn.Linear`; B is zero, so that the model computes
-            what it did before. None leaves both without values, for weights that are loaded afterwards.
+        seed: Seed of A, which is initialized like a new `nn.Linear`; B is zero, so the model's outputs do not change.
+            None leaves both uninitialized, for weights that are loaded later.
 
     Raises:
         RegardError: If a pattern matches no Linear.
@@ -92,7 +92,7 @@ def is_adapter(name: str) -> bool:
 
 
 def merge_weights(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
-    """Return the weights of a plain model: W + scale B A in the place of W, A and B.
+    """Return the merged weights: W + scale B A instead of W, A and B.
 
     Args:
         weights: Weights of a model with adapters; they are not changed.
@@ -113,20 +113,20 @@ def find_scale(model: nn.Module) -> float:
 
 
 def _base_name(name: str) -> str:
-    """Return the name of the parameter that a tensor of an adapter changes."""
+    """Return the name of the parameter that an adapter tensor changes."""
     return f"{name.rpartition('.')[0]}.weight" if is_adapter(name) else name
 
 
 class AdapterSet:
-    """Several adapters beside one model, one of which is active at a time.
+    """Several adapters for one model, with one active at a time.
 
         adapters = AdapterSet(model)
         adapters.add("news", tensors, scale)
         with adapters.active("news"):
             model(...)
 
-    A block merges the adapter into the weights, so that the model runs as fast as without one, and restores the weights
-    bit for bit afterwards, from a copy of the matrices that adapters change.
+    The block merges the adapter into the weights, so the model runs as fast as without one. Afterwards the weights are
+    restored exactly, from a copy of the matrices that adapters change.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -143,10 +143,10 @@ class AdapterSet:
         return list(self._adapters)
 
     def add(self, name: str, tensors: Mapping[str, Tensor], scale: float) -> None:
-        """Add an adapter: its tensors `....lora_a` and `....lora_b` with their scale, and whole tensors, as of a head.
+        """Add an adapter: tensors `....lora_a` and `....lora_b` with their scale, and full tensors, e.g. for a head.
 
         Raises:
-            RegardError: If a tensor has no place in the model, or another shape.
+            RegardError: If the model has no parameter of this name and shape.
         """
         for key, tensor in tensors.items():
             base = self._parameters.get(_base_name(key))
@@ -157,7 +157,7 @@ class AdapterSet:
                 else base.shape == tensor.shape
             )
             if not has_shape:
-                message = f"The adapter does not fit the model, which has no place for {key} {tuple(tensor.shape)}."
+                message = f"The adapter does not match the model, which does not have {key} {tuple(tensor.shape)}."
                 raise RegardError(message, hint="Use the adapter with the model that it was trained for.")
         for key in tensors:
             base_name = _base_name(key)
@@ -167,7 +167,7 @@ class AdapterSet:
 
     @contextmanager
     def active(self, name: str | None) -> Iterator[None]:
-        """Use an adapter inside the block; None uses the model as it is."""
+        """Use an adapter inside the block; None uses the base model."""
         previous = self._current
         self.activate(name)
         try:
@@ -177,7 +177,7 @@ class AdapterSet:
 
     @torch.no_grad()
     def activate(self, name: str | None) -> None:
-        """Use an adapter until another one is activated; None uses the model as it is.
+        """Use an adapter until another one is activated; None uses the base model.
 
         Raises:
             RegardError: If there is no such adapter, or the model's weights were changed.
@@ -192,8 +192,8 @@ class AdapterSet:
         parameters = dict(self._model.named_parameters())
         for key in weights:
             if parameters.get(key) is not self._parameters[key] or parameters[key]._version != self._versions[key]:
-                hint = "Load the model again, change its weights, and then add the adapters."
-                raise RegardError(f"{key} was changed after its adapters were added; they would undo it.", hint=hint)
+                hint = "Reload the model, change its weights, and then add the adapters."
+                raise RegardError(f"{key} was changed after adapters were added; they would undo it.", hint=hint)
         for key, weight in weights.items():
             self._parameters[key].copy_(weight)
             self._versions[key] = self._parameters[key]._version

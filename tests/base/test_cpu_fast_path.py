@@ -14,10 +14,11 @@ from regard.base import cpu_fast_path
 from regard.data.batches.order import OrderSettings
 from regard.decode import topk
 from regard.models import cpu_decoder
+from regard.models.loss import token as loss
 from regard.nn import autocast_attention, dropout
 from regard.nn.attention import Attention
 from regard.store.model_folder import read_model
-from regard.training import autotune, loss
+from regard.training import autotune
 from regard.training.run import fit, resume
 from tests.training.runs import make_small_run, write_corpus
 
@@ -55,7 +56,7 @@ def test_a_run_without_the_fast_path_trains_and_translates(tmp_path: Path) -> No
         "validation.every_steps": 2,
     }
     changes |= {f"model.{stack}.dropout.sublayer": 0.1 for stack in ("encoder", "decoder")}
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), changes)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), changes)
     finished = fit(run, tmp_path / "run", pause_at=2)
     assert finished.step == 2
     assert resume(tmp_path / "run").step == 4
@@ -70,7 +71,7 @@ def test_a_run_without_the_fast_path_trains_and_translates(tmp_path: Path) -> No
 
 
 def test_both_paths_translate_alike(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), {"train.steps": 2})
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), {"train.steps": 2})
     fit(run, tmp_path / "run")
     texts = ["a b c", "c b", "b a c a"]
     translator: Any = regard.load(tmp_path / "run")
@@ -118,7 +119,7 @@ def test_blocks_nest_and_never_switch_it_on() -> None:
 
 
 def test_read_model_builds_what_the_switch_says(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), {"train.steps": 1})
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), {"train.steps": 1})
     fit(run, tmp_path / "run")
     for enabled in (True, False):
         with cpu_fast_path.enabled(enabled):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from regard.base.process_start import WAIT_VARIABLES, set_wait_policy
+from regard.base.process_start import WAIT_VARIABLES, limit_tokenizer_threads, set_wait_policy
 
 
 def run_python(code: str, **variables: str) -> str:
@@ -24,3 +24,12 @@ def test_wait_policy_of_the_user_is_kept(name: str) -> None:
     environment = {name: "active"}
     set_wait_policy(environment)
     assert environment == {name: "active"}
+
+
+@pytest.mark.parametrize(
+    "environment", [{"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "4"}, {"OMP_NUM_THREADS": "2,1"}, {}], ids=str
+)
+def test_tokenizer_threads_of_the_user_are_kept(environment: dict[str, str]) -> None:
+    before = dict(environment)
+    limit_tokenizer_threads(environment)
+    assert environment == before

@@ -7,7 +7,7 @@ import pytest
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.cli.factories import WORDS, write_lines
-from tests.pipeline.factories import make_decoder_only, make_generator_settings, make_tokenizers
+from tests.tasks.factories import make_decoder_only, make_generator_settings, make_tokenizers
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import gzip
 from pathlib import Path
 
 import regard
+from regard._api import train
 from regard.config.tokenizers import ByteBpeConfig
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.training.api import train
 
 PAIRS = Path(regard.__file__).parent / "assets" / "demo" / "validation.tsv.gz"
 
@@ -54,7 +54,7 @@ def make_folder(folder: Path) -> None:
             {
                 "source.vocabulary": tokenizer.size,
                 "encoder.layers": 1,
-                "task": "classify",
+                "task": "text_classification",
                 "head": {"kind": "classes", "labels": ["yes", "no"]},
             },
         ),
@@ -101,21 +101,23 @@ MISTAKES = [  # command, exit code, and what the error must name
     ("train --source train.en --target train.de --out m --minutes 0", 2, "--minutes"),
     ("train --source train.en --target train.de --out m --minutes -1", 2, "--minutes"),
     ("train --source train.en --target train.de --out", 2, "--out"),
-    ("train", 2, "There is no training corpus."),
-    ("train --out m", 2, "There is no training corpus."),
-    ("train --source train.en --target train.de", 2, "There is no output folder."),
+    ("train", 2, "No training corpus was given."),
+    ("train --out m", 2, "No training corpus was given."),
+    ("train --source train.en --target train.de", 2, "No output folder was given."),
     ("train --source train.en --out m", 2, "--source"),
     ("train --target train.de --out m", 2, "--target"),
-    ("train --source train.en --target train.en --out m", 2, "train.en was given as both sides:"),
+    ("train --source train.en --target train.en --out m", 2, "train.en was given for both sides:"),
     ("train --source train.en --target train.de --text train.en --out m", 2, "--text"),
     ("train --source train.en --target train.de --out m --minutes 3 --steps 10", 2, "--minutes"),
     ("train --source train.en --target train.de --out m --more 10", 2, "--more"),
     ("train --source train.en --target train.de --out m --languages en", 2, "--languages"),
+    ("serve", 1, "There is no model to serve."),
+    ("serve missing-model", 1, "missing-model"),
     # Files
     ("train --source trian.en --target train.de --out m", 1, "trian.en"),
     ("train --source train.en --target short.de --out m", 1, "short.de"),
     ("train --source train.en --target empty.txt --out m", 1, "empty.txt"),
-    ("train --source empty.txt --target empty.txt --out m", 2, "empty.txt was given as both sides:"),
+    ("train --source empty.txt --target empty.txt --out m", 2, "empty.txt was given for both sides:"),
     ("train --text empty.txt --out m", 1, "empty.txt"),
     ("train --text blank.txt --out m", 1, "The text has 2 characters, too few"),
     ("train --text missing.txt --out m", 1, "missing.txt"),
@@ -130,7 +132,7 @@ MISTAKES = [  # command, exit code, and what the error must name
     ("train --data broken.jsonl --out m", 1, "broken.jsonl"),
     ("train --data missing.tsv --out m", 1, "missing.tsv"),
     ("train --data photo.jpg --out m", 1, "photo.jpg"),
-    ("train pairs.tsv", 2, "There is no output folder."),
+    ("train pairs.tsv", 2, "No output folder was given."),
     ("train train.en train.de pairs.tsv --out m", 2, "one file or two aligned files, got 3"),
     ("train train.de train.en --languages en de --out m", 1, "The languages are swapped"),
     ("train run.toml --out m", 1, "updatse"),
@@ -207,7 +209,7 @@ MISTAKES = [  # command, exit code, and what the error must name
     ("evaluate translator --score 'Zwei Hunde.'", 1, "translator"),
     ("evaluate translator --score --reference train.de --source short.en", 1, "--source has"),
     # Measuring
-    ("evaluate", 1, "There is nothing to evaluate."),
+    ("evaluate", 1, "No model or output file was given."),
     ("evaluate translator", 1, "There are no references."),
     ("evaluate translator --source train.en", 1, "There are no references."),
     ("evaluate translator --source train.en --reference missing.de", 1, "missing.de"),

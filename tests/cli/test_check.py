@@ -119,7 +119,7 @@ def test_swapped_languages_and_other_held_out_data(corpus: Path) -> None:
         (["train.en", "--report", "no/report.html"], "This file cannot be written"),
         (["train.en", "--report", "."], "This file cannot be written"),
         (["train.en", "--write", "no/clean"], "There is no such folder"),
-        (["train.en", "--write", "."], "exists already"),
+        (["train.en", "--write", "."], "already exists"),
     ],
 )
 def test_mistakes_are_explained(corpus: Path, arguments: list[str], message: str) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -48,11 +49,26 @@ def test_it_shows_the_same_five_sentences_at_every_stage(trained: CommandResult,
     assert "On 20 test sentences that it never saw: BLEU " in trained.output
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/start/first-model.md"])
+def test_pages_show_lines_that_the_demo_prints(trained: CommandResult, page: str) -> None:
+    printed = {find_form(line) for line in trained.output.splitlines()}
+    session = (ROOT / page).read_text(encoding="utf-8").partition("$ regard demo\n")[2]
+    lines = re.split(r"^\$ |^```$", session, maxsplit=1, flags=re.MULTILINE)[0].splitlines()
+    shown = [line for line in lines if line not in ("", "...") and not line.startswith("    ")]  # not the samples
+    assert shown
+    assert [line for line in shown if find_form(line) not in printed] == []
+
+
+def find_form(line: str) -> str:
+    """Return a line of the demo without its time and numbers."""
+    return re.sub(r"\d[\d.,]*", "N", re.sub(r"^\d\d:\d\d:\d\d  ", "", line))
+
+
 def test_the_commands_that_it_prints_run(trained: CommandResult, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    commands = [line.strip() for line in trained.output.partition("What to type next:")[2].splitlines() if line.strip()]
+    commands = [line.strip() for line in trained.output.partition("Next steps:")[2].splitlines() if line.strip()]
     names = [command.split()[1] for command in commands]
-    assert names == ["translate", "look", "serve", "evaluate", "train", "check", "train", "train"]
+    assert names == ["translate", "look", "serve", "evaluate", "train", "check", "train", "train", "look"]
     for command in commands:
         parse_command_line(command)
         is_endless = command.startswith("regard serve")
@@ -67,7 +83,7 @@ def test_a_second_start_says_what_to_do(trained: CommandResult, folder: Path, mo
     monkeypatch.chdir(folder)
     again = run_command("demo")
     assert again.code == 1
-    assert "The demo was trained here before." in again.errors
+    assert "This folder already has a trained demo." in again.errors
     assert "regard translate regard-demo/model" in again.errors
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from regard.cli.display import MAX_LOSSES, WIDTH, LossHistory, sparkline
+from regard.data.example import SampleOutput
 from regard.training.event_lines import LineLogger
-from regard.training.events import Event, Finished, Message, SampleOutput, Saved, Spiked, Stage, StepFinished, Validated
+from regard.training.events import Event, Finished, Message, Saved, Spiked, Stage, StepFinished, Validated
 from tests.cli.event_samples import MARKUP, STARTED, Clock, FakeTerminal, make_step_finished
 
 LONG_TEXT = "Zwei junge weiße Männer stehen im Freien in der Nähe vieler Büsche. " * 5

@@ -9,11 +9,11 @@ from typer.testing import CliRunner  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli.app import app
-from regard.pipeline.token_vectors import load_token_vectors
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from regard.tasks.token_vectors import load_token_vectors
 from tests.commands import run_command
-from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
+from tests.tasks.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 
 
 def test_the_command_reads_the_embedding_of_either_side(tmp_path: Path) -> None:

@@ -2,26 +2,31 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import regard
+from regard.base.errors import RegardError
+from regard.exchange import parity
 from regard.measure import bleu, paired_bootstrap, score_by_length
-from regard.pipeline.evaluate import summarize_likelihood
-from regard.pipeline.load import load
-from regard.pipeline.probes import PROFESSIONS
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from regard.tasks.causal_lm.generator import TextGenerator
+from regard.tasks.evaluation.likelihood import summarize_likelihood
+from regard.tasks.load import load
+from regard.tasks.probes import PROFESSIONS
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
 from tests.commands import CommandResult, run_command
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     TEXTS,
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,
     make_tokenizers,
     make_translator_settings,
+    write_translator,
 )
 
 SOURCES = [*TEXTS[:2], "two men near a playhouse", "girl"]
@@ -78,7 +83,7 @@ def test_a_model_is_evaluated(folder: Path, tmp_path: Path) -> None:
         b.texts for b in score_by_length(translations, REFERENCES, SOURCES)
     ]
     assert sum(entry["references"] for entry in evaluation["by_frequency"]) > 20
-    expected = summarize_likelihood(Scorer.load(folder / "one").score(REFERENCES, SOURCES))
+    expected = summarize_likelihood(regard.load(folder / "one").make_scorer().score(REFERENCES, SOURCES))
     assert evaluation["likelihood"]["perplexity"] == pytest.approx(expected.perplexity)
     assert evaluation["likelihood"]["tokens"] == expected.tokens
     flat = [text.replace("\r", " ").replace("\n", " ") for text in translations]
@@ -86,6 +91,34 @@ def test_a_model_is_evaluated(folder: Path, tmp_path: Path) -> None:
     assert "comparisons" not in evaluation
     more = evaluate_json(folder, "one", *pairs, "--reference", "second", "--beam", "1")
     assert more["likelihood"] == evaluation["likelihood"]  # of the first reference
+
+
+def test_python_returns_what_the_command_prints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = (folder / "source", folder / "reference")
+    options = ("--source", "source", "--reference", "reference", "--beam", "1", "--other", "other", "--samples", "20")
+    expected = evaluate_json(folder, "one", *options)
+    settings: dict[str, Any] = {"beam": 1, "samples": 20, "progress": False}
+    assert to_json(regard.evaluate(folder / "one", pairs, other=folder / "other", **settings)) == expected
+    loaded = [regard.load(folder / name) for name in ("one", "other")]
+    assert to_json(regard.evaluate(loaded[0], pairs, other=loaded[1], **settings)) == expected
+    files = regard.evaluate(hypotheses=pairs[0], reference=pairs[1], progress=False)
+    assert to_json(files) == evaluate_json(folder, "--hypotheses", "source", "--reference", "reference")
+    text = regard.evaluate(folder / "generator", text=pairs[0], window=16)
+    assert to_json(text) == evaluate_json(folder, "generator", "--text", "source", "--window", "16")
+    assert capsys.readouterr() == ("", "")  # progress that takes no time prints no line
+
+
+def test_a_model_without_a_folder_cannot_store_a_temperature(folder: Path, tmp_path: Path) -> None:
+    generator = make_generator_settings()
+    pipeline = TextGenerator(make_decoder_only(generator), make_tokenizers(), generator)
+    with pytest.raises(RegardError, match="needs a model folder"):
+        regard.evaluate(pipeline, text=folder / "source", fit_temperature=tmp_path / "new")
+    assert "calibrated_likelihood" not in regard.evaluate(pipeline, text=folder / "source")
+
+
+def to_json(evaluation: dict[str, Any]) -> Any:
+    """Return an evaluation as JSON holds it: tuples are lists."""
+    return json.loads(json.dumps(evaluation))
 
 
 def test_two_models_are_compared(folder: Path) -> None:
@@ -133,7 +166,7 @@ def test_comparison_says_which_system_is_better(folder: Path, this: str, other: 
 def test_a_language_model_is_evaluated_on_a_text(folder: Path) -> None:
     whole_text = evaluate_json(folder, "generator", "--text", "source", "--window", "16")
     assert whole_text["texts"] == 1
-    scorer = Scorer.load(folder / "generator")
+    scorer = regard.load(folder / "generator").make_scorer()
     expected = summarize_likelihood(scorer.score(["\n".join(SOURCES)], window=16))
     assert whole_text["likelihood"]["bits_per_byte"] == pytest.approx(expected.bits_per_byte)
     line_texts = evaluate_json(folder, "generator", "--text", "source", "--lines")
@@ -162,7 +195,7 @@ def test_a_temperature_is_fitted_into_a_new_folder(folder: Path, tmp_path: Path)
 
 
 def test_tables_show_every_part_and_are_reproducible(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.pipeline.probes.PROFESSIONS", PROFESSIONS[:2])
+    monkeypatch.setattr("regard.tasks.probes.PROFESSIONS", PROFESSIONS[:2])
     pairs = ("--source", "source", "--reference", "reference", "--beam", "1")
     options = ("--other-output", "source", "--train", "reference", "--probes", "--samples", "20")
     done = run_in_folder(folder, "evaluate", "one", *pairs, *options)
@@ -183,13 +216,14 @@ def test_tables_show_every_part_and_are_reproducible(folder: Path, monkeypatch: 
         assert word in done.output, (word, done.output)
     assert run_in_folder(folder, "evaluate", "one", *pairs, *options).output == done.output
     probes = evaluate_json(folder, "one", "--source", "source", "--beam", "1", "--probes")
-    assert probes.keys() == {"probes"}
+    assert probes.keys() == {"probes", "engine"}
+    assert probes["engine"] == "torch"
     assert len(probes["probes"]["repetition"]["cases"]) > 4
 
 
 def test_pairs_are_scored(folder: Path) -> None:
     done = run_in_folder(folder, "evaluate", "one", "--score", "--source", "source", "--reference", "reference")
-    expected = Scorer.load(folder / "one").score(REFERENCES, SOURCES)
+    expected = regard.load(folder / "one").make_scorer().score(REFERENCES, SOURCES)
     assert done.output == "".join(f"{scored.total_logprob:.4f}\t{len(scored.logprobs)}\n" for scored in expected), (
         done.errors
     )
@@ -198,14 +232,14 @@ def test_pairs_are_scored(folder: Path) -> None:
     assert [scored["text"] for scored in records] == ["zwei", "Männer"]
     assert records[0].keys() == {"text", "tokens", "logprobs", "best_logprobs", "correct", "total_logprob"}
     assert records[0]["total_logprob"] == pytest.approx(
-        Scorer.load(folder / "one").score(["zwei"], ["two"])[0].total_logprob
+        regard.load(folder / "one").make_scorer().score(["zwei"], ["two"])[0].total_logprob
     )
 
 
 def test_lines_of_a_file_are_scored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.cli.score.CHUNK_LINES", 2)
     done = run_in_folder(folder, "evaluate", "generator", "--score", "--text", "source", "--lines")
-    expected = Scorer.load(folder / "generator").score(SOURCES)
+    expected = regard.load(folder / "generator").make_scorer().score(SOURCES)
     assert [float(line.split("\t")[0]) for line in done.output.split("\n")[:-1]] == pytest.approx(
         [scored.total_logprob for scored in expected], abs=1e-3
     )
@@ -223,7 +257,7 @@ def test_chunks_of_pairs_stay_aligned(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_errors_name_the_fix(folder: Path) -> None:
     both = ("--source", "source", "--reference", "reference")
     for arguments, message in (
-        (("evaluate",), "nothing to evaluate"),
+        (("evaluate",), "No model or output file"),
         (("evaluate", "one"), "There are no references"),
         (("evaluate", "one", "--source", "source"), "There are no references"),
         (("evaluate", "one", "--reference", "reference"), "There are no source texts"),
@@ -262,12 +296,12 @@ def test_errors_name_the_fix(folder: Path) -> None:
         (("evaluate", "--hypotheses", "source", "--reference", "reference", "--beam", "2"), "--beam needs a model"),
         (("evaluate", "one", *both, "--output", "source"), "overwrite the input"),
         (("evaluate", "one", *both, "--text", "source"), "--text cannot be combined"),
-        (("evaluate", "one", "--text", "source"), "--text needs a decoder-only language model"),
+        (("evaluate", "one", "--text", "source"), "--text needs a decoder-only or masked language model"),
         (("evaluate", "generator", *both), "regard generate"),
         (("evaluate", "one", "--source", "nowhere", "--reference", "reference"), "no such file"),
         (("evaluate", "nowhere", *both), "no such folder"),
         (("evaluate", "one", "zwei", "--score"), "it scores translations of given sources"),
-        (("evaluate", "generator", "zwei", "--score", "--source-text", "two"), "reads no sources"),
+        (("evaluate", "generator", "zwei", "--score", "--source-text", "two"), "does not take sources"),
         (("evaluate", "one", "zwei", *both, "--score"), "TEXT needs --score and cannot be combined with files"),
         (("evaluate", "one", "zwei"), "TEXT needs --score"),
         (("evaluate", "one", *both, "--score", "--source-text", "two"), "cannot be combined with --source"),
@@ -290,3 +324,14 @@ def test_a_signature_is_one_line_of_a_file_and_folded_on_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes the output for a terminal
     on_terminal = run_in_folder(folder, *arguments, columns=60).output
     assert signature not in on_terminal
+
+
+def test_results_name_the_engine(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parity, "TEXTS", 3)
+    write_translator(tmp_path / "model")
+    pairs = ("--source", "source", "--reference", "reference", "--beam", "1", "--engine", "ctranslate2")
+    evaluation = evaluate_json(folder, str(tmp_path / "model"), *pairs)
+    assert evaluation["engine"] == "ctranslate2"
+    assert evaluation["likelihood"]["perplexity"] > 1  # from the PyTorch model
+    text = run_in_folder(folder, "evaluate", str(tmp_path / "model"), *pairs)
+    assert text.output.startswith("4 texts, translated by ctranslate2\n")

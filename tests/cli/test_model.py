@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.base.files import lock_folder
+from regard.base.locks import lock_folder
 from regard.config.codec import RUN_FILES
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from tests.cli.factories import run_regard
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,
@@ -39,7 +39,7 @@ def test_faults_are_shown_without_a_traceback() -> None:
 
 def test_exports_and_schema() -> None:
     assert "yes  huggingface:MarianMTModel" in run_regard("model", "exports", "tiny")
-    masked = run_regard("model", "exports", "vit", "--set", "task=masked_lm", "--set", "head.kind=pixels")
+    masked = run_regard("model", "exports", "vit", "--set", "task=masked_patches", "--set", "head.kind=pixels")
     assert "head.kind is pixels (its heads are of text)" in masked
     assert "encoder.norm_order is post (it requires pre)" in run_regard("model", "exports", "tiny")
     assert json.loads(run_regard("model", "schema"))["discriminator"]["propertyName"] == "family"
@@ -62,14 +62,14 @@ def test_set_languages_changes_the_settings_of_a_translator_only(tmp_path: Path)
     settings = make_translator_settings()
     weights = get_weights(make_encoder_decoder(settings))
     write_model(tmp_path / "run" / "best", settings, make_tokenizers(), weights, "card", files={"more.json": b"{}"})
-    RUN_FILES.save(make_small_run("translate", write_corpus(tmp_path / "corpus")), tmp_path / "run" / "run.toml")
+    RUN_FILES.save(make_small_run("translation", write_corpus(tmp_path / "corpus")), tmp_path / "run" / "run.toml")
     assert "run/best: en to pt-BR" in run_regard("model", "set-languages", str(tmp_path / "run"), "en", "pt-BR")
     stored = read_model(tmp_path / "run")
     assert stored.settings == settings.model_copy(update={"languages": ("en", "pt-BR")})
     assert all(torch.equal(tensor, weights[name]) for name, tensor in get_weights(stored.model).items())
     assert (stored.path / "more.json").read_bytes() == b"{}"
     assert [path.name for path in (tmp_path / "run").iterdir() if path.name not in ("best", "run.toml")] == []
-    for languages, message in ((("en", "en"), "Two different languages"), (("en", "the" * 4), "not a language code")):
+    for languages, message in ((("en", "en"), "Expected two different"), (("en", "the" * 4), "not a language code")):
         assert message in run_regard("model", "set-languages", str(tmp_path / "run"), *languages, code=1)
     with lock_folder(tmp_path / "run"):
         text = run_regard("model", "set-languages", str(tmp_path / "run"), "en", "de", code=1)
@@ -79,9 +79,9 @@ def test_set_languages_changes_the_settings_of_a_translator_only(tmp_path: Path)
 def test_set_languages_refuses_a_language_model_and_a_multilingual_model(tmp_path: Path) -> None:
     settings = make_generator_settings()
     write_model(tmp_path / "writer", settings, make_tokenizers(), get_weights(make_decoder_only(settings)), "card")
-    assert "it does not translate" in run_regard("model", "set-languages", str(tmp_path / "writer"), "en", "de", code=1)
+    assert "not translation" in run_regard("model", "set-languages", str(tmp_path / "writer"), "en", "de", code=1)
     tokenizers = make_tokenizers("de", "fr")
     tagged = make_translator_settings(**{"source.vocabulary": tokenizers.source.size})
     write_model(tmp_path / "many", tagged, tokenizers, get_weights(make_encoder_decoder(tagged)), "card")
     text = run_regard("model", "set-languages", str(tmp_path / "many"), "en", "de", code=1)
-    assert "its language tags name its languages (de, fr)" in text
+    assert "its language tags define its languages (de, fr)" in text

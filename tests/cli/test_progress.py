@@ -19,8 +19,9 @@ from regard.exchange.export import export_model
 from regard.exchange.importer import import_model
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from tests.cli.notebooks import open_notebook
 from tests.commands import run_command
-from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
+from tests.tasks.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 
 
 def save_translator(folder: Path) -> None:
@@ -56,6 +57,17 @@ def test_lines_without_terminal_show_the_current_stage(monkeypatch: pytest.Monke
     assert begin("nothing listens", 1)(1) is None
 
 
+def test_notebook_shows_one_line_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "NOTEBOOK_SECONDS", 0.001)
+    texts, errors = open_notebook(monkeypatch), io.StringIO()
+    with redirect_stderr(errors), progress.show_stages():
+        for stage in ("reading", "writing"):
+            begin(stage, 4)(1)
+            while not any(text.startswith(f"{stage}: 1 of 4 (25%)") for text in texts):
+                time.sleep(0.001)
+    assert errors.getvalue() == ""
+
+
 def test_short_command_prints_no_progress() -> None:
     errors = io.StringIO()
     with redirect_stderr(errors), progress.show_progress("reading", 2) as advance:
@@ -89,7 +101,12 @@ def test_evaluate_and_translate_advance_to_the_number_of_texts(tmp_path: Path, m
     def show_progress(stage: str, total: int | None) -> Iterator[Advance]:
         yield stages.begin(stage, total)
 
-    monkeypatch.setattr(evaluate, "show_progress", show_progress)
+    @contextmanager
+    def show_stages() -> Iterator[None]:
+        with listen(stages.begin):
+            yield
+
+    monkeypatch.setattr(evaluate, "show_stages", show_stages)
     monkeypatch.setattr(translate, "show_progress", show_progress)
     assert run_command("evaluate", "model", "--source", "source", "--reference", "source", "--beam", "1").code == 0
     assert stages.totals == stages.counts == {"translating": 2, "scoring the references": 2}
@@ -119,3 +136,20 @@ def test_export_import_and_look_report_their_stages(tmp_path: Path, monkeypatch:
     }
     assert stages.counts["writing the model"] == stages.totals["writing the model"] == len(imported.weights)
     assert stages.counts["switching off heads"] == stages.totals["switching off heads"] != 0
+
+
+def test_line_is_printed_above_the_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes standard error for a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.show_stages() as begin_stage:
+        begin_stage("exporting", 3)
+        progress.print_line("Exported.")
+    assert "\x1b[2KExported.\n" in capsys.readouterr().err
+
+
+def test_stage_inside_another_replaces_it() -> None:
+    with progress.show_stages() as start:
+        outer = start("outer", 2)
+        inner = start("inner", 1)
+        outer(1)
+        inner(1)

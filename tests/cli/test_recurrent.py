@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from regard.config.codec import preset
+from regard.config.model import AnyModelConfig
 from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.commands import run_command
-from tests.pipeline.factories import make_tokenizer, make_tokenizers
+from tests.tasks.factories import make_tokenizer, make_tokenizers
 from tests.training.runs import write_corpus
 
 OPTIONS = [
@@ -57,7 +58,7 @@ def test_without_attention_there_is_no_alignment_and_a_look_without_maps(tmp_pat
     """A fixed vector has no attention, and neither has a recurrent language model."""
     size = make_tokenizer().size
     translator = {"d_model": 16, "source.vocabulary": size, "encoder.bidirectional": False}
-    models = {
+    models: dict[str, AnyModelConfig] = {
         "translator": preset("rnnsearch", translator | {"decoder.cross": {"kind": "fixed_vector"}}),
         "generator": preset("lstm", {"d_model": 16, "tokens.vocabulary": size}),
     }
@@ -68,7 +69,7 @@ def test_without_attention_there_is_no_alignment_and_a_look_without_maps(tmp_pat
         run("look", str(tmp_path / name), "Two men.", "--save", str(page), "--max-new-tokens", "4")
         assert page.is_file()
     output = run("translate", str(tmp_path / "translator"), "Two men.", "--align", "--json", code=1)
-    assert "no attention to align words by" in output
+    assert "no attention for word alignment" in output
 
 
 @pytest.mark.parametrize("target", ["huggingface", "ctranslate2", "onnx", "web"])

@@ -1,10 +1,10 @@
-"""`regard model settings`: docs/settings.md is what the command prints."""
+"""`regard model settings`: docs/reference/settings.md is what the command prints."""
 
 from pathlib import Path
 
 from tests.commands import run_command
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 
 
 def run_settings(*arguments: str) -> str:
@@ -14,7 +14,7 @@ def run_settings(*arguments: str) -> str:
 
 
 def test_the_page_is_what_the_command_prints() -> None:
-    hint = "write it again: regard model settings --markdown > docs/settings.md"
+    hint = "write it again: regard model settings --markdown > docs/reference/settings.md"
     assert PAGE.read_text(encoding="utf-8") == run_settings("--markdown"), hint
 
 

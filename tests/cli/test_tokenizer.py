@@ -34,7 +34,7 @@ def test_learn_writes_the_file_and_reports_its_size(peter: Path, tmp_path: Path)
     out = tmp_path / "out.json"
     text = run_tokenizer("learn", peter, "--out", out, "--vocabulary", 280, "--language", "de", "--extra", "<url>")
     tokenizer = Tokenizer.load(out)
-    assert f"byte_bpe, {tokenizer.size} tokens (280 requested: the text has no more)" in text
+    assert f"byte_bpe, {tokenizer.size} tokens (280 requested, but the text is too small)" in text
     assert tokenizer.fingerprint[:12] in text
     assert tokenizer.specials.language_id("de") == tokenizer.specials.extra["<url>"] - 1
 
@@ -73,7 +73,7 @@ def test_merges_are_shown_with_the_words_after_each(peter: Path, tmp_path: Path)
     assert (tmp_path / "kept.json").exists()  # what was learned is not lost
     with pytest.raises(RegardError, match="no such folder"):
         run_tokenizer("learn", peter, "--out", tmp_path / "nowhere" / "t.json")
-    with pytest.raises(ConfigError, match="kind is not a table"):
+    with pytest.raises(ConfigError, match="'kind' is a value, not a table"):
         run_tokenizer("learn", peter, "--out", tmp_path / "t.json", "--set", "kind.x=1")
 
 

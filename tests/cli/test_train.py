@@ -32,7 +32,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "a missing file": (["--source", "b.en", "--target", "a.de", *OUT_OPTIONS], 1, "no such file", "Check the path"),
     "no target": (["--source", "a.en", *OUT_OPTIONS], 2, "--source a.en has no --target", "use --text"),
     "no source": (["--target", "a.de", *OUT_OPTIONS], 2, "--target a.de has no --source", "Add --source FILE"),
-    "no corpus": (OUT_OPTIONS, 2, "no training corpus", "--source a.en --target a.de"),
+    "no corpus": (OUT_OPTIONS, 2, "No training corpus", "--source a.en --target a.de"),
     "no ranks": ([*PAIR_OPTIONS, *OUT_OPTIONS, "--ranks", "0"], 2, "--ranks must be positive, got 0", "at least 1"),
     "too many ranks": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--ranks", "9999", "--set", "device.name=cpu"],
@@ -104,7 +104,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "a file, not a folder",
         "another folder",
     ),
-    "no folder": (PAIR_OPTIONS, 2, "no output folder", "--out FOLDER"),
+    "no folder": (PAIR_OPTIONS, 2, "No output folder", "--out FOLDER"),
     "resuming what is no run": (
         ["--resume", "full"],
         1,
@@ -180,7 +180,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "--validation-source and --validation-target",
     ),
     "too short a text": (["--text", "five.en", *OUT_OPTIONS], 1, "characters, too few", "at least 2,000"),
-    "a picture": (["--text", "picture.txt", *OUT_OPTIONS], 1, "not a text file", "Give UTF-8 text"),
+    "a picture": (["--text", "picture.txt", *OUT_OPTIONS], 1, "not a text file", "Pass UTF-8 text"),
     "another encoding": (["--text", "latin.txt", *OUT_OPTIONS], 1, "Not UTF-8", "iconv"),
     "validation of different lengths": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation-source", "a.en", "--validation-target", "short.de"],
@@ -191,7 +191,7 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
     "validation of another kind": (
         [*PAIR_OPTIONS, *OUT_OPTIONS, "--validation", "a.en"],
         1,
-        "validation corpus holds text, and the training corpus holds pairs",
+        "validation corpus contains text, but the training corpus pairs",
         "of the same kind",
     ),
     "half of a validation": (
@@ -213,7 +213,12 @@ MISTAKES: dict[str, tuple[list[str], int, str, str]] = {
         "--source cannot be combined",
         "either as files",
     ),
-    "a run file and a file": (["broken.toml", "a.en", *OUT_OPTIONS], 2, "cannot be combined with another", "alone"),
+    "a run file and a file": (
+        ["broken.toml", "a.en", *OUT_OPTIONS],
+        2,
+        "cannot be combined with another",
+        "Give only the run file",
+    ),
     "a missing run file": (["run.toml", *OUT_OPTIONS], 1, "cannot be read", "run.toml"),
     "a run file and a corpus": (
         ["broken.toml", *PAIR_OPTIONS, *OUT_OPTIONS],
@@ -275,8 +280,8 @@ def test_a_run_from_files_to_a_model_and_resumed() -> None:
     assert (run.seed, run.data.seed, run.train.steps) == (7, 7, 4)
     assert Path("new/best/model.safetensors").is_file()
     for arguments, message, hint in (
-        ([], "finished: it has made 4 of 4 steps", "--more N"),
-        (["--steps", "3"], "already made 4 steps, more than the requested 3", "--more N"),
+        ([], "finished: it completed 4 of 4 steps", "--more N"),
+        (["--steps", "3"], "already completed 4 steps, more than the requested 3", "--more N"),
         (["--set", "train.max_grad_norm=0.5", "--more", "2"], "train.max_grad_norm: was 1.0, is 0.5", "--force"),
     ):
         refused = run_train("--resume", "new", *arguments, code=1)
@@ -321,7 +326,7 @@ def test_changed_files_are_named_unless_accepted() -> None:
     with Path("a.en").open("a", encoding="utf-8") as file:
         file.write("one more\n")
     assert "--force" in run_train("--resume", "new", "--more", "1", code=1).errors
-    assert "a.en has other content" in run_train("--resume", "new", "--more", "1", "--force").output
+    assert "a.en has different content" in run_train("--resume", "new", "--more", "1", "--force").output
 
 
 @pytest.mark.usefixtures("corpus")
@@ -366,8 +371,8 @@ def test_train_shows_columns_and_examples_and_asks_for_languages() -> None:
     source, target = (Path(name).read_text(encoding="utf-8").splitlines()[0] for name in ("a.en", "a.de"))
     assert "pairs.tsv: column 2 is the source, column 4 is the target" in text
     assert f'"{source}" -> "{target}"' in text
-    assert "Name them with --languages (e.g. en de), or later with `regard model set-languages`." in text
-    assert "Languages: not named" not in run_train(*arguments, "--languages", "en", "de").output
+    assert "Set them with --languages (e.g. en de), or later with `regard model set-languages`." in text
+    assert "Languages: not set" not in run_train(*arguments, "--languages", "en", "de").output
 
 
 @pytest.mark.usefixtures("corpus")
@@ -427,28 +432,27 @@ def test_dry_run_on_a_terminal_prints_no_run_file(monkeypatch: pytest.MonkeyPatc
 def test_own_validation_files_and_other_corpora() -> None:
     validation_options = ["--validation-source", "five.en", "--validation-target", "five.de"]
     done = run_train(*PAIR_OPTIONS, "--dry-run", *validation_options, *TINY_OPTIONS)
-    assert "Validation data: 5 pairs of your own." in done.output
+    assert "Validation data: 5 pairs, as given." in done.output
     assert "held_out = 0.0" in done.output
     write_lines("a.tsv", [f"text {n}\t{n % 2}" for n in range(100)])
-    assert 'task = "classify"' in run_train("--data", "a.tsv", "--dry-run").output
+    assert 'task = "text_classification"' in run_train("--data", "a.tsv", "--dry-run").output
 
 
 @pytest.mark.usefixtures("corpus")
 def test_a_stopped_run_reports_how_to_continue() -> None:
     from regard.training.events import Finished
 
-    assert EXIT_CODES == {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
-    stop = ["--set", "train.spikes.kind=stop"]
+    assert EXIT_CODES == {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76, "divergence": 76}
     for reason, options, code, message in (
         ("stop requested", [], 75, "--resume new"),
-        ("spike", stop, 76, "spikes.kind=skip --force"),
-        ("spike", [], 76, "spikes.max_spikes=20 --force"),
+        ("spike", ["--set", "train.spikes.kind=stop"], 76, "spikes.kind=recover --force"),
+        ("divergence", [], 76, "--set train.schedule.lr=0.001 --force"),
     ):
 
         def fake_fit(run: RunConfig, folder: Path, reason: Any = reason, **_: object) -> Finished:
             folder.mkdir()
             codec.RUN_FILES.save(run, folder / "run.toml")
-            return Finished(3, reason, folder)
+            return Finished(3, reason, folder, rate_change="train.schedule.lr=0.001")
 
         with mock.patch("regard.training.run.fit", fake_fit):
             done = run_train(*PAIR_OPTIONS, *OUT_OPTIONS, *options, code=code)
@@ -494,7 +498,7 @@ def test_languages_and_validation_options_are_used() -> None:
     dry = run_train(*PAIR_OPTIONS, "--dry-run", "--languages", "fr", "it", *TINY_OPTIONS).output
     assert '"fr"' in dry
     assert '"it"' in dry
-    assert "of your own" in run_train("--text", "book.txt", "--validation", "book.txt", "--dry-run").output
+    assert ", as given" in run_train("--text", "book.txt", "--validation", "book.txt", "--dry-run").output
 
 
 @pytest.mark.usefixtures("corpus")
@@ -528,18 +532,20 @@ def test_the_variables_of_another_launcher(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("WORLD_SIZE", "2")
     for option in (["--dry-run"], ["--ranks", "2"]):
         done = run_train(*PAIR_OPTIONS, *option, *TINY_OPTIONS, code=2)
-        assert "RANK and WORLD_SIZE say that a launcher started this process as one of 2 ranks." in done.errors
+        assert "RANK and WORLD_SIZE are set: a launcher started this process as one of 2 ranks." in done.errors
 
 
-@pytest.mark.parametrize(("task", "data"), [("masked_lm", "the dog\n"), ("classify", TABLE), ("tag", CONLL)])
+@pytest.mark.parametrize(
+    ("task", "data"), [("masked_lm", "the dog\n"), ("text_classification", TABLE), ("tagging", CONLL)]
+)
 def test_the_commands_printed_after_training_work(
     trained_encoders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, data: str
 ) -> None:
-    test_file = tmp_path / {"masked_lm": "test.txt", "classify": "test.tsv", "tag": "test.conll"}[task]
+    test_file = tmp_path / {"masked_lm": "test.txt", "text_classification": "test.tsv", "tagging": "test.conll"}[task]
     test_file.write_text(data)
     _print_next_steps(Finished(60, "finished", trained_encoders[task]))
     lines = capsys.readouterr().out.splitlines()
-    commands = [line.partition(": regard ")[2] for line in lines if line.startswith(("Use it:", "Measure it:"))]
+    commands = [line.partition(": regard ")[2] for line in lines if line.startswith(("Use it:", "Evaluate it:"))]
     assert len(commands) == 2
     for command in commands:
         done = run_command(*(str(test_file) if part == "TEST" else part for part in shlex.split(command)))

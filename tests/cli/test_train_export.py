@@ -31,6 +31,10 @@ def test_a_run_exports_its_best_model() -> None:
         (["--export", "onyx"], "There is no export target 'onyx'"),
         (["--export", "ctranslate2", "--set=model.encoder.window=4"], "encoder.window is not supported"),
         (
+            ["--export", "argos", "--languages", "en", "de", "--set=model.encoder.window=4"],
+            "argos, which cannot represent the model: encoder.window is not supported",
+        ),
+        (
             ["--export", "huggingface", '--set=model.encoder.position={kind = "alibi"}'],
             "cannot represent the model: encoder.position is alibi",
         ),
@@ -42,11 +46,26 @@ def test_what_cannot_be_exported_is_not_trained(options: list[str], message: str
     assert not Path("run").exists()
 
 
+def test_a_run_exports_a_package_for_argos() -> None:
+    pytest.importorskip("ctranslate2")
+    limits = [
+        "--steps",
+        "2",
+        "--set=validation.every_steps=2",
+        "--set=tokenizer.vocabulary=400",
+        "--languages",
+        "en",
+        "de",
+    ]
+    done = run_train(*PAIR_OPTIONS, "--out", "run", *TINY_OPTIONS, *limits, "--export", "argos")
+    assert "Exported: run-argos: package for Argos Translate" in done.output
+
+
 def test_a_foreign_folder_is_never_replaced() -> None:
     Path("run-ctranslate2").mkdir()
     Path("run-ctranslate2/mine.txt").write_text("mine")
     done = run_train(*PAIR_OPTIONS, "--out", "run", *TINY_OPTIONS, "--export", "ctranslate2", code=1)
-    assert "The export needs this name" in done.errors
+    assert "The export folder exists already" in done.errors
     assert not Path("run").exists()
     assert Path("run-ctranslate2/mine.txt").read_text() == "mine"
 

@@ -12,19 +12,21 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.config import codec
+from regard.exchange import engine_cache, parity
 from regard.models.build import build
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam, Sampling
-from regard.pipeline.translator import Translator
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from regard.tasks.load import load
+from regard.tasks.search import Beam, Sampling
+from regard.tasks.translation.translator import Translator
 from tests.commands import run_command
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     TEXTS,
     make_encoder_decoder,
     make_tokenizer,
     make_tokenizers,
     make_translator_settings,
+    write_translator,
 )
 
 LINES = ["", TEXTS[0], "two men", "", "a little girl\u2028climbs", "two men\x0b", ""]
@@ -194,7 +196,7 @@ def test_file_with_structure_is_refused_and_output_stays(
     arguments = ("--input", str(tmp_path / name), "--output", str(tmp_path / "out"))
     done = run_command("translate", translator_folder, *arguments, *mode)
     assert done.code == 1
-    assert "would destroy its structure" in done.errors
+    assert "would destroy the structure of a" in done.errors
     assert "Give plain text" in done.errors
     assert ("/translate_file" in done.errors) == name.lower().startswith(("film", "page"))
     assert (tmp_path / "out").read_text(encoding="utf-8") == "kept"
@@ -264,3 +266,21 @@ def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> No
         "translate", translator_folder, "--input", str(source), "--max-new-tokens", "7", "--document"
     )
     assert document.code == 0, document.errors
+
+
+def test_many_lines_export_the_model_and_few_use_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parity, "TEXTS", 3)
+    monkeypatch.setattr(engine_cache, "MIN_SENTENCES", 4)
+    folder, cache = write_translator(tmp_path / "model"), tmp_path / ".model-ctranslate2"
+    command = ("translate", str(folder), "--beam", "1")
+    few = run_command(*command, *TEXTS[:3])
+    assert (few.code, few.errors, cache.exists()) == (0, "", False)
+    assert run_command(*command, *TEXTS, "--engine", "torch").errors == ""
+    assert not cache.exists()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(TEXTS).encode())))
+    many = run_command(*command)
+    assert (many.code, many.output.splitlines()[:3]) == (0, few.output.splitlines())
+    assert "Exported the model to CTranslate2" in many.errors
+    assert "\n" not in many.errors.strip()
+    monkeypatch.setattr(Translator, "make_search_input", lambda *_: pytest.fail("PyTorch was asked"))
+    assert run_command(*command, *TEXTS[:3]) == few

@@ -3,14 +3,28 @@
 import json
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from pydantic import ValidationError
 
+from regard.base.errors import RegardError
 from regard.config import codec
 from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.config.parts import attention_stack
+from regard.config.toml_file import to_dict
 from tests.config.factories import preset_faults
+
+
+def test_types_of_presets_name_every_preset_of_each_family() -> None:
+    """The overloads of `preset` tell type checkers which settings, and so which model, a preset has."""
+    names = {
+        EncoderDecoderConfig: codec.EncoderDecoderPreset,
+        DecoderOnlyConfig: codec.DecoderOnlyPreset,
+        EncoderOnlyConfig: codec.EncoderOnlyPreset,
+    }
+    for name in codec.list_presets():
+        assert name in get_args(names[type(codec.preset(name))])
+    assert sum(len(get_args(literal)) for literal in names.values()) == len(codec.list_presets())
 
 
 @pytest.mark.parametrize("name", codec.list_presets())
@@ -36,17 +50,21 @@ def test_the_presets_are_those_we_promise() -> None:
 
 
 def test_a_model_file_carries_task_labels_and_languages() -> None:
-    labels = {"head": {"kind": "classes", "labels": ["bad", "good"]}, "task": "classify", "languages": ["en"]}
+    labels = {
+        "head": {"kind": "classes", "labels": ["bad", "good"]},
+        "task": "text_classification",
+        "languages": ["en"],
+    }
     config = codec.preset("bert", labels)
     assert isinstance(config, EncoderOnlyConfig)
     again = tomllib.loads(codec.MODEL_FILES.dumps(config))
     assert again["head"]["labels"] == ["bad", "good"]
-    assert (again["task"], again["languages"], again["format"]) == ("classify", ["en"], 1)
+    assert (again["task"], again["languages"], again["format"]) == ("text_classification", ["en"], 1)
 
 
 def test_configurations_never_change() -> None:
     config = codec.preset("tiny")
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(RegardError, match="cannot be changed in place"):
         config.d_model = 3  # type: ignore[misc]
     assert hash(config) == hash(codec.preset("tiny"))
 
@@ -85,8 +103,8 @@ def test_a_setting_of_another_kind_is_not_a_key() -> None:
 def test_settings_that_mean_nothing_are_refused() -> None:
     assert "source.types" in preset_faults("tiny", "source.types=2")
     assert "tokens.types" in preset_faults("gpt2", "tokens.types=2")
-    assert "task" in preset_faults("gpt2", "task=caption")
-    twice = preset_faults("bert", 'head={kind = "tags", labels = ["a", "b", "a"]}', "task=tag")
+    assert "task" in preset_faults("gpt2", "task=captioning")
+    twice = preset_faults("bert", 'head={kind = "tags", labels = ["a", "b", "a"]}', "task=tagging")
     assert twice == {"head.labels": "is ['a', 'b', 'a']: labels must be different."}
 
 
@@ -98,6 +116,19 @@ def test_what_is_said_of_a_kind_survives_the_kind_said_after_it() -> None:
         "theta": 500.0,
         "layout": "halves",
     }
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("skip", "recover"), ("rewind", "recover"), ("stop", "stop")])
+def test_spike_policies_of_earlier_versions_are_read(kind: str, expected: str) -> None:
+    spikes = {"kind": kind, "window": 64, "max_spikes": 10} | ({"rewind_steps": 50} if kind == "rewind" else {})
+    table = {
+        "data": {"train": [{"kind": "documents", "path": "book.txt"}]},
+        "model": {"preset": "lm-small"},
+        "train": {"steps": 4, "schedule": {"kind": "constant", "lr": 0.01}, "spikes": spikes},
+    }
+    run = codec.RUN_FILES.parse(table)
+    assert run.train.spikes.model_dump() == {"kind": expected, "window": 64}
+    assert codec.RUN_FILES.parse(to_dict(run)) == run
 
 
 def test_a_newer_format_is_refused() -> None:

@@ -11,10 +11,10 @@ from tests.config.factories import preset_faults
 
 
 def test_heads_and_tasks_must_agree() -> None:
-    assert "task" in preset_faults("bert", "task=classify")
-    assert "task" in preset_faults("gpt2", "task=classify")
-    pool_faults = preset_faults("gpt2", 'head={kind = "classes", labels = ["a", "b"]}', "task=classify")
-    assert pool_faults == {"head.pool": "is 'first', but the first token attends to no other. Use 'last' or 'mean'."}
+    assert "task" in preset_faults("bert", "task=text_classification")
+    assert "task" in preset_faults("gpt2", "task=text_classification")
+    pool_faults = preset_faults("gpt2", 'head={kind = "classes", labels = ["a", "b"]}', "task=text_classification")
+    assert pool_faults == {"head.pool": "is 'first', but the first token attends only to itself. Use 'last' or 'mean'."}
     image = '{kind = "patches", patch = 4}'
     assert "head.kind" in preset_faults("bert", f"source={image}")
     assert "target.kind" in preset_faults("tiny", f"source={image}")
@@ -56,3 +56,11 @@ def test_recurrent_stacks_that_cannot_be() -> None:
     assert "decoder.bidirectional" in preset_faults("lstm", "decoder.bidirectional=true")
     assert "encoder.bidirectional" in preset_faults("rnnsearch", "d_model=255")
     assert "decoder.cross.kind" in preset_faults("rnnsearch", "decoder.cross.kind=fixed_vector")
+
+
+@pytest.mark.parametrize("name", codec.list_presets())
+def test_repr_of_a_preset_is_one_short_line(name: str) -> None:
+    text = repr(codec.preset(name))
+    assert len(text) < 130
+    assert "\n" not in text
+    assert "d_model=" in text

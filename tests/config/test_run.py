@@ -19,7 +19,7 @@ NOWHERE = LinesConfig(source="nowhere.en", target="nowhere.de")
     ("task", "changes", "fault"),
     [
         ("causal_lm", {"model.prefix": {"kind": "mel", "bins": 80}}, "model.prefix.kind: is 'mel'"),
-        ("causal_lm", {"model.prefix": PATCHES, "model.task": "caption"}, "model.prefix.kind: is 'patches'"),
+        ("causal_lm", {"model.prefix": PATCHES, "model.task": "captioning"}, "model.prefix.kind: is 'patches'"),
     ],
 )
 def test_a_model_that_reads_no_text_is_refused_at_once(
@@ -33,23 +33,27 @@ def test_a_model_that_reads_no_text_is_refused_at_once(
 
 @pytest.mark.parametrize(
     ("task", "kind", "source"),
-    [("caption", "images", PATCHES), ("transcribe", "audio", {"kind": "mel", "bins": 80})],
+    [("captioning", "images", PATCHES), ("transcription", "audio", {"kind": "mel", "bins": 80})],
 )
 def test_media_task_without_media_is_refused(task: str, kind: str, source: dict[str, Any], tmp_path: Path) -> None:
     files = write_corpus(tmp_path, 10)
-    with pytest.raises(ConfigError, match=rf"task: is '{task}', but the source has no {kind}"):
-        make_small_run("translate", files, {"model.task": task})
+    with pytest.raises(ConfigError, match=rf"task: is '{task}', which is learned from {kind}"):
+        make_small_run("translation", files, {"model.task": task})
     changes = {"model.source": source, "model.target": {"kind": "tokens", "vocabulary": 300}}
-    with pytest.raises(ConfigError, match=r"(?s)'translate', which this model cannot learn.*kind: is 'lines', but"):
-        make_small_run("translate", files, changes)
+    with pytest.raises(ConfigError, match=rf"'translation', which is learned from text, not from {kind}"):
+        make_small_run("translation", files, changes)
 
 
 def test_a_decoder_only_classifier_is_refused(tmp_path: Path) -> None:
     head = {"kind": "classes", "labels": ["a", "b"], "pool": "last"}
     with pytest.raises(ConfigError, match="decoder-only model cannot be trained for yet"):
-        make_small_run("causal_lm", write_corpus(tmp_path, 10), {"model.task": "classify", "model.head": head})
-    with pytest.raises(ConfigError, match="'embed', which a decoder-only model cannot be trained for yet"):
-        make_small_run("causal_lm", write_corpus(tmp_path, 10), {"model.task": "embed", "model.head": {"kind": "none"}})
+        make_small_run(
+            "causal_lm", write_corpus(tmp_path, 10), {"model.task": "text_classification", "model.head": head}
+        )
+    with pytest.raises(ConfigError, match="'embedding', which a decoder-only model cannot be trained for yet"):
+        make_small_run(
+            "causal_lm", write_corpus(tmp_path, 10), {"model.task": "embedding", "model.head": {"kind": "none"}}
+        )
 
 
 def test_the_command_says_what_to_do(tmp_path: Path) -> None:

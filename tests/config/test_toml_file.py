@@ -80,6 +80,6 @@ def test_broken_files_and_unknown_presets_are_explained(tmp_path: Path) -> None:
 
 def test_a_file_that_could_not_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SETTINGS", 100)
-    with pytest.raises(RegardError, match="may have 100"):
+    with pytest.raises(RegardError, match="limit is 100"):
         codec.MODEL_FILES.save(codec.preset("tiny"), tmp_path / "model.toml")
     assert not (tmp_path / "model.toml").exists()

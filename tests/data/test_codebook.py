@@ -24,7 +24,7 @@ def test_pixels_become_the_nearest_colours_in_raster_order() -> None:
     grays = codebook.encode(np.array([[[49, 51, 255]]], np.uint8))
     assert [tokenizer.vocabulary[token] for token in grays] == ["#000000", "#646464", "#646464"]
     assert codebook.encode(np.stack([image, image])).tolist() == [tokens.tolist()] * 2
-    with pytest.raises(RegardError, match="no color"):
+    with pytest.raises(RegardError, match="not a color"):
         codebook.decode(np.array([tokenizer.specials.eos]), 1, 1)
 
 
@@ -46,7 +46,7 @@ def test_labels() -> None:
     _, unlabeled = make_codebook(())
     assert not unlabeled.labels
     assert unlabeled.find_label(None) >= 0
-    with pytest.raises(RegardError, match="Leave it out"):
+    with pytest.raises(RegardError, match="Remove it"):
         unlabeled.find_label("boot")
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.decode.beam import _assign_rows, beam
+from regard.decode.beam import LOOKAHEAD, _assign_rows, beam
 from regard.decode.greedy import greedy
 from regard.decode.sample import sample
 from tests.decode.table_models import (
@@ -42,6 +42,7 @@ def test_full_beam_ranks_all_sequences(length_penalty: float) -> None:
             max_lengths=MAX_LENGTHS,
             length_penalty=length_penalty,
             n_best=3,
+            exact=True,
         )
         for sentence, hypotheses in zip(SENTENCES, result, strict=True):
             expected = score_all_sequences(table, sentence, MAX_LENGTHS[sentence], length_penalty)[:3]
@@ -52,7 +53,8 @@ def test_full_beam_ranks_all_sequences(length_penalty: float) -> None:
 
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_stopping_bound_is_early_and_exact(size: int, length_penalty: float) -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_search_stops_by_its_bound(size: int, length_penalty: float, exact: bool) -> None:
     for seed in range(20):
         table = TableModel(5, seed)
         hypotheses = beam(
@@ -64,20 +66,25 @@ def test_stopping_bound_is_early_and_exact(size: int, length_penalty: float) -> 
             max_lengths=[5],
             length_penalty=length_penalty,
             n_best=2,
+            exact=exact,
         )[0]
-        expected, steps = reference_beam(table, 0, size, 5, length_penalty, n_best=2)
-        assert [hypothesis.tokens for hypothesis in hypotheses] == [text for _, text in expected[: len(hypotheses)]]
-        assert len(hypotheses) == min(2, len(expected))
+        all_finished, steps, longest = reference_beam(table, 0, size, 5, length_penalty, 2, exact)
+        # What the bound proves: nothing of up to `longest` tokens is better than what was found.
+        expected = [text for _, text in all_finished if len(text) <= longest]
+        found = [hypothesis.tokens for hypothesis in hypotheses if len(hypothesis.tokens) <= longest]
+        assert found == expected[: len(found)]
+        assert len(hypotheses) == min(2, len(all_finished))
         assert len(table.steps) == steps
+        assert longest == 5 or not exact
 
 
 def reference_beam(
-    table: TableModel, sentence: int, size: int, max_new_tokens: int, length_penalty: float, n_best: int
-) -> tuple[list[tuple[float, History]], int]:
-    """Beam search as its docstring defines it, without stopping, and the step after which it could have stopped."""
+    table: TableModel, sentence: int, size: int, max_new_tokens: int, length_penalty: float, n_best: int, exact: bool
+) -> tuple[list[tuple[float, History]], int, int]:
+    """Beam search as its docstring defines it, without stopping; the step at which it may stop, and the length L."""
     open_texts: list[tuple[float, History]] = [(0.0, ())]
     finished: list[tuple[float, History]] = []
-    steps = max_new_tokens
+    steps = longest = max_new_tokens
     for length in range(1, max_new_tokens + 1):
         candidates = []
         for total, text in open_texts:
@@ -89,19 +96,29 @@ def reference_beam(
         ]
         finished += [(total / length**length_penalty, text) for total, text in finished_now]
         open_texts = [candidate for candidate in candidates if candidate[1][-1] != EOS][:size]
-        ranked = sorted(finished, reverse=True)
-        if len(ranked) >= n_best and ranked[n_best - 1][0] >= open_texts[0][0] / max_new_tokens**length_penalty:
-            steps = min(steps, length)
-    return sorted(finished, reverse=True), steps
+        ranked = sorted(finished, reverse=True)[:n_best]
+        if len(ranked) < n_best or steps < max_new_tokens:
+            continue
+        bounded_length = max_new_tokens if exact else min(length + LOOKAHEAD, max_new_tokens)
+        if ranked[-1][0] >= open_texts[0][0] / bounded_length**length_penalty:
+            steps, longest = length, bounded_length
+    return sorted(finished, reverse=True), steps, longest
 
 
 def test_bound_stops_before_maximum_length() -> None:
     probabilities = torch.tensor([[0.0, 0.01, 0.98, 0.01], [0.25] * 4, [0.005, 0.98, 0.01, 0.005], [0.25] * 4])
-    for length_penalty, max_read in ((0.0, 3), (1.0, 25)):
+    for length_penalty, exact, max_read in ((0.0, True, 3), (1.0, True, 25), (1.0, False, 4)):
         table = BigramModel(probabilities)
         state = table.start([0])
         (hypotheses,) = beam(
-            table.step, state, make_prompt(1), beam_size=2, eos=EOS, max_lengths=[50], length_penalty=length_penalty
+            table.step,
+            state,
+            make_prompt(1),
+            beam_size=2,
+            eos=EOS,
+            max_lengths=[50],
+            length_penalty=length_penalty,
+            exact=exact,
         )
         assert hypotheses[0].tokens == (2, EOS)
         assert max(map(len, state.histories)) <= max_read

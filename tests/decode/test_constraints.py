@@ -5,7 +5,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.decode.beam import beam
-from regard.decode.constraints import ConstrainedState, constrain
+from regard.decode.constraints import ConstrainedState, ConstrainedStep
 from regard.decode.greedy import greedy
 from regard.decode.protocol import Step
 from regard.decode.sample import sample
@@ -22,7 +22,8 @@ def test_no_search_completes_forbidden_phrases() -> None:
         def make_constrained(
             table: TableModel = table,
         ) -> tuple[Step[ConstrainedState[TableState]], ConstrainedState[TableState]]:
-            return constrain(table.step, table.start(range(3)), 3, absorbing_token=BOS, forbidden=phrases)
+            step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden=phrases)
+            return step, step.start(table.start(range(3)), 3)
 
         generator = torch.Generator().manual_seed(seed)
         step, state = make_constrained()
@@ -62,7 +63,8 @@ def test_no_search_completes_forbidden_phrases() -> None:
 def test_forbidden_phrase_starting_in_prompt_is_not_completed() -> None:
     for seed in range(10):
         table = TableModel(4, seed)
-        step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(3, 2)])
+        step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[(3, 2)])
+        state = step.start(table.start([0]), 1)
         (hypothesis,) = greedy(
             step, state, torch.tensor([[BOS, 3]]), eos=EOS, max_lengths=[1], suppress_tokens=SUPPRESSED
         )
@@ -75,9 +77,11 @@ def test_forbidden_first_tokens_may_come_later() -> None:
     prompt = torch.tensor([[BOS, 3]])  # it does not count
     for seed in range(30):
         table = TableModel(5, seed)
-        step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden_first=(3, EOS))
+        step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden_first=(3, EOS))
+        state = step.start(table.start([0]), 1)
         (text,) = greedy(step, state, prompt, eos=EOS, max_lengths=[6], suppress_tokens=SUPPRESSED)
-        step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden_first=(3, EOS))
+        step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden_first=(3, EOS))
+        state = step.start(table.start([0]), 1)
         ((best,),) = beam(step, state, prompt, beam_size=2, eos=EOS, max_lengths=[6], suppress_tokens=SUPPRESSED)
         for tokens in (text.tokens, best.tokens):
             first.add(tokens[0])
@@ -88,9 +92,8 @@ def test_forbidden_first_tokens_may_come_later() -> None:
 
 def test_a_forced_token_that_may_not_be_first_is_an_error() -> None:
     table = TableModel(5, 1)
-    step, state = constrain(
-        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden_first=[3], forced_prefixes=[(3,)]
-    )
+    step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden_first=[3], forced_prefixes=[(3,)])
+    state = step.start(table.start([0]), 1)
     with pytest.raises(RegardError, match="forced and forbidden"):
         greedy(step, state, make_prompt(1), eos=EOS, max_lengths=[2], suppress_tokens=SUPPRESSED)
 
@@ -99,14 +102,12 @@ def test_a_forced_token_that_may_not_be_first_is_an_error() -> None:
 def test_hypotheses_beside_the_prefix_are_no_conflict(forbidden: tuple[int, int]) -> None:
     """A beam is filled with hypotheses of probability 0, which may end in any token."""
     table = TableModel(6, 1)
-    step, state = constrain(
-        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[forbidden], forced_prefixes=[(5, 3, 4)]
-    )
+    step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[forbidden], forced_prefixes=[(5, 3, 4)])
+    state = step.start(table.start([0]), 1)
     hypotheses = beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppress_tokens=SUPPRESSED)
     assert hypotheses[0][0].tokens[:3] == (5, 3, 4)
-    step, state = constrain(
-        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(BOS, 5)], forced_prefixes=[(5, 3)]
-    )
+    step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[(BOS, 5)], forced_prefixes=[(5, 3)])
+    state = step.start(table.start([0]), 1)
     with pytest.raises(RegardError, match="forced and forbidden"):  # the phrase begins in the prompt
         beam(step, state, make_prompt(1), beam_size=4, eos=EOS, max_lengths=[5], suppress_tokens=SUPPRESSED)
 
@@ -115,7 +116,8 @@ def test_forced_prefixes_are_generated_and_scored() -> None:
     table = TableModel(6, 2)
     forced: list[tuple[int, ...]] = [(3, 5), (), (2, 2, 4)]
     for search in ("greedy", "beam"):
-        step, state = constrain(table.step, table.start(range(3)), 3, absorbing_token=BOS, forced_prefixes=forced)
+        step = ConstrainedStep(table.step, absorbing_token=BOS, forced_prefixes=forced)
+        state = step.start(table.start(range(3)), 3)
         if search == "greedy":
             hypotheses = greedy(step, state, make_prompt(3), eos=EOS, max_lengths=[6, 6, 6], suppress_tokens=SUPPRESSED)
         else:
@@ -145,9 +147,8 @@ def test_forced_prefixes_are_generated_and_scored() -> None:
 
 def test_crop_restores_constraints() -> None:
     table = TableModel(5, 1)
-    step, state = constrain(
-        table.step, table.start([0, 1]), 2, absorbing_token=BOS, forbidden=[(2, 3, 4)], forced_prefixes=[(2,), ()]
-    )
+    step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[(2, 3, 4)], forced_prefixes=[(2,), ()])
+    state = step.start(table.start([0, 1]), 2)
     step(torch.tensor([[BOS, 2, 3], [BOS, 3, 2]]), state)
     state.crop([2, 1])
     state.reorder(torch.tensor([1, 0]))
@@ -158,9 +159,10 @@ def test_crop_restores_constraints() -> None:
     assert logits[1, 1, 4] > -torch.inf
 
 
-def test_excluded_probability_goes_to_sink() -> None:
+def test_excluded_probability_goes_to_absorbing_token() -> None:
     table = TableModel(6, 4)
-    step, state = constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(2,), (5,)])
+    step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[(2,), (5,)])
+    state = step.start(table.start([0]), 1)
     constrained_probabilities = step(make_prompt(1), state)[0, 0].softmax(dim=0)
     model_probabilities = table.logits(0, (BOS,)).softmax(dim=0)
     assert constrained_probabilities[[1, 3, 4]].tolist() == pytest.approx(model_probabilities[[1, 3, 4]].tolist())
@@ -171,21 +173,23 @@ def test_excluded_probability_goes_to_sink() -> None:
 def test_contradictions_raise() -> None:
     table = TableModel(6, 1)
     with pytest.raises(RegardError, match="forced and forbidden"):
-        constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(3, 4)], forced_prefixes=[(2, 3, 4)])
-    step, state = constrain(
-        table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[(3, 4)], forced_prefixes=[(4,)]
-    )
+        ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[(3, 4)], forced_prefixes=[(2, 3, 4)]).start(
+            table.start([0]), 1
+        )
+    step = ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[(3, 4)], forced_prefixes=[(4,)])
+    state = step.start(table.start([0]), 1)
     with pytest.raises(RegardError, match="forced and forbidden"):
         step(torch.tensor([[BOS, 3]]), state)
     with pytest.raises(RegardError, match="2 prefixes, the batch has 1 rows"):
-        constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forced_prefixes=[(), ()])
+        ConstrainedStep(table.step, absorbing_token=BOS, forced_prefixes=[(), ()]).start(table.start([0]), 1)
     with pytest.raises(RegardError, match="no tokens"):
-        constrain(table.step, table.start([0]), 1, absorbing_token=BOS, forbidden=[()])
+        ConstrainedStep(table.step, absorbing_token=BOS, forbidden=[()]).start(table.start([0]), 1)
 
 
-def test_without_a_sink_the_other_tokens_share_the_probability() -> None:
+def test_without_an_absorbing_token_the_other_tokens_share_the_probability() -> None:
     table = TableModel(5, 1)
-    step, state = constrain(table.step, table.start([0]), 1, absorbing_token=None, forbidden_first=(3, EOS))
+    step = ConstrainedStep(table.step, absorbing_token=None, forbidden_first=(3, EOS))
+    state = step.start(table.start([0]), 1)
     logits = step(torch.tensor([[BOS]]), state)[0, -1]
     free = table.step(torch.tensor([[BOS]]), table.start([0]))[0, -1].float().softmax(-1)
     free[[3, EOS]] = 0

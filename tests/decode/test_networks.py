@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.decode.alternatives import alternatives
-from regard.decode.constraints import constrain
+from regard.decode.constraints import ConstrainedStep
 from regard.decode.ensemble import ensemble
 from regard.decode.exhaustive import exhaustive
 from regard.decode.filters import Filters
@@ -17,7 +17,7 @@ from regard.decode.speculative import speculative
 from regard.decode.stochastic import stochastic_beam
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.kv_cache import DecodingState
-from tests.pipeline.factories import make_encoder_decoder, make_tokenizer, make_translator_settings
+from tests.tasks.factories import make_encoder_decoder, make_tokenizer, make_translator_settings
 
 ROWS, MAX_LENGTH = 3, 8
 
@@ -161,9 +161,10 @@ def test_wrapped_networks() -> None:
     assert [hypothesis.tokens for hypothesis in ensemble_hypotheses] == expected
     forbidden = [expected[0][1:3], expected[1][:1]]
     forced = [(), (), (50, 60)]
-    constrained_step, constrained_state = constrain(
-        network.model.step, network.start(), ROWS, absorbing_token=pad, forbidden=forbidden, forced_prefixes=forced
+    constrained_step = ConstrainedStep(
+        network.model.step, absorbing_token=pad, forbidden=forbidden, forced_prefixes=forced
     )
+    constrained_state = constrained_step.start(network.start(), ROWS)
     hypotheses = greedy(constrained_step, constrained_state, network.prompt, **settings)  # type: ignore[arg-type]
     for hypothesis in hypotheses:
         pairs = list(zip(hypothesis.tokens, hypothesis.tokens[1:], strict=False))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.decode.beam import beam
-from regard.decode.constraints import constrain
+from regard.decode.constraints import ConstrainedStep
 from regard.decode.diverse import diverse_beam
 from regard.decode.ensemble import ensemble
 from regard.decode.exhaustive import exhaustive
@@ -78,7 +78,7 @@ def test_full_beam_equals_exhaustive() -> None:
             "length_penalty": case.length_penalty,
             "n_best": n_best,
         }
-        (hypotheses,) = beam(case.table.step, case.state(), PROMPT, **settings)  # type: ignore[arg-type]
+        (hypotheses,) = beam(case.table.step, case.state(), PROMPT, exact=True, **settings)  # type: ignore[arg-type]
         check_same(hypotheses, oracle[:n_best])
         (grid,) = grid_beam(case.table.step, case.state(), PROMPT, required=[[]], **settings)  # type: ignore[arg-type]
         check_same(grid, oracle[:n_best])
@@ -127,7 +127,8 @@ def test_forbidden_phrases_equal_filtered_exhaustive() -> None:
             for hypothesis in case.texts()
             if BOS not in hypothesis.tokens and not any(has_phrase(hypothesis, p) for p in phrases)
         ]
-        step, state = constrain(case.table.step, case.state(), 1, absorbing_token=BOS, forbidden=phrases)
+        step = ConstrainedStep(case.table.step, absorbing_token=BOS, forbidden=phrases)
+        state = step.start(case.state(), 1)
         settings = {
             "max_lengths": [case.max_new_tokens],
             "length_penalty": case.length_penalty,

@@ -20,7 +20,7 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.kv_cache import DecodingState
 from regard.nn.record import Record
 from tests.decode.table_models import BOS, EOS, TableModel
-from tests.pipeline.factories import make_encoder_decoder, make_tokenizer, make_translator_settings
+from tests.tasks.factories import make_encoder_decoder, make_tokenizer, make_translator_settings
 
 SENTENCES, MAX_LENGTHS = [0, 1, 2], [5, 3, 6]
 SUPPRESSED = torch.tensor([BOS])
@@ -41,6 +41,7 @@ def traced_beam(
         "length_penalty": 0.7,
         "n_best": n_best,
         "stop_after": stop_after,
+        "exact": True,
         "suppress_tokens": SUPPRESSED,
     }
     return beam(table.step, state, make_prompt(), trace=trace, **options)  # type: ignore[arg-type]
@@ -233,6 +234,7 @@ def test_a_trace_holds_the_settings_and_why_each_search_ended(stop_after: int | 
             "length_penalty": "|y|^0.7",
             "n_best": 1,
             "stop_after": stop_after,
+            "exact": True,
             "max_lengths": MAX_LENGTHS,
         }
         for sentence, reason in enumerate(trace.ends):

@@ -25,7 +25,9 @@ def test_a_squared_error_gives_a_grey_that_no_image_has(tmp_path: Path) -> None:
     images[::2, 1], images[1::2, 1] = 0, 255
     path = write_idx(tmp_path / "images-idx3-ubyte", images)
     sizes = {"d_model": 16, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.feedforward.d_ff": 16}
-    changes: dict[str, Any] = {f"model.{name}": value for name, value in sizes.items()} | {"model.task": "causal_lm"}
+    changes: dict[str, Any] = {f"model.{name}": value for name, value in sizes.items()} | {
+        "model.task": "image_generation"
+    }
     changes |= {
         "train.steps": 60,
         "train.step_tokens": 64,

@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.exchange.decoder_only import gpt2, llama, qwen2, qwen3
-from regard.exchange.encoder_decoder import bart, marian, mbart, pegasus, t5
-from regard.exchange.encoder_only import Head, bert, esm
-from regard.exchange.mapping import Sinusoid, WeightMap
+from regard.exchange.huggingface.architectures import ARCHITECTURES
+from regard.exchange.huggingface.bert import HEADS as HUB_HEADS
+from regard.exchange.weight_map import WeightMap
 from tests.exchange.models import (
     HEADS,
     HIDDEN,
@@ -22,6 +21,7 @@ from tests.exchange.models import (
     Settings,
     make_hugging_face_model,
     make_stack,
+    parse_settings,
     write_positions,
 )
 
@@ -33,20 +33,23 @@ TRUE_FALSE = (True, False)
 
 @dataclass(frozen=True)
 class Case:
-    weight_map: WeightMap
+    architecture: str
     settings: Settings
     make_theirs: Callable[[], nn.Module]
+
+    @property
+    def weight_map(self) -> WeightMap:
+        return ARCHITECTURES[self.architecture].make_weight_map(parse_settings(self.settings), POSITIONS)
 
 
 Makers = dict[str, Callable[..., Case]]
 
 
-def _make_positions(layout: str | None, offset: int) -> tuple[Settings, Sinusoid | None]:
-    """Make learned positions, or a sinusoid of this layout stored in their table."""
+def _make_positions(layout: str | None, offset: int) -> Settings:
+    """Make learned positions, or a sinusoid of this layout, which their table stores."""
     if layout is None:
-        return {"kind": "learned", "length": POSITIONS, "offset": offset}, None
-    sinusoid = Sinusoid(POSITIONS, base=500.0, interleaved=layout == "interleaved")
-    return {"kind": "sinusoidal", "layout": layout, "base": 500.0}, sinusoid
+        return {"kind": "learned", "length": POSITIONS, "offset": offset}
+    return {"kind": "sinusoidal", "layout": layout, "base": 500.0}
 
 
 # Encoder-decoders. The two stacks differ in layers, heads and feed-forward.
@@ -68,11 +71,9 @@ BART_FAMILY = {
 
 
 def _bart_family(
-    kind: str,
+    architecture: str,
     norm_order: str,
-    weight_map: WeightMap,
     position: Settings,
-    sinusoid: Sinusoid | None = None,
     input_norm: bool = False,
     activation: str = "relu",
     scale: bool = False,
@@ -83,12 +84,14 @@ def _bart_family(
         settings = BART_FAMILY | {"activation_function": ACTIVATIONS[activation], "scale_embedding": scale}
         if target_vocabulary is not None:
             settings |= {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": target_vocabulary}
-        module = make_hugging_face_model(weight_map.architecture, f"{kind}Config", settings)
+        kind = architecture.removesuffix("MTModel").removesuffix("ForConditionalGeneration")
+        module = make_hugging_face_model(architecture, f"{kind}Config", settings)
         if bias:  # a buffer, which `randomize_weights` skips
             logits_bias = module.final_logits_bias
             logits_bias += torch.randn(logits_bias.shape, generator=torch.Generator().manual_seed(1))
         for side in (module.model.encoder, module.model.decoder):
-            write_positions(side.embed_positions, sinusoid)
+            if "base" in position:
+                write_positions(side.embed_positions, position)
         return module
 
     feedforward = {"kind": "plain", "activation": activation}
@@ -111,34 +114,28 @@ def _bart_family(
         "decoder": encoder | decoder_changes,
         "head": {"kind": "lm", "tied": True, "bias": bias},
     }
-    return Case(weight_map, settings, make_theirs)
+    return Case(architecture, settings, make_theirs)
 
 
 MARIAN_POSITION = {"kind": "sinusoidal", "layout": "halves"}
 
 
-def _marian(bias: bool = False, target_vocabulary: int | None = None, **changes: Any) -> Case:
-    weight_map = marian(bias=bias, max_positions=POSITIONS, shared=target_vocabulary is None)
-    return _bart_family(
-        "Marian", "post", weight_map, MARIAN_POSITION, bias=bias, target_vocabulary=target_vocabulary, **changes
-    )
+def _marian(**changes: Any) -> Case:
+    return _bart_family("MarianMTModel", "post", MARIAN_POSITION, **changes)
 
 
-def _pegasus(bias: bool = False, **changes: Any) -> Case:
-    weight_map = pegasus(bias=bias, max_positions=POSITIONS)
-    return _bart_family("Pegasus", "pre", weight_map, MARIAN_POSITION, bias=bias, **changes)
+def _pegasus(**changes: Any) -> Case:
+    return _bart_family("PegasusForConditionalGeneration", "pre", MARIAN_POSITION, **changes)
 
 
-def _bart(bias: bool = False, layout: str | None = None, **changes: Any) -> Case:
-    position, sinusoid = _make_positions(layout, offset=2)
-    weight_map = bart(bias=bias, sinusoid=sinusoid)
-    return _bart_family("Bart", "post", weight_map, position, sinusoid, input_norm=True, bias=bias, **changes)
+def _bart(layout: str | None = None, **changes: Any) -> Case:
+    position = _make_positions(layout, offset=2)
+    return _bart_family("BartForConditionalGeneration", "post", position, input_norm=True, **changes)
 
 
-def _mbart(bias: bool = False, layout: str | None = None, **changes: Any) -> Case:
-    position, sinusoid = _make_positions(layout, offset=2)
-    weight_map = mbart(bias=bias, sinusoid=sinusoid)
-    return _bart_family("MBart", "pre", weight_map, position, sinusoid, input_norm=True, bias=bias, **changes)
+def _mbart(layout: str | None = None, **changes: Any) -> Case:
+    position = _make_positions(layout, offset=2)
+    return _bart_family("MBartForConditionalGeneration", "pre", position, input_norm=True, **changes)
 
 
 def _t5(tied: bool, gated: bool) -> Case:
@@ -183,7 +180,7 @@ def _t5(tied: bool, gated: bool) -> Case:
         "decoder": encoder | {"layers": 3, "cross": attention},
         "head": {"kind": "lm", "tied": tied},
     }
-    return Case(t5(tied=tied, gated=gated), settings, make_theirs)
+    return Case("T5ForConditionalGeneration", settings, make_theirs)
 
 
 def _iter_encoder_decoders() -> Iterator[tuple[str, Case]]:
@@ -214,7 +211,7 @@ def _make_decoder_only_settings(decoder: Settings, tied: bool) -> Settings:
 
 
 def _gpt2(activation: str = "gelu_tanh", tied: bool = False, layout: str | None = None) -> Case:
-    position, sinusoid = _make_positions(layout, offset=0)
+    position = _make_positions(layout, offset=0)
 
     def make_theirs() -> nn.Module:
         settings = {
@@ -230,17 +227,17 @@ def _gpt2(activation: str = "gelu_tanh", tied: bool = False, layout: str | None 
             **SPECIAL_IDS,
         }
         module = make_hugging_face_model("GPT2LMHeadModel", "GPT2Config", settings)
-        write_positions(module.transformer.wpe, sinusoid)
+        if layout is not None:
+            write_positions(module.transformer.wpe, position)
         return module
 
     feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": activation}
     decoder = make_stack("pre", norm={"kind": "layer", "eps": 1e-4}, position=position, feedforward=feedforward)
-    return Case(gpt2(tied=tied, sinusoid=sinusoid), _make_decoder_only_settings(decoder, tied), make_theirs)
+    return Case("GPT2LMHeadModel", _make_decoder_only_settings(decoder, tied), make_theirs)
 
 
 def _llama_family(
     kind: str,
-    weight_map: WeightMap,
     bias: Settings,
     activation: str = "silu",
     tied: bool = False,
@@ -265,7 +262,7 @@ def _llama_family(
             **their_settings,
             **SPECIAL_IDS,
         }
-        return make_hugging_face_model(weight_map.architecture, f"{kind}Config", settings)
+        return make_hugging_face_model(f"{kind}ForCausalLM", f"{kind}Config", settings)
 
     norm = {"kind": "rms", "eps": 1e-4}
     attention = {"heads": HEADS, "key_value_heads": 2, "key_dim": key_dim, "bias": bias}
@@ -276,24 +273,22 @@ def _llama_family(
         attention=attention | ({"query_key_norm": norm} if query_key_norm else {}),
         feedforward={"kind": "gated", "d_ff": HIDDEN, "activation": activation, "bias": feedforward_bias},
     )
-    return Case(weight_map, _make_decoder_only_settings(decoder, tied), make_theirs)
+    return Case(f"{kind}ForCausalLM", _make_decoder_only_settings(decoder, tied), make_theirs)
 
 
-def _llama(tied: bool = False, bias: bool = False, feedforward_bias: bool = False, **changes: Any) -> Case:
-    weight_map = llama(tied=tied, bias=bias, feedforward_bias=feedforward_bias)
-    changes |= {"tied": tied, "feedforward_bias": feedforward_bias}
+def _llama(bias: bool = False, feedforward_bias: bool = False, **changes: Any) -> Case:
+    changes |= {"feedforward_bias": feedforward_bias}
     changes |= {"attention_bias": bias, "mlp_bias": feedforward_bias}  # theirs
-    return _llama_family("Llama", weight_map, {} if bias else NO_BIAS, **changes)
+    return _llama_family("Llama", {} if bias else NO_BIAS, **changes)
 
 
-def _qwen2(tied: bool = False, **changes: Any) -> Case:
-    return _llama_family("Qwen2", qwen2(tied=tied), {"output": False}, tied=tied, **changes)
+def _qwen2(**changes: Any) -> Case:
+    return _llama_family("Qwen2", {"output": False}, **changes)
 
 
-def _qwen3(tied: bool = False, bias: bool = False, key_dim: int = 6, **changes: Any) -> Case:
-    weight_map = qwen3(tied=tied, bias=bias)
-    changes |= {"tied": tied, "key_dim": key_dim, "query_key_norm": True, "attention_bias": bias}
-    return _llama_family("Qwen3", weight_map, {} if bias else NO_BIAS, **changes)
+def _qwen3(bias: bool = False, key_dim: int = 6, **changes: Any) -> Case:
+    changes |= {"key_dim": key_dim, "query_key_norm": True, "attention_bias": bias}
+    return _llama_family("Qwen3", {} if bias else NO_BIAS, **changes)
 
 
 def _iter_decoder_only() -> Iterator[tuple[str, Case]]:
@@ -316,9 +311,8 @@ def _iter_decoder_only() -> Iterator[tuple[str, Case]]:
 LABELS = ["a", "b", "c"]
 
 
-def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | None = None) -> Case:
-    position, sinusoid = _make_positions(layout, offset=0)
-    weight_map = bert(head, has_token_types=types > 0, sinusoid=sinusoid)
+def _bert(head: str, activation: str = "gelu", types: int = 2, layout: str | None = None) -> Case:
+    position, architecture = _make_positions(layout, offset=0), f"Bert{HUB_HEADS[head].suffix}"
 
     def make_theirs() -> nn.Module:
         settings = {
@@ -334,9 +328,10 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
             "pad_token_id": PAD,
         }
         pooling = {"add_pooling_layer": False} if head == "none" else {}
-        module = make_hugging_face_model(weight_map.architecture, "BertConfig", settings, **pooling)
+        module = make_hugging_face_model(architecture, "BertConfig", settings, **pooling)
         embeddings = module.base_model.embeddings
-        write_positions(embeddings.position_embeddings, sinusoid)
+        if layout is not None:
+            write_positions(embeddings.position_embeddings, position)
         if types == 0:
             embeddings.token_type_embeddings.weight.requires_grad_(False).zero_()
         return module
@@ -344,11 +339,11 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
     feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": activation}
     norm = {"kind": "layer", "eps": 1e-12}
     encoder = make_stack("post", input_norm=True, norm=norm, position=position, feedforward=feedforward)
-    heads: dict[Head, tuple[str, Settings]] = {
+    heads: dict[str, tuple[str, Settings]] = {
         "mlm": ("masked_lm", {"activation": activation}),
-        "classes": ("classify", {"labels": LABELS}),
-        "tags": ("tag", {"labels": LABELS}),
-        "none": ("embed", {}),
+        "classes": ("text_classification", {"labels": LABELS}),
+        "tags": ("tagging", {"labels": LABELS}),
+        "none": ("embedding", {}),
     }
     task, head_settings = heads[head]
     settings = {
@@ -358,11 +353,11 @@ def _bert(head: Head, activation: str = "gelu", types: int = 2, layout: str | No
         "encoder": encoder,
         "head": {"kind": head, **head_settings},
     }
-    return Case(weight_map, settings, make_theirs)
+    return Case(architecture, settings, make_theirs)
 
 
-def _esm(head: Head) -> Case:
-    weight_map = esm(head, attentions=2 * HEADS, key_dim=WIDTH // HEADS, theta=5000.0)
+def _esm(head: str) -> Case:
+    architecture = f"Esm{HUB_HEADS[head].suffix}"
 
     def make_theirs() -> nn.Module:
         settings = {
@@ -382,7 +377,7 @@ def _esm(head: Head) -> Case:
             "mask_token_id": 2,
         }
         pooling = {"add_pooling_layer": False} if head == "none" else {}
-        module = make_hugging_face_model(weight_map.architecture, "EsmConfig", settings, **pooling)
+        module = make_hugging_face_model(architecture, "EsmConfig", settings, **pooling)
         for parameter in module.base_model.contact_head.parameters():  # for proteins; frozen as zeros
             parameter.requires_grad_(False).zero_()
         return module
@@ -394,12 +389,11 @@ def _esm(head: Head) -> Case:
         feedforward={"kind": "plain", "d_ff": HIDDEN, "activation": "gelu"},
     )
     settings = _bert(head, types=0).settings | {"encoder": encoder}
-    return Case(weight_map, settings, make_theirs)
+    return Case(architecture, settings, make_theirs)
 
 
 def _iter_encoder_only() -> Iterator[tuple[str, Case]]:
-    heads: tuple[Head, ...] = ("mlm", "classes", "tags", "none")
-    for head in heads:
+    for head in HUB_HEADS:
         yield from ((f"bert-{head}-{types=}", _bert(head, types=types)) for types in (0, 1))
         yield from ((f"bert-{head}-{layout}", _bert(head, layout=layout)) for layout in LAYOUTS)
         yield from ((f"bert-{head}-{activation}", _bert(head, activation)) for activation in ACTIVATIONS)

@@ -15,7 +15,7 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.store.model_folder import StoredModel
 from regard.text.tokenizer_pair import TokenizerPair
-from tests.pipeline.factories import make_tokenizer
+from tests.tasks.factories import make_tokenizer
 
 WIDTH, HEADS = 16, 4
 SOURCES = [[5, 6, 7, 8, 9, 250], [11, 12, 250], [13, 250, 251, 30, 31, 32, 33, 34, 250]]
@@ -64,7 +64,7 @@ def make_decoder_only(decoder: Settings | None = None, **changes: Any) -> Settin
 def make_encoder_only(encoder: Settings | None = None, types: int = 0) -> Settings:
     return {
         "family": "encoder_only",
-        "task": "embed",
+        "task": "embedding",
         "d_model": WIDTH,
         "source": {"kind": "tokens", "vocabulary": make_tokenizer().size, "types": types},
         "encoder": encoder or make_stack(),

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from regard.config.codec import MODEL_FILES
 from regard.config.model import AnyModelConfig
-from regard.exchange.mapping import Sinusoid, WeightMap, to_regard
+from regard.exchange.mapping import to_regard
 from regard.exchange.parity_runners import Tokens, TorchRunner
 from regard.exchange.parity_samples import Sample
+from regard.exchange.weight_map import WeightMap
 from regard.models.build import AnyModel, build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -57,12 +58,11 @@ def make_hugging_face_model(architecture: str, name: str, settings: Settings, **
     return getattr(transformers, architecture)._from_config(settings_object, attn_implementation="eager", **arguments)
 
 
-def write_positions(table: nn.Embedding, sinusoid: Sinusoid | None) -> None:
-    """Write a sinusoid into the last rows of their table and freeze it, so that `randomize_weights` skips it."""
-    if sinusoid is not None:
-        encodings = Sinusoidal(WIDTH, sinusoid.base, sinusoid.interleaved).encode(torch.arange(sinusoid.length)[None])
-        table.weight.requires_grad_(False).zero_()
-        table.weight[-sinusoid.length :] = encodings[0]
+def write_positions(table: nn.Embedding, sinusoid: Settings) -> None:
+    """Write our sinusoid into the last rows of their table and freeze it, so that `randomize_weights` skips it."""
+    encoding = Sinusoidal(WIDTH, sinusoid["base"], sinusoid["layout"] == "interleaved")
+    table.weight.requires_grad_(False).zero_()
+    table.weight[-POSITIONS:] = encoding.encode(torch.arange(POSITIONS)[None])[0]
 
 
 def randomize_weights(module: nn.Module, seed: int = 0) -> nn.Module:
@@ -138,8 +138,8 @@ class AlteredRunner(TorchRunner):
     def score(self, samples: Sequence[Sample]) -> list[list[float]]:
         return [[value + self.difference for value in row] for row in super().score(samples)]
 
-    def greedy(self, samples: Sequence[Sample]) -> Tokens | None:
-        outputs = super().greedy(samples)
+    def beam(self, samples: Sequence[Sample], beam_size: int, *, stops_early: bool = False) -> Tokens | None:
+        outputs = super().beam(samples, beam_size, stops_early=stops_early)
         if outputs is not None and self.replaced_token is not None:
             outputs[0][0], self.replaced_token = self.replaced_token, None  # of the first text only
         return outputs

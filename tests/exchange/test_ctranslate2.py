@@ -8,8 +8,8 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.config.codec import MODEL_FILES
-from regard.config.exportable import exportable_to
 from regard.exchange.ctranslate2 import TYPES, count_positions, make_spec, write_ctranslate2
+from regard.exchange.exportable import exportable_to
 from tests.exchange.ctranslate2_models import (
     CASES,
     SOURCES,

@@ -22,12 +22,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.codec import MODEL_FILES, preset
+from regard.config.model import AnyModelConfig
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
 from regard.decode.protocol import Hypothesis
-from regard.exchange.decoder_only import gpt2, llama
-from regard.exchange.encoder_decoder import marian
-from regard.exchange.mapping import WeightMap, to_hf
+from regard.exchange.huggingface.architectures import ARCHITECTURES
+from regard.exchange.mapping import to_hf
+from regard.exchange.weight_map import WeightMap
 from regard.models.build import build
 from regard.models.cpu_decoder import CpuDecoder
 from regard.models.decoder_only import DecoderOnly
@@ -110,7 +111,7 @@ def make_encoder_decoder_pair(vocabulary_size: int) -> Pair:
     }
     config |= {"activation_function": "relu", "decoder_start_token_id": BOS, "forced_eos_token_id": None}
     theirs = make_hugging_face_model("MarianMTModel", "MarianConfig", config | sides | heads | SPECIAL_IDS)
-    return _make_pair(settings, theirs, marian(bias=False, max_positions=POSITIONS))
+    return _make_pair(MODEL_FILES.parse(settings), theirs)
 
 
 def make_decoder_only_pair(kind: str, vocabulary_size: int) -> Pair:
@@ -119,13 +120,13 @@ def make_decoder_only_pair(kind: str, vocabulary_size: int) -> Pair:
         changes: dict[str, Any] = {"decoder.feedforward.d_ff": HIDDEN, "decoder.position.length": POSITIONS}
         config: dict[str, Any] = {"n_embd": WIDTH, "n_layer": 2, "n_head": HEADS, "n_inner": HIDDEN}
         config |= {"n_positions": POSITIONS, "activation_function": "gelu_pytorch_tanh", "layer_norm_epsilon": 1e-5}
-        theirs, weight_map = ("GPT2LMHeadModel", "GPT2Config"), gpt2(tied=True)
+        theirs = "GPT2LMHeadModel", "GPT2Config"
     else:
         changes = {"decoder.attention.key_value_heads": 2, "decoder.feedforward.d_ff": HIDDEN}
         config = {"hidden_size": WIDTH, "intermediate_size": HIDDEN, "num_hidden_layers": 2}
         config |= {"num_attention_heads": HEADS, "num_key_value_heads": 2, "tie_word_embeddings": False}
         config |= {"max_position_embeddings": POSITIONS}
-        theirs, weight_map = ("LlamaForCausalLM", "LlamaConfig"), llama(tied=False)
+        theirs = "LlamaForCausalLM", "LlamaConfig"
     changes |= {
         "d_model": WIDTH,
         "tokens.vocabulary": vocabulary_size,
@@ -137,15 +138,14 @@ def make_decoder_only_pair(kind: str, vocabulary_size: int) -> Pair:
         norm, position = settings.decoder.norm, settings.decoder.position  # type: ignore[union-attr]
         config |= {"rms_norm_eps": norm.eps}
         config |= {"rope_parameters": {"rope_type": "default", "rope_theta": position.theta}}  # type: ignore[union-attr]
-    return _make_pair(
-        settings, make_hugging_face_model(*theirs, {"vocab_size": vocabulary_size} | config | SPECIAL_IDS), weight_map
-    )
+    config |= {"vocab_size": vocabulary_size} | SPECIAL_IDS
+    return _make_pair(settings, make_hugging_face_model(*theirs, config))
 
 
-def _make_pair(settings: Any, theirs: nn.Module, weight_map: WeightMap) -> Pair:
-    ours = build(MODEL_FILES.parse(settings) if isinstance(settings, dict) else settings, seed=0)
+def _make_pair(settings: AnyModelConfig, theirs: nn.Module) -> Pair:
+    ours = build(settings, seed=0)
     assert isinstance(ours, EncoderDecoder | DecoderOnly)
-    return Pair(ours, theirs, weight_map)
+    return Pair(ours, theirs, ARCHITECTURES[type(theirs).__name__].make_weight_map(settings, POSITIONS))
 
 
 def make_reversed_batch(rows: int, vocabulary_size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:

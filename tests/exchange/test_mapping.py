@@ -4,21 +4,18 @@ import re
 
 import pytest
 import torch
+from bench import torch_nn
 from torch import Tensor
 
 from regard.base.errors import RegardError
-from regard.exchange import torch_nn
-from regard.exchange.decoder_only import llama
-from regard.exchange.mapping import (
+from regard.exchange.mapping import find_ignored, to_hf, to_regard
+from regard.exchange.weight_map import (
     Constant,
     MappingRule,
     TensorChunk,
     Transpose,
     Unsqueeze,
     WeightMap,
-    find_ignored,
-    to_hf,
-    to_regard,
 )
 from tests.exchange.cases import CASES
 
@@ -121,7 +118,7 @@ def test_skipped_layer_is_missing_and_huge_layer_index_is_cheap(theirs: dict[str
 
 def test_empty_weights_lack_the_first_layer() -> None:
     with pytest.raises(RegardError) as error:
-        to_regard(llama(tied=True), {})
+        to_regard(CASES["llama-tied"].weight_map, {})
     assert "model.layers.0.self_attn.q_proj.weight is missing." in _list_faults(error)
     assert len(_list_faults(error)) == 11  # the embedding, nine tensors of a layer, the final norm
 

@@ -16,7 +16,7 @@ from tests.exchange.models import AlteredRunner
 
 def find_tie(stored: StoredModel, sample: Sample) -> tuple[int, int]:
     """Return the greedy first token of a sample, and the id of a copy of it."""
-    (output,) = TorchRunner(stored).greedy([sample]) or [[]]
+    (output,) = TorchRunner(stored).beam([sample], 1) or [[]]
     return output[0], (output[0] + 1) % 250
 
 
@@ -35,7 +35,7 @@ def test_an_equal_engine_passes(stored: StoredModel) -> None:
 
 @pytest.mark.parametrize("difference", [2e-4, float("nan")])
 def test_wrong_log_probabilities_fail(stored: StoredModel, difference: float) -> None:
-    with pytest.raises(RegardError, match="The export is not equal to the model"):
+    with pytest.raises(RegardError, match="The export differs from the model"):
         measure_parity(stored, AlteredRunner(stored, difference), must_match=True, texts=6)
 
 
@@ -59,8 +59,8 @@ def test_time_is_limited(stored: StoredModel) -> None:
     assert result.texts == 1  # the first chunk
     assert (result.planned_texts, result.describe()[1]) == (
         50,
-        "The time limit ended the proof after 1 of 50 texts. "
-        "For a complete one, export again when the machine is less busy.",
+        "The time limit ended the comparison after 1 of 50 texts. "
+        "To compare all texts, export again when the machine is less busy.",
     )
     complete = measure_parity(stored, AlteredRunner(stored), must_match=True, texts=2)
     assert not any("time limit" in note for note in complete.describe())

@@ -24,13 +24,13 @@ from regard.lora import add_adapters, is_adapter, merge_weights
 from regard.models.build import build
 from regard.store.adapter_folder import write_adapter
 from regard.store.export_folder import hash_of_weights, read_parity
-from regard.store.model_folder import WEIGHTS, read_model, write_model
+from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from tests.exchange.cases import CASES
 from tests.exchange.folders import write_case
 from tests.exchange.models import POSITIONS, compute_outputs, max_difference, parse_settings
 
-LABELS = {"task": "classify", "head": {"kind": "classes", "labels": ["good", "bad"]}}
+LABELS = {"task": "text_classification", "head": {"kind": "classes", "labels": ["good", "bad"]}}
 OPTIONS = ExportOptions(max_positions=POSITIONS)
 TOLERANCE = 1e-5
 # PEFT 0.21 reads a property that Transformers 5.23 has renamed: neither is ours.
@@ -53,7 +53,7 @@ def write_tuned(name: str, folder: Path, lora: LoraConfig, changes: dict[str, An
     model.load_state_dict(parent.model.state_dict(), strict=False)
     add_adapters(model, lora, seed=4)
     generator = torch.Generator().manual_seed(5)
-    has_labels = tuned_settings.task in ("classify", "tag")  # their head is trained as a whole
+    has_labels = tuned_settings.task in ("text_classification", "tagging")  # their head is trained as a whole
     trained = [key for key, _ in model.named_parameters() if is_adapter(key) or (has_labels and key[:5] == "head.")]
     for key, parameter in model.named_parameters():
         if key in trained:
@@ -62,7 +62,7 @@ def write_tuned(name: str, folder: Path, lora: LoraConfig, changes: dict[str, An
     write_model(
         folder / "run" / "best", tuned_settings, parent.tokenizers, merge_weights(weights, lora.scale), "# Tuned\n"
     )
-    sha256 = hash_of_weights(folder / "parent", WEIGHTS)
+    sha256 = hash_of_weights(folder / "parent")
     adapter_file = AdapterConfig(parent=str(folder / "parent"), parent_sha256=sha256, lora=lora)
     write_adapter(folder / "run" / "adapter", adapter_file, {key: weights[key] for key in trained})
     (folder / "run" / "run.toml").touch()
@@ -117,7 +117,7 @@ def test_the_files_hold_the_change_of_each_matrix(
     folder, report = export_model(tmp_path / "run", "peft", options=OPTIONS)
     assert report.notes[-1].startswith("parity: not checked, because peft or transformers is not installed")
     config, tensors = json.loads((folder / CONFIG).read_text()), load_file(folder / TENSORS)
-    architecture = ARCHITECTURES[CASES[name].weight_map.architecture]
+    architecture = ARCHITECTURES[CASES[name].architecture]
     before, after = (
         convert_weights(read_model(tmp_path / path), architecture, POSITIONS) for path in ("parent", "run")
     )
@@ -139,7 +139,7 @@ def test_the_files_hold_the_change_of_each_matrix(
 def test_a_run_without_adapter_is_refused(tmp_path: Path) -> None:
     write_case("llama-tied", tmp_path / "run" / "best")
     (tmp_path / "run" / "run.toml").touch()
-    with pytest.raises(RegardError, match="There is no adapter here"):
+    with pytest.raises(RegardError, match="This folder contains no adapter"):
         export_model(tmp_path / "run", "peft")
 
 

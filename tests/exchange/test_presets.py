@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.config import codec
-from regard.config.exportable import exportable_to
-from regard.exchange.encoder_only import bert
+from regard.exchange.exportable import exportable_to
+from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.mapping import to_regard
 from regard.models.build import build
 from regard.models.cost import cost
@@ -60,13 +60,15 @@ def test_a_small_roberta_gives_the_same_outputs() -> None:
     theirs = randomize_weights(transformers.RobertaForMaskedLM(config).eval())
     changes = {"d_model": 16, "source.vocabulary": 37, "encoder.layers": 2, "encoder.attention.heads": 4}
     changes |= {"encoder.feedforward.d_ff": 24, "encoder.position.length": 40}
-    ours = build(codec.preset("roberta", changes), seed=0).eval()
+    settings = codec.preset("roberta", changes)
+    ours = build(settings, seed=0).eval()
     assert isinstance(ours, EncoderOnly)
     tensors = {}
     for name, tensor in theirs.state_dict().items():
         old, new = next((old, new) for old, new in RENAMED.items() if name.startswith(old))
         tensors[name.replace(old, new)] = tensor
-    ours.load_state_dict(to_regard(bert("mlm"), tensors))
+    weight_map = ARCHITECTURES["BertForMaskedLM"].make_weight_map(settings, 40)
+    ours.load_state_dict(to_regard(weight_map, tensors))
     tokens, valid = make_batch(20, seed=1)
     with torch.no_grad():
         logits = theirs(input_ids=tokens, attention_mask=valid.long()).logits

@@ -4,10 +4,11 @@ import itertools
 
 import pytest
 import torch
+from bench import torch_nn
 from torch import Tensor, nn
 
-from regard.exchange import torch_nn
-from regard.exchange.mapping import WeightMap, to_hf, to_regard
+from regard.exchange.mapping import to_hf, to_regard
+from regard.exchange.weight_map import WeightMap
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.masks import causal, padding
@@ -40,7 +41,9 @@ def _make_encoders(norm_first: bool, activation: str, final_norm: bool) -> tuple
     feedforward = {"kind": "plain", "d_ff": HIDDEN, "activation": activation}
     encoder = make_stack("pre" if norm_first else "post", final_norm=final_norm, feedforward=feedforward)
     head = {"kind": "none"}
-    built = build_model({"family": "encoder_only", "task": "embed", "source": TOKENS, "encoder": encoder, "head": head})
+    built = build_model(
+        {"family": "encoder_only", "task": "embedding", "source": TOKENS, "encoder": encoder, "head": head}
+    )
     assert isinstance(built, EncoderOnly)
     return _copy_weights(theirs, built.encoder, torch_nn.torch_encoder(final_norm=final_norm))
 

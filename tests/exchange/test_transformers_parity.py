@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.exchange.mapping import WeightMap, find_ignored, to_hf, to_regard
+from regard.exchange.mapping import find_ignored, to_hf, to_regard
+from regard.exchange.weight_map import WeightMap
 from regard.models.build import AnyModel
 from regard.nn.positions import Sinusoidal
 from tests.exchange.cases import CASES

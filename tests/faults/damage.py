@@ -111,7 +111,7 @@ def _strike_runs(verdict: Verdict, folder: Path, faults: int) -> None:
             broken += [] if compute_fingerprints(copy) == expected else ["the run ended with other files"]
         except RegardError as error:
             broken.append(f"it cannot be resumed: {error.message}")
-        if "step-00000008 is damaged and not used" not in (copy / "log.txt").read_text():
+        if "step-00000008 is damaged and was skipped" not in (copy / "log.txt").read_text():
             broken.append("log.txt does not report it")
         verdict.add_fault(f"a run with {path.name} damaged {number}", broken)
         shutil.rmtree(copy)

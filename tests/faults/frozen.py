@@ -139,7 +139,7 @@ def make_smallest_run(folder: Path, **changes: Any) -> RunConfig:
         "train.steps": 12, "train.save_every": 2, "train.average": 2, "validation.every_steps": 6,
         "validation.sentences": 0, "validation.samples": 0,
     }  # fmt: skip
-    return make_small_run("translate", write_corpus(folder / "corpus"), short | changes)
+    return make_small_run("translation", write_corpus(folder / "corpus"), short | changes)
 
 
 def freeze_run(folder: Path, windows: Sequence[Window], experiment: Callable[[Frozen, Window], None]) -> None:

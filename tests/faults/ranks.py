@@ -146,7 +146,7 @@ class Ranks:
 
     def __post_init__(self) -> None:
         changes = {"train.steps": STEPS, "validation.every_steps": 20}
-        run = make_small_run("translate", write_corpus(self.scratch / "corpus"), changes)
+        run = make_small_run("translation", write_corpus(self.scratch / "corpus"), changes)
         self.run_file, self.life = self.scratch / "run.toml", self.scratch / "life"
         RUN_FILES.save(run, self.run_file)
         command = self.start()

@@ -14,7 +14,7 @@ def _make_header(size: int, channels: int = 1, bits: int = 16) -> bytes:
     return b"RIFF" + struct.pack("<I", min(36 + size, 0xFFFFFFFF)) + parts
 
 
-@attack("corpus", "announces 2,147,483,647 samples")
+@attack("corpus", "declares 2,147,483,647 samples")
 def endless_wav(place: Place) -> Path:
     """A .wav file of 44 bytes whose header claims 4 GB."""
     path = place.folder / "huge.wav"
@@ -32,7 +32,7 @@ def sparse_wav(place: Place) -> Path:
     return path
 
 
-@attack("corpus", "65535 channels|65,535 channels|can be read")
+@attack("corpus", "65535 channels|65,535 channels|cannot be read")
 def many_channels(place: Place) -> Path:
     """A .wav file of 65,535 channels."""
     path = place.folder / "channels.wav"
@@ -44,8 +44,9 @@ def many_channels(place: Place) -> Path:
 def model_of_enormous_frames(place: Place) -> None:
     """A model of audio clips of 10^12 samples per second: every frame would be computed from billions of them."""
     (place.folder / "model.toml").write_text(
-        'format = 1\nd_model = 8\nfamily = "encoder_only"\ntask = "embed"\n'
-        'source = {kind = "mel", bins = 80, window = 1.0, rate = 1000000000000}\nhead = {kind = "none"}\n'
+        'format = 1\nd_model = 8\nfamily = "encoder_only"\ntask = "audio_classification"\n'
+        'source = {kind = "mel", bins = 80, window = 1.0, rate = 1000000000000}\n'
+        'head = {kind = "classes", labels = ["a", "b"]}\n'
         '[encoder]\nlayers = 1\nnorm_order = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
         'attention = {heads = 1}\nfeedforward = {kind = "plain", d_ff = 8}\n'
     )

@@ -13,7 +13,7 @@ from regard.base.files import sha256
 from tests.hostile.attack import attack
 from tests.hostile.doors import Place
 
-DAMAGED = "damaged|not the one|bytes, not|does not belong"
+DAMAGED = "damaged|bytes, not|does not match"
 
 
 def _edit_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:

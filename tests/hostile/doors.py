@@ -29,7 +29,7 @@ from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.run import fit, resume
-from tests.pipeline import factories
+from tests.tasks import factories
 from tests.training.runs import make_small_run, write_corpus
 
 Door = Literal["load", "resume", "read_model", "vocabulary", "prepared", "corpus", "import"]

@@ -34,8 +34,9 @@ def endless_idx(place: Place) -> Path:
 def model_of_enormous_images(place: Place) -> None:
     """A model of images of a million times a million pixels: every image would be scaled up to it."""
     (place.folder / "model.toml").write_text(
-        'format = 1\nd_model = 8\nfamily = "encoder_only"\ntask = "embed"\n'
-        'source = {kind = "patches", patch = 4, size = [1000000, 1000000]}\nhead = {kind = "none"}\n'
+        'format = 1\nd_model = 8\nfamily = "encoder_only"\ntask = "image_classification"\n'
+        'source = {kind = "patches", patch = 4, size = [1000000, 1000000]}\n'
+        'head = {kind = "classes", labels = ["a", "b"]}\n'
         '[encoder]\nlayers = 1\nnorm_order = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
         'attention = {heads = 1}\nfeedforward = {kind = "plain", d_ff = 8}\n'
     )
@@ -46,7 +47,7 @@ def model_of_enormous_images(place: Place) -> None:
 def generator_of_enormous_images(place: Place) -> None:
     """A model that generates images of a million times a million pixels."""
     (place.folder / "model.toml").write_text(
-        'format = 1\nd_model = 8\nfamily = "decoder_only"\ntask = "causal_lm"\nstarts_with_bos = false\n'
+        'format = 1\nd_model = 8\nfamily = "decoder_only"\ntask = "image_generation"\nstarts_with_bos = false\n'
         'tokens = {kind = "tokens", vocabulary = 20}\nraster = {size = [1000000, 1000000]}\n'
         '[decoder]\nlayers = 1\nnorm_order = "pre"\nfinal_norm = true\nposition = {kind = "none"}\n'
         'attention = {heads = 1}\nfeedforward = {kind = "plain", d_ff = 8}\n'

@@ -96,7 +96,7 @@ def config_in_another_encoding(place: Place) -> None:
 
 
 EMBEDDING = "transformer.wte.weight"
-UNFIT = "weights do not fit the config"
+UNFIT = "weights do not match the config"
 
 
 def _edit_weights(place: Place, change: Callable[[dict[str, Tensor]], dict[str, Tensor]]) -> None:
@@ -207,7 +207,7 @@ def precompiled_normalizer(place: Place) -> None:
 
 
 TEMPLATE = "chat_template.jinja"
-STOPPED = "chat template is stopped"
+STOPPED = "chat template was stopped"
 LOOPS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 
 
@@ -235,7 +235,7 @@ def template_of_much_output(place: Place) -> None:
     (place.folder / TEMPLATE).write_text("{% for i in range(1000) %}{{ 'a' * 10000 }}{% endfor %}")
 
 
-@attack("import", "chat template fails")
+@attack("import", "chat template failed")
 def template_without_an_end(place: Place) -> None:
     """A chat template whose loop has no end."""
     (place.folder / TEMPLATE).write_text("{% for message in messages %}")

@@ -89,7 +89,7 @@ def timing_linked_to_a_new_file(place: Place) -> None:
     _make_link(place.folder / "timing.jsonl", place.outside / "new.txt")
 
 
-@attack("resume", "second name")
+@attack("resume", "hard-linked")
 def journal_hard_linked(place: Place) -> None:
     """metrics.jsonl is a second name (a hard link) of a file of the user."""
     (place.folder / "metrics.jsonl").unlink()
@@ -128,13 +128,13 @@ def mlflow_linked_out(place: Place) -> None:
     _make_link(place.folder / "mlflow.db", place.outside / "victim.txt")
 
 
-@attack("resume", "second name")
+@attack("resume", "hard-linked")
 def mlflow_journal_hard_linked(place: Place) -> None:
     """The journal of mlflow.db is a second name of a file of the user."""
     (place.folder / "mlflow.db-journal").hardlink_to(place.outside / "victim.txt")
 
 
-@attack("resume", "second name")
+@attack("resume", "hard-linked")
 def tensorboard_hard_linked(place: Place) -> None:
     """A file in tensorboard/ is a second name of a file of the user."""
     (place.folder / "tensorboard").mkdir()
@@ -153,7 +153,7 @@ def pipe_for_corpus_facts(place: Place) -> None:
     _make_pipe(place.folder / "corpus.json")
 
 
-@attack("resume", "no run")
+@attack("resume", "not a run folder")
 def pipe_for_run(place: Place) -> None:
     """run.toml is a named pipe without a writer."""
     _make_pipe(place.folder / "run.toml")

@@ -34,7 +34,7 @@ def torch_checkpoint(place: Place) -> Path:
     return folder
 
 
-@attack("load", "neither a model nor a run")
+@attack("load", "This is a Hugging Face model")
 def hugging_face_folder(place: Place) -> Path:
     """A Hugging Face folder: pytorch_model.bin, and a config.json with `auto_map` to the code beside it."""
     folder = place.folder / "theirs"

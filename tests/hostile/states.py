@@ -8,7 +8,7 @@ from tests.hostile.attack import attack
 from tests.hostile.doors import Place
 
 WHOLE = "No intact checkpoint is left"
-STANDS = "holds no valid progress of a run"
+STANDS = "has no valid progress"
 DEEP = 100_000
 
 
@@ -93,13 +93,13 @@ def state_of_another_step(place: Place) -> None:
     _edit_state(place, lambda state: state["progress"].update(step=10**400))
 
 
-@attack("resume", "not the name of a checkpoint")
+@attack("resume", "not a checkpoint name")
 def step_in_other_digits(place: Place) -> None:
     """A checkpoint whose number is written in Arabic-Indic digits."""
     place.step.rename(place.step.with_name("step-" + "\u0660" * 7 + "\u0669"))
 
 
-@attack("resume", "not the name of a checkpoint")
+@attack("resume", "not a checkpoint name")
 def step_of_240_digits(place: Place) -> None:
     """A checkpoint whose number has 240 digits."""
     place.step.rename(place.step.with_name("step-" + "9" * 240))

@@ -16,7 +16,7 @@ WEIGHTS = "model.safetensors"
 SHARD = "shard-00001-model-00001-of-00001.safetensors"
 NOT_LEFT = "No intact checkpoint is left"
 NOT_WHOLE = "safetensors file is damaged"
-FIT = "weights do not fit the model|parameters"
+FIT = "weights do not match the model|parameters"
 
 
 def _write_weights(place: Place, header: bytes, data: bytes = b"", size: int | None = None) -> None:
@@ -116,7 +116,7 @@ def weights_of_another_model(place: Place) -> None:
     place.write_manifest()
 
 
-@attack("load", "of shape|weights do not fit|is torch")
+@attack("load", "of shape|weights do not match|is torch")
 def weights_turned_over(place: Place) -> None:
     """One matrix is transposed."""
     weights = load_file(place.folder / WEIGHTS)
@@ -126,7 +126,7 @@ def weights_turned_over(place: Place) -> None:
     place.write_manifest()
 
 
-@attack("load", "weights do not fit the model")
+@attack("load", "weights do not match the model")
 def weights_that_are_no_numbers(place: Place) -> None:
     """The right shapes with dtype bool."""
     weights = load_file(place.folder / WEIGHTS)
@@ -177,13 +177,13 @@ def _write_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> No
     Place(step, place.outside, place.canary).write_manifest()
 
 
-@attack("resume", f"{NOT_LEFT}.*do not hold the whole of")
+@attack("resume", f"{NOT_LEFT}.*do not contain all of")
 def part_at_the_end_of_an_exabyte(place: Place) -> None:
     """A rank's file whose part of a tensor starts at 2^60: the whole tensor would have an exabyte."""
     _write_shard(place, lambda offsets: next(iter(offsets.values())).update(saved_offsets=[1 << 60, 0]))
 
 
-@attack("resume", f"{NOT_LEFT}.*do not hold the whole of")
+@attack("resume", f"{NOT_LEFT}.*do not contain all of")
 def part_with_fewer_dimensions(place: Place) -> None:
     """A rank's file whose part of a tensor has an offset in none of its dimensions."""
     _write_shard(place, lambda offsets: [entry.update(saved_offsets=[]) for entry in offsets.values()])
@@ -201,7 +201,7 @@ def parts_in_nested_lists(place: Place) -> None:
     _write_shard(place, lambda offsets: offsets.clear())
 
 
-@attack("resume", f"{NOT_LEFT}.*do not describe tensors|{NOT_LEFT}.*do not hold the whole of")
+@attack("resume", f"{NOT_LEFT}.*do not describe tensors|{NOT_LEFT}.*do not contain all of")
 def part_at_a_text(place: Place) -> None:
     """A rank's file whose offsets are texts."""
     _write_shard(place, lambda offsets: next(iter(offsets.values())).update(saved_offsets=["0", "0"]))

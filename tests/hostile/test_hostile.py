@@ -47,7 +47,7 @@ def test_attacks_are_many_and_different() -> None:
 
 
 def test_docs_page_has_the_numbers_of_attacks() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "untrusted-files.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "security.md").read_text(encoding="utf-8")
     attacks = list_attacks()
     assert page.count(f"0 of {len(attacks)} attacks") == 2
     kinds = Counter(attack.spoil.__module__ for attack in attacks)

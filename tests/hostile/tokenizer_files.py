@@ -110,13 +110,13 @@ def deep_pattern(place: Place) -> None:
     _set(place, "pre_tokenizer", _split("(" * 20_000 + ")" * 20_000))
 
 
-@attack("vocabulary", "pattern is not one that Regard knows")
+@attack("vocabulary", "pattern is not supported")
 def endless_pattern(place: Place) -> None:
     """A pattern without nested repetitions that still backtracks for ever on a long text."""
     _set(place, "pre_tokenizer", _split(r"[\s\S]+[\s\S]+(?!)"))
 
 
-@attack("vocabulary", "pattern is not one that Regard knows")
+@attack("vocabulary", "pattern is not supported")
 def pattern_beside_a_known_one(place: Place) -> None:
     """GPT-2's pattern with one alternative more."""
     gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

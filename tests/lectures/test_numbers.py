@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from examples.lectures.run import RAW_SCORES
 from torch import Tensor
 
 from regard.config.codec import preset
 from regard.config.model import EncoderDecoderConfig
+from regard.lectures.worked_numbers import RAW_SCORES
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask, sdpa

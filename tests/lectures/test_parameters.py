@@ -55,3 +55,12 @@ def test_wider_heads_have_more_parameters() -> None:
         model = build(preset("base", {"encoder.attention.key_dim": 512}))
     attention = next(module for module in model.modules() if isinstance(module, SelfAttention))
     assert count_parameters(attention) == 8 * 4 * 512 * 512 + 3 * 8 * 512 + 512
+
+
+def test_a_softmax_over_all_colors_has_nearly_all_parameters() -> None:
+    """With 2^24 colors instead of a codebook, ImageGPT is almost only its matrix of colors."""
+    with torch.device("meta"):
+        model = build(preset("image-gpt", {"tokens.vocabulary": 2**24}))
+    colors = sum(parameter.numel() for parameter in model.parameters() if 2**24 in parameter.shape)
+    assert colors > 1e9
+    assert count_parameters(model) - colors < 1e6

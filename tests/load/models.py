@@ -8,7 +8,7 @@ import torch
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from tests.load.server import TEMPLATE
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,

@@ -8,16 +8,16 @@ from regard.config.model import EncoderOnlyConfig
 from regard.look import page
 from regard.look.build import look_into
 from regard.look.look import Look
-from regard.look.replay import ReplayInput
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
-from regard.pipeline.classifier import Classifier
-from regard.pipeline.fill_mask import FillMask
-from regard.pipeline.generator import TextGenerator
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
+from regard.tasks.causal_lm.generator import TextGenerator
+from regard.tasks.masked_lm import FillMask
+from regard.tasks.replay import ReplayInput
+from regard.tasks.search import Beam
+from regard.tasks.text_classification import Classifier
+from regard.tasks.translation.translator import Translator
 from tests.look.factories import LONG, SCRIPT
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,
@@ -60,13 +60,13 @@ def fill_mask() -> FillMask:
 
 @pytest.fixture(scope="session")
 def classifier() -> Classifier:
-    model, settings = make_encoder({"kind": "classes", "labels": ["yes", "no", "maybe"]}, "classify")
+    model, settings = make_encoder({"kind": "classes", "labels": ["yes", "no", "maybe"]}, "text_classification")
     return Classifier(model, make_tokenizers(), settings)
 
 
 @pytest.fixture(scope="session")
 def tagger() -> Classifier:
-    model, settings = make_encoder({"kind": "tags", "labels": ["N", "V", "D"]}, "tag")
+    model, settings = make_encoder({"kind": "tags", "labels": ["N", "V", "D"]}, "tagging")
     return Classifier(model, make_tokenizers(), settings)
 
 
@@ -85,11 +85,11 @@ def looks(
     translation_look: Look, continuation_look: Look, fill_mask: FillMask, classifier: Classifier, tagger: Classifier
 ) -> dict[str, Look]:
     return {
-        "translate": translation_look,
+        "translation": translation_look,
         "causal_lm": continuation_look,
         "masked_lm": look_into(fill_mask, "Two ___ men are ___."),
-        "classify": look_into(classifier, "Two young men."),
-        "tag": look_into(tagger, "Two young men"),
+        "text_classification": look_into(classifier, "Two young men."),
+        "tagging": look_into(tagger, "Two young men"),
     }
 
 

@@ -14,12 +14,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.blobs import Blob, encode_f32, encode_sqrt
 from regard.look.document import (
     FORMAT,
     THUMBNAIL_SIZE,
     Ablation,
     Attribution,
-    Blob,
     Continuation,
     Document,
     Group,
@@ -37,8 +37,6 @@ from regard.look.document import (
     Table,
     Token,
     TokenInfo,
-    encode_f32,
-    encode_sqrt,
     to_json,
 )
 
@@ -219,6 +217,7 @@ def make_search(target: list[Token], beam_size: int = 3) -> SearchJson:
             "max_new_tokens": 71,
             "n_best": 1,
             "stop_after": None,
+            "exact": False,
         },
         **cast(Any, columns),
         winners=[lineage[-1]],
@@ -318,7 +317,7 @@ def make_document(
                 tokens=target[1:],
                 cross="hypothesis.0",
                 links=[[word, word] for word in words],
-                link_layer=layers - 1,
+                link_heads=[[layers - 1, 0]],
             )
         )
     random = np.random.default_rng(1)
@@ -334,7 +333,7 @@ def make_document(
         output="".join(token["text"] for token in target if token["role"] == "text").strip(),
         model=Model(
             family="decoder_only" if is_large else "encoder_decoder",
-            task="causal_lm" if is_large else "translate",
+            task="causal_lm" if is_large else "translation",
             name="synthetic",
             width=64 * heads,
             layers=dict.fromkeys(stacks, layers),

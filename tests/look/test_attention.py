@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 import torch
 
+from regard.base.blobs import Blob, decode_blob
 from regard.look.attention import make_groups
-from regard.look.document import Blob, decode_blob
+from regard.look.look import Look
 from regard.look.record import LookRecord, spread
-from regard.look.replay import ReplayInput
 from regard.nn.record import Record
+from regard.tasks.replay import ReplayInput
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
+from tests.look.conftest import SOURCE
 from tests.look.factories import IDS, LONG
-from tests.pipeline.factories import make_decoder_only, make_generator_settings
+from tests.tasks.factories import make_decoder_only, make_generator_settings
 
 
 def test_statistics_of_each_layer_are_means_of_its_own_weights() -> None:
@@ -68,3 +72,26 @@ def test_every_kind_of_attention_is_described(changes: dict[str, object], length
     layer, head = group["default_head"]
     shown = decode_blob(blobs[group["maps"][f"{layer}.{head}"]])
     assert np.abs(shown - every_row[head].numpy()).max() <= 1 / 255 + 1e-4
+
+
+def test_a_look_shows_the_attention_that_the_pipeline_records(translator: Translator, translation_look: Look) -> None:
+    translation = translator.translate(SOURCE, Beam(3), max_new_tokens=8)
+    recorded = translator.record(SOURCE, translation)
+    document = translation_look.document
+    assert document["output"] == translation.text
+    for group, weights in zip(document["attention"], (recorded.encoder, recorded.decoder, recorded.cross), strict=True):
+        for key, name in group["maps"].items():
+            layer, head = map(int, key.split("."))
+            exact = weights[layer, head][: group["row_count"], : group["column_count"]].numpy()
+            shown = decode_blob(document["blobs"][name])
+            assert np.abs(shown - exact).max() <= 1 / 255 + 1e-5
+        assert max(error for row in group["errors"] for error in row if error is not None) < 3e-6
+
+
+def test_cross_rows_carry_the_token_that_they_generate(translation_look: Look) -> None:
+    document = translation_look.document
+    self_attention, cross = document["attention"][1:]
+    target = document["sequences"]["target"]
+    assert (self_attention["row_start"], cross["row_start"]) == (0, 1)
+    assert target[0]["role"] == "special"
+    assert [token["id"] for token in target[1:]] == [token["id"] for token in document["hypotheses"][0]["tokens"]]

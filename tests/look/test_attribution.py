@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from regard.look.document import decode_blob
+from regard.base.blobs import decode_blob
 from regard.look.look import Look
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.inputs import TokenInput
 
 
-@pytest.mark.parametrize("task", ["translate", "causal_lm", "masked_lm", "classify", "tag"])
+@pytest.mark.parametrize("task", ["translation", "causal_lm", "masked_lm", "text_classification", "tagging"])
 def test_integrated_gradients_sum_to_the_difference_of_the_logits(task: str, looks: dict[str, Look]) -> None:
     document = looks[task].document
     attribution = document["attribution"]
@@ -21,7 +21,7 @@ def test_integrated_gradients_sum_to_the_difference_of_the_logits(task: str, loo
     error = np.abs(matrices["integrated_gradients"].sum(axis=1) - difference) / np.maximum(1, np.abs(difference))
     assert error.max() <= 0.01
     assert attribution["completeness"] == pytest.approx(error.tolist(), abs=1e-4)
-    passage, columns = looks[task].reading.passage, attribution["source_columns"] + attribution["target_columns"]
+    passage, columns = looks[task].run.input, attribution["source_columns"] + attribution["target_columns"]
     with torch.no_grad():
         assert attribution["logits"] == pytest.approx(passage.label_logits()[0].tolist(), abs=1e-4)
     tokens = [*document["sequences"].get("source", []), *document["sequences"].get("target", [])]
@@ -38,7 +38,7 @@ def test_integrated_gradients_sum_to_the_difference_of_the_logits(task: str, loo
 
 
 def test_occlusion_replaces_one_token(translation_look: Look) -> None:
-    document, passage = translation_look.document, translation_look.reading.passage
+    document, passage = translation_look.document, translation_look.run.input
     attribution, model = document["attribution"], passage.model
     assert attribution is not None
     assert isinstance(model, EncoderDecoder)

@@ -3,8 +3,8 @@
 import pytest
 
 from regard.look.build import look_into
-from regard.pipeline.generator import TextGenerator
-from tests.pipeline.factories import make_decoder_only, make_generator_settings, make_tokenizers
+from regard.tasks.causal_lm.generator import TextGenerator
+from tests.tasks.factories import make_decoder_only, make_generator_settings, make_tokenizers
 
 
 def test_a_long_text_leaves_out_what_takes_too_long(generator: TextGenerator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,7 +13,7 @@ def test_a_long_text_leaves_out_what_takes_too_long(generator: TextGenerator, mo
     assert document["ablation"] is None
     assert document["masks"][0]["leak"] is None
     assert any("ablation=True" in note for note in document["notes"])
-    assert any("leak test is left out" in note for note in document["notes"])
+    assert any("leak test was skipped" in note for note in document["notes"])
     assert look_into(generator, "A little", max_new_tokens=3, ablation=True).document["ablation"] is not None
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.look.document import Document, decode_blob, encode_f32, encode_i8, encode_sqrt, to_json
+from regard.base.blobs import decode_blob, encode_f32, encode_i8, encode_sqrt
+from regard.look.document import Document, to_json
 from regard.look.look import Look
 from tests.look.schema import check
 from tests.look.synthetic import make_document
@@ -20,11 +21,13 @@ def find_blob_names(document: Document) -> set[str]:
     names |= {hypothesis["cross"] for hypothesis in document["hypotheses"]}
     names |= {step["logits"] for step in (document["sampling"] or {"steps": []})["steps"] if step["logits"]}
     names |= {str(part[key]) for part in document["positions"] for key in ("vectors", "curves") if key in part}
+    names |= {document["reads"]["weights"]} if "reads" in document else set()
     names |= set(document["attribution"]["methods"].values()) if document["attribution"] else set()
+    names |= set(document["ablation"].get("token_deltas", {}).values()) if document["ablation"] else set()
     return names
 
 
-@pytest.mark.parametrize("task", ["translate", "causal_lm", "masked_lm", "classify", "tag"])
+@pytest.mark.parametrize("task", ["translation", "causal_lm", "masked_lm", "text_classification", "tagging"])
 def test_every_task_fills_the_types_of_a_document(task: str, looks: dict[str, Look]) -> None:
     document = json.loads(to_json(looks[task].document))
     check(document, Document)

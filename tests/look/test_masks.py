@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from regard.look.look import Look
 from regard.look.masks import check_leak
-from regard.look.replay import ReplayInput
 from regard.nn.masks import no_mask, same_document
+from regard.tasks.replay import ReplayInput
 from tests.look.factories import IDS
-from tests.pipeline.factories import make_decoder_only, make_generator_settings, make_tokenizers
+from tests.tasks.factories import make_decoder_only, make_generator_settings, make_tokenizers
 
 
 def test_leak_of_a_single_row_is_found() -> None:
@@ -34,3 +35,13 @@ def test_a_leak_is_found() -> None:
     leak = check_leak(ReplayInput(model, target=make_tokenizers().source.encode("Two young men.").ids))
     assert leak is not None
     assert leak["change"] > 0.01
+
+
+def test_future_tokens_do_not_leak(looks: dict[str, Look]) -> None:
+    for task in ("translation", "causal_lm"):
+        views = {view["group"]: view for view in looks[task].document["masks"]}
+        leak = views["decoder.self"]["leak"]
+        assert leak is not None
+        assert leak["change"] == 0.0
+        assert leak["later_change"] > 0.01
+        assert views["decoder.self"]["terms"] == [{"kind": "causal"}]

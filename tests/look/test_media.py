@@ -1,5 +1,6 @@
 """Looks into models of images and audio clips: what the page draws is what the model read and computed."""
 
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -7,22 +8,27 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 
+from regard.base.blobs import Blob, decode_blob
+from regard.config.inputs import MelConfig
 from regard.data.batches.images import normalize
 from regard.data.mel import log_mel
 from regard.look.build import look_into
-from regard.look.document import Document, decode_blob
+from regard.look.document import Document
+from regard.look.media import MAX_SAMPLES, make_picture
 from regard.nn.record import Record
-from regard.pipeline.load import (
+from regard.tasks.inputs.audio import AudioInput
+from regard.tasks.load import (
     load_audio_classifier,
     load_image_captioner,
     load_image_classifier,
     load_transcriber,
 )
-from regard.pipeline.search import Beam
+from regard.tasks.search import Beam
 from tests.look.schema import check
-from tests.pipeline.media_models import (
+from tests.tasks.media_models import (
     make_png,
     make_wav,
     write_audio_model,
@@ -75,11 +81,29 @@ def test_the_spectrogram_of_an_audio_clip(tmp_path: Path) -> None:
     assert (picture["kind"], picture["grid"], picture["cell"], picture["first"]) == ("spectrogram", [1, 15], [8, 2], 0)
     assert (picture["seconds"], picture["rate"]) == (0.02, 8000)
     samples = np.frombuffer(make_wav()[44:], "<i2")
-    spectrogram = log_mel(samples, classifier.mel)  # (frames, bins)
+    spectrogram = log_mel(samples, classifier.input.config)  # (frames, bins)
     levels = (spectrogram - spectrogram.min()) / (spectrogram.max() - spectrogram.min()) * 255
     shown = decode_blob(document["blobs"][picture["pixels"]])
     assert shown[:, :, 0] == pytest.approx(levels.T[::-1], abs=0.51), "high frequencies above"
     assert [token["text"] for token in document["sequences"]["source"]][:3] == ["0.00 s", "0.02 s", "0.04 s"]
+    played, exact = decode_mu_law(document), samples / 32767.0
+    assert (abs(played - exact) <= 0.0222 * (abs(exact) + 1 / 255)).all(), "half a step of 8-bit mu-law"
+
+
+def test_document_of_long_clip_has_no_audio() -> None:
+    spectrogram, samples = np.zeros((9, 80), np.float32), np.zeros(MAX_SAMPLES + 1, np.int16)
+    drawn = AudioInput(MelConfig(rate=8000, bins=80)).draw(spectrogram, samples)
+    blobs: dict[str, Blob] = {}
+    assert "audio" not in make_picture(drawn, blobs)
+    assert "audio" in make_picture(replace(drawn, samples=np.zeros(MAX_SAMPLES, np.int16)), blobs)
+    assert len(blobs["audio"]["data"]) < 60_000
+
+
+def decode_mu_law(document: Document) -> NDArray[np.float64]:
+    """Return the samples of a document as a page plays them, from -1 to 1."""
+    levels = (decode_blob(document["blobs"][document["picture"]["audio"]]).astype(np.float64) - 127) / 127
+    played: NDArray[np.float64] = np.sign(levels) * (256 ** abs(levels) - 1) / 255
+    return played
 
 
 def test_a_transcript_attends_to_frames(tmp_path: Path) -> None:
@@ -117,7 +141,7 @@ def test_a_caption_attends_to_patches(tmp_path: Path, class_token: bool) -> None
     check(document, Document)
     check_picture(document)
     caption = captioner.caption(path, Beam(3), max_new_tokens=6)
-    assert (document["model"]["task"], document["output"]) == ("caption", caption.text)
+    assert (document["model"]["task"], document["output"]) == ("captioning", caption.text)
     assert [token["id"] for token in document["sequences"]["target"]][1:] == list(caption.tokens)
     picture = document["picture"]
     expected_picture = ("image", [2, 3], [4, 4], int(class_token))
@@ -126,7 +150,7 @@ def test_a_caption_attends_to_patches(tmp_path: Path, class_token: bool) -> None
     cross = groups["decoder.cross"]
     assert (cross["row_count"], cross["column_count"]) == (len(caption.tokens), 6 + class_token)
     pixels = np.asarray(Image.open(BytesIO(make_png())))[None, None]  # (1, channels, height, width)
-    source, record = torch.from_numpy(normalize(pixels, captioner.patches)), Record()
+    source, record = torch.from_numpy(normalize(pixels, captioner.input.config)), Record()
     target = torch.tensor([[captioner.tokenizers.target.specials.bos, *caption.tokens[:-1]]])
     with torch.inference_mode():
         captioner.model.eval()(source, target, record=record)

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from regard.look.document import Blob, decode_blob
+from regard.base.blobs import Blob, decode_blob
 from regard.look.positions import describe_positions, kind_of
 from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.look.record import LookRecord
-from regard.look.replay import ReplayInput
 from regard.nn.record import Record
+from regard.tasks.replay import ReplayInput
 
 
 @pytest.mark.parametrize("half", [False, True])

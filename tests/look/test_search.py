@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from regard.base.blobs import decode_blob
 from regard.base.errors import RegardError
 from regard.decode.filters import Filters
 from regard.look.build import look_into
-from regard.look.document import decode_blob
 from regard.look.look import Look
-from regard.pipeline.ensemble import EnsembleTranslator
-from regard.pipeline.generator import TextGenerator
-from regard.pipeline.search import Beam, Sampling
-from regard.pipeline.translator import Translator
+from regard.tasks.causal_lm.generator import TextGenerator
+from regard.tasks.search import Beam, Sampling
+from regard.tasks.translation.ensemble import EnsembleTranslator
+from regard.tasks.translation.translator import Translator
 from tests.look.conftest import SOURCE
 
 
@@ -27,6 +27,7 @@ def test_nodes_replay_to_the_hypothesis(translation_look: Look) -> None:
         "length_penalty": "|y|^1",
         "n_best": 2,
         "stop_after": None,
+        "exact": False,
         "max_new_tokens": 8,
     }
     for winner, hypothesis in zip(search["winners"], document["hypotheses"], strict=True):
@@ -46,7 +47,7 @@ def test_nodes_replay_to_the_hypothesis(translation_look: Look) -> None:
 
 
 def test_a_forced_candidate_leads_on_from_itself(translation_look: Look) -> None:
-    search, trace = translation_look.document["search"], translation_look.reading.generated
+    search, trace = translation_look.document["search"], translation_look.run.generated
     assert search is not None
     assert trace is not None
     assert trace.trace is not None
@@ -112,7 +113,7 @@ def test_all_searches_of_both_kinds_of_models(generator: TextGenerator, translat
     sampled = look_into(translator, SOURCE, search=Sampling(), max_new_tokens=4, seed=3).document
     assert sampled["output"] == translator.translate(SOURCE, Sampling(), max_new_tokens=4, seed=3).text
     assert sampled["hypotheses"][0]["candidate"] == -1
-    with pytest.raises(RegardError, match="One text"):
+    with pytest.raises(RegardError, match="one text"):
         look_into(generator, "A little", search=Sampling(3))
     with pytest.raises(RegardError, match="empty"):
         look_into(translator, " ")
@@ -122,15 +123,15 @@ def test_all_searches_of_both_kinds_of_models(generator: TextGenerator, translat
 
 def test_predictions_of_encoders(looks: dict[str, Look]) -> None:
     filled = looks["masked_lm"].document
-    mask = looks["masked_lm"].reading.passage.source[filled["predictions"][0]["position"] or 0]
+    mask = looks["masked_lm"].run.input.source[filled["predictions"][0]["position"] or 0]
     assert filled["sequences"]["source"][filled["predictions"][0]["position"] or 0]["text"] == "<mask>"
     assert [prediction["position"] for prediction in filled["predictions"]] == [
         index for index, token in enumerate(filled["sequences"]["source"]) if token["id"] == mask
     ]
-    label = looks["classify"].document["predictions"][0]
-    assert label["labels"][0] == looks["classify"].document["output"]
+    label = looks["text_classification"].document["predictions"][0]
+    assert label["labels"][0] == looks["text_classification"].document["output"]
     assert sum(label["probabilities"]) == pytest.approx(1.0)
-    ablation = looks["classify"].document["ablation"]
+    ablation = looks["text_classification"].document["ablation"]
     assert ablation is not None
     assert ablation["baseline"] == pytest.approx(math.log(label["probabilities"][0]), abs=1e-5)
-    assert len(looks["tag"].document["predictions"]) == 3
+    assert len(looks["tagging"].document["predictions"]) == 3

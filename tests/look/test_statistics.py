@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
+from regard.base.blobs import Blob, decode_blob
 from regard.look.attention import make_groups, read_map
-from regard.look.document import Blob, decode_blob
 from regard.look.record import LookRecord, spread
-from regard.look.replay import ReplayInput
 from regard.look.statistics import divide, shrink
+from regard.tasks.replay import ReplayInput
 from tests.look.factories import LONG
 
 

@@ -83,7 +83,9 @@ def make_audio_model(choice: Choice) -> AnyModel:
     """Build an encoder or encoder-decoder that reads mel frames, two for a vector."""
     table = make_settings(choice) | {"source": {"kind": "mel", "bins": 5}}
     if choice["family"] == "encoder_only":
-        table |= {"task": "embed", "head": {"kind": "none"}}
+        table |= {"task": "audio_classification", "head": {"kind": "classes", "labels": ["a", "b"]}}
+    else:
+        table |= {"task": "transcription"}
     return build(MODEL_FILES.parse(table), seed=1).eval()
 
 

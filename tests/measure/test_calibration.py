@@ -1,12 +1,27 @@
 """Calibration: errors by hand, and temperatures that are known."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
-from regard.measure.calibration import calibration_error, fit_temperature, make_bins, nll_derivatives
+from regard.measure.calibration import NllDerivatives, calibration_error, fit_temperature, make_bins
+
+
+def nll_derivatives(z: NDArray[np.float64], tokens: Sequence[int]) -> NllDerivatives:
+    """Return the derivatives of the negative log-likelihood of tokens, given their logits (positions, vocabulary)."""
+
+    def derivatives(b: float) -> tuple[float, float]:
+        p = np.exp(b * (z - z.max(axis=1, keepdims=True)))
+        p /= p.sum(axis=1, keepdims=True)
+        mean = (p * z).sum(axis=1)
+        variance = (p * (z - mean[:, None]) ** 2).sum()
+        return float((mean - z[np.arange(len(z)), tokens]).sum()), float(variance)
+
+    return derivatives
 
 
 def test_bins_of_equal_width() -> None:
@@ -30,7 +45,7 @@ def test_the_error_by_hand() -> None:
     assert calibration_error(sure, right, count=1) == pytest.approx(0.25)
     for wrong, message in (
         ([0.5], r"confidences \(1\)"),
-        ([0.5, -0.7], "outside 0 to 1"),
+        ([0.5, -0.7], r"outside \[0, 1\]"),
         ([0.5, math.nan], "outside"),
     ):
         with pytest.raises(RegardError, match=message):
@@ -66,5 +81,8 @@ def test_a_temperature_that_does_not_exist_is_refused() -> None:
         fit_temperature(nll_derivatives(z, [1, 0]))  # always wrong: the hotter the better
     with pytest.raises(RegardError, match="are NaN"):
         fit_temperature(nll_derivatives(np.array([[math.nan, 0.0]]), [0]))
-    with pytest.raises(RegardError, match="for 1 tokens"):
-        nll_derivatives(z, [0])
+
+
+def test_temperature_of_an_overconfident_model_is_above_one() -> None:
+    z = np.log([[0.9, 0.1]] * 4)
+    assert fit_temperature(nll_derivatives(z, [0, 0, 0, 1])) == pytest.approx(2.0)  # 75 % correct at 90 %

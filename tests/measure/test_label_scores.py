@@ -49,5 +49,5 @@ def test_a_system_compared_with_itself_and_with_a_better_one() -> None:
     ]
     better = compare_labels(weak, expected, expected, samples=100)
     assert all(comparison.is_significant and comparison.difference > 0 for comparison in better)
-    with pytest.raises(RegardError, match="differ in number"):
+    with pytest.raises(RegardError, match="numbers of predicted and expected labels differ"):
         compare_labels(weak[:1], expected, expected)

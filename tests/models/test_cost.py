@@ -143,7 +143,7 @@ def test_media_and_heads(stem: str) -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3, "stem": stem}
     table = make_settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
     head = {"kind": "classes", "labels": ["a", "b", "c"]}
-    config = MODEL_FILES.parse(table | {"source": patches, "head": head, "task": "classify"})
+    config = MODEL_FILES.parse(table | {"source": patches, "head": head, "task": "image_classification"})
     model: nn.Module = build(config, seed=0)
     expected = cost(config, batch_size=2, source=9)
     image = torch.randn(2, 3, 12, 12)
@@ -155,7 +155,7 @@ def test_media_and_heads(stem: str) -> None:
 def test_audio(stem: str) -> None:
     mel = {"kind": "mel", "bins": 5, "frames": 2, "stem": stem}
     table = make_settings(BASE | {"family": "encoder_only", "score": "dot", "heads": "mqa", "feedforward": "relu"})
-    config = MODEL_FILES.parse(table | {"source": mel, "head": {"kind": "none"}, "task": "embed"})
+    config = MODEL_FILES.parse(table | {"source": mel, "head": {"kind": "none"}, "task": "embedding"})
     model: nn.Module = build(config, seed=0)
     expected = cost(config, batch_size=2, source=9)
     clip = torch.randn(2, 18, 5)
@@ -166,7 +166,7 @@ def test_audio(stem: str) -> None:
 def test_a_prefix_is_read_once() -> None:
     patches = {"kind": "patches", "patch": 4, "channels": 3}
     table = make_settings(BASE | {"family": "decoder_only", "score": "additive", "heads": "gqa", "feedforward": "relu"})
-    config = MODEL_FILES.parse(table | {"prefix": patches, "task": "caption"})
+    config = MODEL_FILES.parse(table | {"prefix": patches, "task": "captioning"})
     model, expected = build(config, seed=0), cost(config, batch_size=2, source=9, target=5)
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 12, 12), random_tokens(2, 5, seed=1)

@@ -14,7 +14,7 @@ from tests.models.factories import CLOSE, PATCHES, STACK, TOKENS, check_packing
 @pytest.mark.parametrize("position", ["rotary", "sinusoidal", "alibi"])
 def test_an_image_before_tokens_is_a_caption(position: str) -> None:
     stack = STACK | {"position": {"kind": position}}
-    table = {"family": "decoder_only", "d_model": 12, "task": "caption", "decoder": stack, "tokens": TOKENS}
+    table = {"family": "decoder_only", "d_model": 12, "task": "captioning", "decoder": stack, "tokens": TOKENS}
     model = build(MODEL_FILES.parse(table | {"prefix": PATCHES}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -38,7 +38,7 @@ def test_packed_documents_equal_documents_alone() -> None:
 
 @torch.no_grad()
 def test_a_prefix_within_a_window_and_a_prefix_with_a_hole() -> None:
-    table = {"family": "decoder_only", "d_model": 12, "task": "caption", "tokens": TOKENS, "prefix": PATCHES}
+    table = {"family": "decoder_only", "d_model": 12, "task": "captioning", "tokens": TOKENS, "prefix": PATCHES}
     model = build(MODEL_FILES.parse(table | {"decoder": STACK | {"window": 3}}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     image, tokens = torch.randn(2, 3, 4, 4), torch.tensor([[1, 2, 3], [4, 5, 6]])

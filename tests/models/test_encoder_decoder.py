@@ -69,7 +69,7 @@ def test_a_token_is_dropped_as_a_whole_and_its_position_stays() -> None:
 @pytest.mark.parametrize("stem", ["linear", "convolution"])
 def test_audio_is_transcribed_by_an_encoder_decoder(stem: str) -> None:
     decoder = STACK | {"cross": {"heads": 2}}
-    table = {"family": "encoder_decoder", "d_model": 12, "task": "transcribe", "encoder": STACK, "decoder": decoder}
+    table = {"family": "encoder_decoder", "d_model": 12, "task": "transcription", "encoder": STACK, "decoder": decoder}
     model = build(MODEL_FILES.parse(table | {"source": MEL | {"stem": stem}, "target": TOKENS}), seed=0).eval()
     assert isinstance(model, EncoderDecoder)
     mel, target = torch.randn(2, 7, 5), torch.tensor([[1, 2, 3], [4, 5, 6]])

@@ -65,7 +65,7 @@ def test_hidden_states_equal_those_of_hugging_face(channels: int, size: int) -> 
         "encoder.position.length": (size // 4) ** 2 + 1,
         "source.channels": channels,
         "head": {"kind": "none"},
-        "task": "embed",
+        "task": "embedding",
     }
     model = build(preset("vit", changes), seed=1).eval()
     assert isinstance(model, EncoderOnly)
@@ -81,7 +81,7 @@ def test_hidden_states_equal_those_of_hugging_face(channels: int, size: int) -> 
 
 @torch.no_grad()
 def test_images_are_classified_by_an_encoder() -> None:
-    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "classify", "head": LABELS}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "image_classification", "head": LABELS}
     model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
     images, valid = torch.randn(2, 3, 4, 4), torch.tensor([[True] * 4, [True, True, False, False]])
     assert model(images, valid).shape == (2, 3)
@@ -92,7 +92,7 @@ def test_images_are_classified_by_an_encoder() -> None:
 
 @torch.no_grad()
 def test_packed_texts_in_an_encoder_equal_texts_alone() -> None:
-    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "embed", "head": {"kind": "none"}}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "embedding", "head": {"kind": "none"}}
     stack = STACK | {"position": {"kind": "sinusoidal"}}
     check_packing(build(MODEL_FILES.parse(table | {"source": TOKENS, "encoder": stack}), seed=0).eval())
 
@@ -103,7 +103,7 @@ def test_an_encoder_within_a_window_does_not_attend_further(family: str) -> None
     stack = STACK | {"window": 2, "layers": 1}
     table = {"d_model": 12, "family": family, "encoder": stack, "source": TOKENS}
     if family == "encoder_only":
-        table |= {"task": "embed", "head": {"kind": "none"}}
+        table |= {"task": "embedding", "head": {"kind": "none"}}
     else:
         table |= {"decoder": STACK | {"cross": {"heads": 2}}, "target": {"kind": "shared"}}
     model: Any = build(MODEL_FILES.parse(table), seed=0).eval()

@@ -17,7 +17,7 @@ from tests.models.factories import CLOSE, LABELS, PATCHES, STACK, TOKENS
 @torch.no_grad()
 @pytest.mark.parametrize("pool", ["first", "mean", "last"])
 def test_pooling_ignores_padding(pool: str) -> None:
-    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "classify", "source": TOKENS}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "text_classification", "source": TOKENS}
     model = build(MODEL_FILES.parse(table | {"head": LABELS | {"pool": pool, "hidden": False}}), seed=0).eval()
     assert isinstance(model, EncoderOnly)
     tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])
@@ -26,7 +26,7 @@ def test_pooling_ignores_padding(pool: str) -> None:
 
 @torch.no_grad()
 def test_the_class_token_stands_first() -> None:
-    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "classify", "head": LABELS}
+    table = {"family": "encoder_only", "d_model": 12, "encoder": STACK, "task": "image_classification", "head": LABELS}
     model: Any = build(MODEL_FILES.parse(table | {"source": PATCHES | {"class_token": True}}), seed=0).eval()
     image = torch.randn(1, 3, 4, 4)
     model.source.class_token.normal_(generator=torch.Generator().manual_seed(0))
@@ -42,7 +42,7 @@ def test_the_class_token_stands_first() -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("pool", ["last", "mean"])
 def test_a_decoder_classifies_by_its_valid_tokens(pool: str) -> None:
-    table = {"family": "decoder_only", "d_model": 12, "decoder": STACK, "tokens": TOKENS, "task": "classify"}
+    table = {"family": "decoder_only", "d_model": 12, "decoder": STACK, "tokens": TOKENS, "task": "text_classification"}
     model = build(MODEL_FILES.parse(table | {"head": LABELS | {"pool": pool}}), seed=0).eval()
     assert isinstance(model, DecoderOnly)
     tokens, valid = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[True, True, True, False, False]])

@@ -19,24 +19,23 @@ from regard.config import codec
 from regard.decode.filters import Filters
 from regard.look import attribution
 from regard.look.build import look_into
-from regard.look.model_run import RunOptions, run_text
-from regard.look.replay import ReplayInput
 from regard.models.build import build
 from regard.nn.feedforward import FeedForward
 from regard.nn.positions import Position
 from regard.nn.scores import ScoreFunction
-from regard.pipeline.continuations import score_continuations
-from regard.pipeline.embedder import Embedder
-from regard.pipeline.encoding import add_special_tokens
-from regard.pipeline.ensemble import EnsembleTranslator
-from regard.pipeline.fill_mask import FillMask
-from regard.pipeline.generator import TextGenerator
-from regard.pipeline.pseudo_likelihood import pseudo_likelihood
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.search import Beam
-from regard.pipeline.teacher_forcing import Row
-from regard.pipeline.translator import Translator
-from tests.pipeline.factories import (
+from regard.tasks.causal_lm.continuations import score_continuations
+from regard.tasks.causal_lm.generator import TextGenerator
+from regard.tasks.embedding import Embedder
+from regard.tasks.encoding import add_special_tokens
+from regard.tasks.masked_lm import FillMask
+from regard.tasks.pseudo_likelihood import pseudo_likelihood
+from regard.tasks.replay import ReplayInput
+from regard.tasks.requests import ReplayOptions
+from regard.tasks.search import Beam
+from regard.tasks.teacher_forcing import Row
+from regard.tasks.translation.ensemble import EnsembleTranslator
+from regard.tasks.translation.translator import Translator
+from tests.tasks.factories import (
     make_generator_settings,
     make_tokenizer,
     make_tokenizers,
@@ -155,7 +154,7 @@ def check_translator(model: Any, settings: Any) -> list[float]:
     tokens, target = translation.tokens, [tokenizers.target.specials.bos, *translation.tokens[:-1]]
     expected = select(model(torch.tensor([source]), torch.tensor([target]))[0], tokens)
     assert_close(translation.logprobs, expected)
-    assert_close(Scorer.from_pipeline(translator).score_rows([Row(0, source, target, list(tokens))])[0], expected)
+    assert_close(translator.make_scorer().score_rows([Row(0, source, target, list(tokens))])[0], expected)
     passage = ReplayInput(model, source, target, range(len(tokens)), tokens)  # what `regard.look` runs
     assert_close(passage.replay()[0].tolist(), expected)
     return expected
@@ -170,7 +169,7 @@ def check_generator(model: Any, settings: Any) -> list[float]:
     expected = select(model(torch.tensor([inputs]))[0, start:], text.tokens)
     assert_close(text.logprobs, expected)
     row = Row(0, [], inputs, [*prompt[1:], *text.tokens], overlap=start)
-    assert_close(Scorer.from_pipeline(generator).score_rows([row])[0], expected)
+    assert_close(generator.make_scorer().score_rows([row])[0], expected)
     passage = ReplayInput(model, (), inputs, range(start, len(inputs)), text.tokens)
     assert_close(passage.replay()[0].tolist(), expected)
     (scores,) = score_continuations(model, [prompt], [[text.tokens]], pad_id=0, batch_tokens=64)
@@ -187,7 +186,7 @@ def check_fill_mask(model: Any, settings: Any) -> list[float]:
     expected = logits.softmax(dim=-1)
     (candidates,) = fill_mask.fill("Two ___").gaps
     assert_close((candidate.probability for candidate in candidates), [expected[c.token].item() for c in candidates])
-    passage = run_text(fill_mask, "Two ___", RunOptions()).passage
+    passage = fill_mask.replay("Two ___").input
     assert_close(passage.replay()[0].tolist(), [expected[passage.labels[0]].log().item()])
     likelihood = pseudo_likelihood(fill_mask, ["Two"])
     row = add_special_tokens(tokenizer, tokenizer.encode("Two").ids)
@@ -232,7 +231,7 @@ FAMILIES: dict[str, tuple[Callable[[], Any], Check]] = {
     "encoder_decoder": (lambda: make_translator_settings(d_model=16), check_translator),
     "decoder_only": (make_decoder_settings, check_generator),
     "encoder_only": (make_encoder_settings, check_fill_mask),
-    "encoder_only_headless": (lambda: make_encoder_settings(task="embed", head={"kind": "none"}), check_embedder),
+    "encoder_only_headless": (lambda: make_encoder_settings(task="embedding", head={"kind": "none"}), check_embedder),
     "lstm": (lambda: make_recurrent_settings("lstm", kind="luong"), check_translator),
     "gru": (lambda: make_recurrent_settings("gru", kind="fixed_vector"), check_translator),
     "bahdanau": (
@@ -307,7 +306,7 @@ def test_look_shows_changed_modules(name: str, kind: Any, change: Change, monkey
     text = "Two ___" if kind is FillMask else SOURCE
     pipeline = kind(model, make_tokenizers(), settings)
     look = look_into(pipeline, text, search=Beam(1), max_new_tokens=2, ablation=False)
-    passage = look.reading.passage
+    passage = look.run.input
     rows = [torch.tensor([list(ids)]) for ids in (passage.source, passage.target) if len(ids)]
     with torch.inference_mode():
         logits = model(*rows)[0, list(passage.rows)]
@@ -358,9 +357,9 @@ def test_change_of_whole_model_is_refused_where_tasks_bypass_it(name: str, chang
         return
     pipeline: Any = (Translator if name != "decoder_only" else TextGenerator)(model, make_tokenizers(), settings)
     with pytest.raises(RegardError, match="forward"):
-        Scorer.from_pipeline(pipeline).score([SOURCE], None if name == "decoder_only" else [SOURCE])
+        pipeline.make_scorer().score([SOURCE], None if name == "decoder_only" else [SOURCE])
     with pytest.raises(RegardError, match="forward"):
-        run_text(pipeline, SOURCE, RunOptions(Beam(1), max_new_tokens=2))
+        pipeline.replay(SOURCE, ReplayOptions(Beam(1), max_new_tokens=2))
 
 
 def test_whole_headless_encoder_may_be_changed() -> None:
@@ -490,7 +489,7 @@ def test_layer_that_runs_twice_is_refused_because_its_keys_would_collide(name: s
     model: Any = copy.deepcopy(base)
     layer = model.decoder.layers[0]
     model.decoder.layers.append(copy.deepcopy(layer) if is_copy else layer)
-    with pytest.raises(ShapeError, match=r"Two modules of the decoder are named 'decoder\.0"):
+    with pytest.raises(ShapeError, match=r"Two decoder modules are named 'decoder\.0"):
         check(model, settings)
     if is_copy:
         for part in ("attention", "cross"):

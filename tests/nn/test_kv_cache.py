@@ -1,7 +1,11 @@
+import random
+from typing import Any
+
 import pytest
 import torch
 
 from regard.base.errors import ShapeError
+from regard.nn import kv_cache
 from regard.nn.kv_cache import KVCache
 
 
@@ -110,6 +114,55 @@ def test_rows_that_stay_are_not_touched_and_empty_room_is_not_copied() -> None:
     assert values[1, 0, :3, 0].tolist() == [9.5, 10.5, 11.5]
     buffer, _ = cache._buffers["self"]
     assert buffer[:3, 0, 4:].eq(7.0).all()  # unused capacity is untouched
+
+
+def test_reorder_copies_what_differs_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []  # tokens of each copied row
+    copy_rows = kv_cache._copy_rows
+
+    def count(parts: Any) -> None:
+        copied.extend(buffer.size(2) for (targets, _), buffer in parts for _ in targets)
+        copy_rows(parts)
+
+    monkeypatch.setattr(kv_cache, "_copy_rows", count)
+    rng, token = random.Random(3), 0
+    for _ in range(30):
+        cache, expected = KVCache(12), torch.empty(4, 0)
+        for length in range(1, 12):
+            rows = expected.size(0)
+            new = torch.arange(token, token + rows, dtype=torch.float32)[:, None]
+            token, expected = token + rows, torch.cat((expected, new), dim=1)
+            keys, _ = cache.append("self", new[:, None, :, None], new[:, None, :, None])
+            assert torch.equal(keys[:, 0, :, 0], expected)
+            cache.advance(1)
+            if length == 6 and rng.random() < 0.3:
+                cache.crop(length - 1)
+                expected = expected[:, :-1]
+            # Mostly neighbors, as in a beam search; sometimes any row; the last rows leave.
+            index = [
+                rng.randrange(rows) if rng.random() < 0.2 else min(row, max(0, row + rng.choice((-1, 0, 0))))
+                for row in range(max(2, rows - (rng.random() < 0.2)))
+            ]
+            cache.reorder(torch.tensor(index))
+            expected = expected[index]
+    assert min(copied) < 3
+    assert max(copied) == 11
+
+
+def test_copies_of_a_short_row_continue_on_their_own() -> None:
+    cache = make_cache()  # rows 0 1 2 and 3 4 5
+    cache.crop([3, 1])
+    cache.reorder(torch.tensor([0, 1, 1]))
+    new = torch.tensor([6.0, 7.0, 8.0])[:, None, None, None]
+    cache.append("self", new, new)
+    cache.advance(1)
+    cache.reorder(torch.tensor([0, 2, 1]))
+    keys, _ = cache.append("self", new, new)
+    assert [row[:length].tolist() for row, length in zip(keys[:, 0, :, 0], (4, 2, 2), strict=True)] == [
+        [0.0, 1.0, 2.0, 6.0],
+        [3.0, 8.0],
+        [3.0, 7.0],
+    ]
 
 
 def test_rows_of_one_sentence_share_its_memory() -> None:

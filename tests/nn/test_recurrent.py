@@ -113,7 +113,7 @@ def test_crop_brings_back_both_states_of_an_lstm() -> None:
 
 
 def test_a_recurrent_decoder_refuses_packed_rows_with_a_memory() -> None:
-    with pytest.raises(ShapeError, match="cannot have a memory"):
+    with pytest.raises(ShapeError, match="cannot use packed or padded rows"):
         make_stack("gru")(random_input(), padding(torch.ones(ROWS, LENGTH, dtype=torch.bool)), None, random_input())
 
 

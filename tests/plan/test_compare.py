@@ -26,7 +26,7 @@ def test_plan_chooses_what_fits_and_says_why() -> None:
     smallest = min(forecast.peak for forecast in plan.forecasts)
     nothing = make_plan(run, candidates, length=64, memory=smallest // 4, device=device)
     assert nothing.choice is None
-    assert nothing.reasons[0].startswith("Nothing fits")
+    assert nothing.reasons[0].startswith("No layout fits")
     assert [forecast.has_checkpointed_activations for forecast in nothing.forecasts] == [False, True, False, True]
 
 

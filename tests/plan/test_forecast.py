@@ -50,7 +50,7 @@ def test_the_peak_of_tuning_is_at_least_that_of_its_start() -> None:
     plan = make_plan(large, [make_candidate(large, "ddp", 1, 1)], length=64, memory=10**10)
     (forecast,) = plan.forecasts
     assert forecast.simulation.peak < forecast.start_bytes == forecast.peak == 2 * 4 * forecast.parameters
-    assert any("The peak is that of the start" in reason for reason in plan.reasons)
+    assert any("Memory peaks at startup" in reason for reason in plan.reasons)
     on_device = make_plan(large, [make_candidate(large, "ddp", 1, 1)], length=64, memory=10**10, device=DEVICES["a100"])
     assert on_device.forecasts[0].peak == on_device.forecasts[0].simulation.peak  # it starts in main memory
     assert count_start_bytes(make_run()) == 0

@@ -17,9 +17,9 @@ def test_layouts_have_their_settings_and_refusals_their_reason() -> None:
     assert "4 query heads" in candidates["fsdp+tensor=8"].refusal
     chosen = make_run(train__step_tokens=16 * 512, parallel__mode="fsdp", parallel__replicas=2)
     assert [(each.name, each.layout) for each in list_candidates(chosen, 16, 8)] == [("hsdp=8", ParallelLayout(2, 8))]
-    with pytest.raises(RegardError, match="no parallelism"):
+    with pytest.raises(RegardError, match="Unknown parallelism"):
         make_candidate(run, "magic", 16, 8)
-    with pytest.raises(RegardError, match="16 ranks do not divide into replicas of 3 shards"):
+    with pytest.raises(RegardError, match="16 ranks are not divisible into replicas of 3 shards"):
         make_candidate(run, "hsdp=3", 16, 8)
     few = make_candidate(make_run(train__step_tokens=8 * 512), "ddp", 16, 8)
     assert few.layout is None

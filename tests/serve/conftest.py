@@ -11,10 +11,11 @@ from regard.lora import add_adapters, is_adapter
 from regard.serve.settings import ServeConfig, hash_key
 from regard.store.adapter_folder import write_adapter
 from regard.store.export_folder import hash_of_weights
-from regard.store.model_folder import WEIGHTS, read_model, write_model
+from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from regard.text.chat_template import CHAT_TEMPLATE_FILE
-from tests.pipeline.factories import (
+from tests.serve.factories import KEY, TEMPLATE, RunningServer, run_in_thread
+from tests.tasks.factories import (
     make_decoder_only,
     make_encoder_decoder,
     make_generator_settings,
@@ -22,8 +23,7 @@ from tests.pipeline.factories import (
     make_tokenizers,
     make_translator_settings,
 )
-from tests.pipeline.media_models import write_audio_model, write_image_model, write_transcription_model
-from tests.serve.factories import KEY, TEMPLATE, RunningServer, run_in_thread
+from tests.tasks.media_models import write_audio_model, write_image_model, write_transcription_model
 
 
 @pytest.fixture(scope="package")
@@ -53,7 +53,7 @@ def adapters(folders: dict[str, Path]) -> dict[str, Path]:
         tensors = {key: tensor for key, tensor in get_weights(model).items() if is_adapter(key)}
         for key in sorted(tensors):
             tensors[key] = 0.4 * torch.randn(tensors[key].shape, generator=generator)
-        sha256 = hash_of_weights(folders[parent], WEIGHTS)
+        sha256 = hash_of_weights(folders[parent])
         settings = AdapterConfig(parent=parent, parent_sha256=sha256, lora=LoraConfig(rank=2))
         files = {CHAT_TEMPLATE_FILE: b"Poem: {{ messages[0].content }}"} if name == "poet" else {}
         write_adapter(place / name / "adapter", settings, tensors, files)
@@ -62,9 +62,9 @@ def adapters(folders: dict[str, Path]) -> dict[str, Path]:
 
 @pytest.fixture(scope="package")
 def server(folders: dict[str, Path]) -> Iterator[RunningServer]:
-    """A server with both models and the default settings."""
+    """A server with both models and, except for the engine, the default settings."""
     template = folders["writer"].with_name("chat.jinja")
-    with run_in_thread(ServeConfig(models=folders, chat_templates={"writer": template})) as running:
+    with run_in_thread(ServeConfig(models=folders, chat_templates={"writer": template}, engine="torch")) as running:
         yield running
 
 
@@ -74,7 +74,9 @@ def start(folders: dict[str, Path]) -> Iterator[Callable[..., RunningServer]]:
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        yield lambda **changes: stack.enter_context(run_in_thread(ServeConfig(**{"models": folders} | changes)))
+        yield lambda **changes: stack.enter_context(
+            run_in_thread(ServeConfig(**{"models": folders, "engine": "torch"} | changes))
+        )
 
 
 @pytest.fixture
@@ -88,7 +90,7 @@ def keys_file(tmp_path: Path) -> Path:
 def media_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("media")
     head = {"kind": "classes", "labels": ["good", "bad"], "pool": "first", "hidden": False}
-    classifier, settings = make_parts(task="classify", head=head)
+    classifier, settings = make_parts(task="text_classification", head=head)
     write_model(folder / "moods", settings, make_tokenizers(), get_weights(classifier), "card")
     return {
         "shapes": write_image_model(folder / "shapes"),

@@ -146,7 +146,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def serve(folder: Path, use: Callable[[ServedModel], Awaitable[None]], **changes: Any) -> None:
     async def run() -> None:
-        model = ServedModel("m", folder, ServeConfig(models={"m": folder}, **changes), Metrics())
+        model = ServedModel(
+            "m", folder, ServeConfig(**{"models": {"m": folder}, "engine": "torch"} | changes), Metrics()
+        )
         model.batcher.start()
         try:
             await use(model)

@@ -8,9 +8,9 @@ import openai
 import pytest
 
 from regard.decode.filters import Filters
-from regard.pipeline.load import load
-from regard.pipeline.search import Beam, Sampling
 from regard.serve.settings import ServeConfig
+from regard.tasks.load import load
+from regard.tasks.search import Beam, Sampling
 from tests.serve.factories import RunningServer, run_in_thread
 
 GREEDY = Sampling(filters=Filters(temperature=0))
@@ -27,7 +27,7 @@ def adapted(folders: dict[str, Path], adapters: dict[str, Path]) -> Iterator[Run
 def translations(folders: dict[str, Path], adapters: dict[str, Path]) -> dict[str, str]:
     """The translation of the pipeline, by the name that a client uses."""
     own = {name: adapters[name] for name in ("law", "news")}
-    translator = load(folders["en-de"], task="translate", adapters=own)
+    translator = load(folders["en-de"], task="translation", adapters=own)
     texts = {}
     for name in (None, *own):
         with translator.adapters.active(name):
@@ -77,7 +77,7 @@ def test_clients_of_openai_name_an_adapter_as_the_model(
     adapted: RunningServer, folders: dict[str, Path], adapters: dict[str, Path]
 ) -> None:
     writer = load(folders["writer"], task="causal_lm", adapters={"poet": adapters["poet"]})
-    embedder = load(folders["encoder"], task="embed", adapters={"close": adapters["close"]})
+    embedder = load(folders["encoder"], task="embedding", adapters={"close": adapters["close"]})
     with openai.OpenAI(base_url=f"{adapted.url}/v1", api_key="none", max_retries=0) as client:
         plain = client.completions.create(model="writer", prompt=TEXT, max_tokens=8, temperature=0)
         tuned = client.completions.create(model="poet", prompt=TEXT, max_tokens=8, temperature=0)

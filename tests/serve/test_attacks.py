@@ -159,13 +159,13 @@ def test_limits_of_all_sentences_come_before_the_first_batch(
     def fail(*_: object) -> None:
         raise AssertionError("the model computes")
 
-    translator = server.state.models["en-de"].translator
+    translator = server.state.models["en-de"].pipeline
     monkeypatch.setattr(translator, "translate_sources", fail)
     monkeypatch.setattr(translator, "stream", fail)
     with server.client() as client:
         answer = client.post(path, **options)
     assert answer.status_code == 422, answer.text[:500]
-    assert any(word in answer.json()["error"] for word in ("sentences", "tokens", "explained"))
+    assert any(word in answer.json()["error"] for word in ("sentences", "tokens", "`explain`"))
 
 
 def test_files_leave_room_in_the_queue_for_other_requests(start: Start) -> None:

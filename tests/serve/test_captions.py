@@ -12,15 +12,15 @@ import torch
 
 from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.lora import add_adapters, is_adapter
-from regard.pipeline.load import load, load_image_captioner
-from regard.pipeline.search import Beam
 from regard.serve.settings import ServeConfig
 from regard.store.adapter_folder import write_adapter
 from regard.store.export_folder import hash_of_weights
-from regard.store.model_folder import WEIGHTS, read_model
+from regard.store.model_folder import read_model
 from regard.store.weights import get_weights
-from tests.pipeline.media_models import make_huge_png, make_png, make_wav, write_captioning_model, write_image_model
+from regard.tasks.load import load, load_image_captioner
+from regard.tasks.search import Beam
 from tests.serve.factories import RunningServer, run_in_thread
+from tests.tasks.media_models import make_huge_png, make_png, make_wav, write_captioning_model, write_image_model
 
 Files = list[tuple[str, tuple[str, bytes]]]
 
@@ -77,7 +77,7 @@ def test_the_description_of_the_model_and_the_route(caption_server: RunningServe
     with caption_server.client() as client:
         models = {model["id"]: model for model in client.get("/v1/models").json()["data"]}
         paths = client.get("/openapi.json").json()["paths"]
-    assert models["captions"]["task"] == "caption"
+    assert models["captions"]["task"] == "captioning"
     assert models["captions"]["input"] == {"kind": "image", "size": [8, 12], "channels": 1}
     form = paths["/caption"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
     assert form["required"] == ["file"]
@@ -135,9 +135,9 @@ def test_files_that_are_refused(caption_server: RunningServer, content: bytes, m
     ("fields", "message"),
     [
         ({"model": "shapes"}, "Use /classify with images."),
-        ({"beam_size": "99"}, "16 beams, this one has 99"),
+        ({"beam_size": "99"}, "99 beams; the maximum is 16"),
         ({"beam_size": "0"}, "beam_size"),
-        ({"alternatives": "8"}, "8 alternatives, this one has 9"),
+        ({"alternatives": "8"}, "9 alternatives; the maximum is 8"),
     ],
 )
 def test_fields_that_are_refused(caption_server: RunningServer, fields: dict[str, str], message: str) -> None:
@@ -169,9 +169,9 @@ def test_an_adapter_captions_beside_its_model(caption_folders: dict[str, Path], 
         for key, tensor in sorted(get_weights(model).items())
         if is_adapter(key)
     }
-    parent = AdapterConfig(parent="captions", parent_sha256=hash_of_weights(folder, WEIGHTS), lora=lora)
+    parent = AdapterConfig(parent="captions", parent_sha256=hash_of_weights(folder), lora=lora)
     write_adapter(tmp_path / "run" / "adapter", parent, tensors, {})
-    pipeline = load(folder, task="caption", adapters={"press": tmp_path / "run"})
+    pipeline = load(folder, task="captioning", adapters={"press": tmp_path / "run"})
     (path,) = save(tmp_path, [make_png()])
     plain = pipeline.caption(path)
     with pipeline.adapters.active("press"):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.pipeline.load import load_audio_classifier, load_classifier, load_image_classifier
-from tests.pipeline.media_models import make_png, make_wav
+from regard.tasks.load import load_audio_classifier, load_classifier, load_image_classifier
 from tests.serve.factories import RunningServer, classify, save
+from tests.tasks.media_models import make_png, make_wav
 
 
 def test_labels_of_images(media_server: RunningServer, media_folders: dict[str, Path], tmp_path: Path) -> None:
@@ -50,4 +50,4 @@ def test_labels_of_texts(media_server: RunningServer, media_folders: dict[str, P
         assert client.post("/classify", json={"input": 3}).status_code == 422
     wrong = classify(media_server, [make_png()], model="moods")
     assert wrong.status_code == 422
-    assert "labels texts" in wrong.json()["error"]["message"]
+    assert "classifies texts" in wrong.json()["error"]["message"]

@@ -2,8 +2,6 @@
 
 import asyncio
 import socket
-import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -86,7 +84,7 @@ def test_long_texts_and_phrases_are_refused_before_the_model_reads_them(server: 
     with server.client() as client:
         sentence = {"q": "ﷺ" * 600, "target": "de"}
         answer = client.post("/translate", json=sentence)
-        assert (answer.status_code, "512 tokens" in answer.text) == (422, True)
+        assert (answer.status_code, "maximum is 512" in answer.text) == (422, True)
         for stream in ({"stream": True}, {"stream": True, "beam_size": 1}):
             assert client.post("/translate", json=sentence | stream).status_code == 422
         for content in (b"x" * 20_000, b"a. " * 50_000):
@@ -96,7 +94,7 @@ def test_long_texts_and_phrases_are_refused_before_the_model_reads_them(server: 
         for field in ({"prefix": "a" * 600}, {"required": ["a" * 101]}, {"forbidden": ["a" * 101]}):
             assert client.post("/translate", json=REQUEST | field).status_code == 422
         beams = client.post("/translate", json=REQUEST | {"required": ["ﷺ" * 30] * 2})
-        assert (beams.status_code, "128 beams" in beams.text) == (422, True)
+        assert (beams.status_code, "maximum is 128" in beams.text) == (422, True)
         assert client.post("/translate", json=REQUEST | {"required": ["Zwei"]}).status_code == 200
         many = {"q": ["One. Two. Three. Four. Five. Six."] * 60, "target": "de"}
         assert client.post("/translate", json=many).status_code == 413  # more than the queue holds: no use to try again
@@ -173,11 +171,3 @@ def test_a_client_that_does_not_read_is_closed(start: Start) -> None:
                 connection.sendall(request * 20)
                 time.sleep(0.01)
         assert time.monotonic() - begin < 9
-
-
-def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "regard", "serve", str(tmp_path / "none"), "--port", "0"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    assert result.returncode != 0
-    assert "There is no such folder." in result.stderr
-    assert "Traceback" not in result.stderr

@@ -13,16 +13,16 @@ import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
-from regard.pipeline.constraints import Constraints
-from regard.pipeline.load import load_translator
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.search import Beam
+import regard
 from regard.store.calibration import write_temperature
 from regard.store.model_folder import read_model, set_languages, write_model
 from regard.store.weights import get_weights
+from regard.tasks.load import load_translator
+from regard.tasks.search import Beam
+from regard.tasks.translation.constraints import Constraints
 from regard.text.special_marks import MARK, REPLACEMENT
-from tests.pipeline.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 from tests.serve.factories import SENTENCES, RunningServer
+from tests.tasks.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 
 Start = Callable[..., RunningServer]
 
@@ -132,7 +132,7 @@ def read_events(response: httpx.Response) -> list[dict[str, str]]:
 
 
 def test_curl_works_as_the_documentation_says(server: RunningServer, expected: str) -> None:
-    """The commands of docs/serve.md."""
+    """The commands of docs/guides/serve.md."""
     form = ["-d", f"q={TEXT}", "-d", "source=en", "-d", "target=de", f"{server.url}/translate"]
     assert json.loads(run_curl(*form))["translatedText"] == expected
     body = json.dumps({"model": "writer", "prompt": "ROMEO:", "max_tokens": 5, "stream": True})
@@ -242,14 +242,14 @@ def test_confidence_is_calibrated_by_the_temperature_of_the_folder(
             for model in ("plain", "calibrated")
         ]
     (translation,) = load_translator(folders["en-de"]).translate(["Two men."])
-    scorer = Scorer.load(tmp_path / "calibrated")
+    scorer = regard.load(tmp_path / "calibrated").make_scorer()
     (logprobs,) = scorer.score_translations([translation], ["Two men."])
     for answer, expected in zip(answers, (translation.logprobs, logprobs), strict=True):
         assert answer["confidence"][0] == pytest.approx([math.exp(value) for value in expected], abs=1e-5)
         assert answer["scores"] == pytest.approx([translation.score])
     mean = [sum(answer["confidence"][0]) / len(answer["confidence"][0]) for answer in answers]
     assert mean[1] < 0.9 * mean[0]  # a temperature above 1 makes a model less sure
-    (plain,) = Scorer.load(folders["en-de"]).score_translations([translation], ["Two men."])
+    (plain,) = regard.load(folders["en-de"]).make_scorer().score_translations([translation], ["Two men."])
     assert plain == pytest.approx(translation.logprobs, abs=1e-3)
 
 
@@ -259,7 +259,7 @@ def test_confidence_is_calibrated_by_the_temperature_of_the_folder(
         ({"format": "html", "explain": True}, "HTML cannot be combined with explain"),
         ({"format": "html", "scores": True}, "HTML cannot be combined with scores"),
         ({"format": "html", "prefix": "Zwei"}, "HTML cannot be combined with prefix"),
-        ({"explain": True, "forbidden": ["Hund"]}, "cannot be explained"),
+        ({"explain": True, "forbidden": ["Hund"]}, "`explain` cannot be combined with a prefix"),
     ],
 )
 def test_fields_that_would_be_ignored_are_refused(server: RunningServer, fields: dict[str, Any], message: str) -> None:

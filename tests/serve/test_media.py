@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from regard.pipeline.audio_classifier import AudioClassifier
-from regard.pipeline.image_classifier import ImageClassifier
-from regard.pipeline.load import load_image_classifier
 from regard.serve.settings import ServeConfig
-from tests.pipeline.media_models import make_huge_png, make_huge_wav, make_png, make_wav, write_image_model
+from regard.tasks.audio_classification import AudioClassifier
+from regard.tasks.image_classification import ImageClassifier
+from regard.tasks.load import load_image_classifier
 from tests.serve.factories import RunningServer, classify, run_in_thread, transcribe
+from tests.tasks.media_models import make_huge_png, make_huge_wav, make_png, make_wav, write_image_model
 
 
 def test_the_description_of_models_and_routes(media_server: RunningServer) -> None:
@@ -29,6 +29,8 @@ def test_the_description_of_models_and_routes(media_server: RunningServer) -> No
     assert models["shapes"]["input"] == {"kind": "image", "size": [8, 12], "channels": 1}
     assert models["tones"]["input"] == models["speech"]["input"] == {"kind": "audio", "rate": 8000}
     assert models["moods"]["input"] == {"kind": "text"}
+    capabilities = {"shapes": "classify", "tones": "classify", "speech": "transcribe", "moods": "classify"}
+    assert {name: model["capability"] for name, model in models.items()} == capabilities
     bodies = content["/classify"]["post"]["requestBody"]["content"]
     assert bodies["application/json"]["schema"]["properties"]["input"]
     assert bodies["multipart/form-data"]["schema"]["required"] == ["file"]
@@ -61,12 +63,12 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("shapes", b"no image", "not an image"),
     ("shapes", make_png()[:60], "damaged or truncated"),
     ("shapes", b"", "not an image"),
-    ("tones", make_huge_wav(), "announces 2,147,483,647 samples"),
+    ("tones", make_huge_wav(), "declares 2,147,483,647 samples"),
     ("tones", make_wav(seconds=0), "no samples"),
     ("tones", make_wav(rate=16000), "ffmpeg"),
     ("tones", make_wav(channels=2), "2 channels"),
-    ("tones", make_png(), "not a .wav file"),
-    ("tones", make_wav(seconds=90), "at most 655,360 are read"),
+    ("tones", make_png(), ".wav file cannot be read"),
+    ("tones", make_wav(seconds=90), "the limit is 655,360"),
 ]
 
 
@@ -100,12 +102,12 @@ def test_flac_is_read_like_wav(media_server: RunningServer) -> None:
     piped[21] &= 0xF0
     piped[22:26] = bytes(4)  # an encoder that writes to a pipe leaves the number of samples unknown
     for content, message in (
-        (flac[: len(flac) // 2], "not a .flac file that can be read"),
-        (flac[:60], "not a .flac file that can be read"),
-        (bytes(piped), "does not say how many samples"),
+        (flac[: len(flac) // 2], ".flac file cannot be read"),
+        (flac[:60], ".flac file cannot be read"),
+        (bytes(piped), "has no number of samples"),
         (make_flac(np.stack((samples, samples), axis=1)), "2 channels"),
         (make_flac(samples, subtype="PCM_24"), "24 bits per sample"),
-        (make_flac(np.zeros(8_000_000, np.int16)), "at most 655,360 are read"),
+        (make_flac(np.zeros(8_000_000, np.int16)), "the limit is 655,360"),
     ):
         for response in (classify(media_server, [content], model="tones"), transcribe(media_server, content)):
             assert response.status_code == 422, message
@@ -168,4 +170,4 @@ def test_a_model_of_any_size_has_a_limit_on_patches(tmp_path: Path) -> None:
     with run_in_thread(ServeConfig(models={"any": folder})) as server:
         response = classify(server, [make_png(size=(400, 400))])
     assert response.status_code == 422
-    assert "4,096 patches, this one has 10,001" in response.json()["error"]["message"]
+    assert "10,001 patches; the maximum is 4,096" in response.json()["error"]["message"]

@@ -9,25 +9,26 @@ from typing import Any
 
 import pytest
 
+import regard
 from regard.config.tokenizers import ByteBpeConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.models import cpu_decoder
-from regard.pipeline.ctranslate2_pipelines import CTranslate2Translator
-from regard.pipeline.load import load_translator
-from regard.pipeline.results import Translation
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.search import Beam
-from regard.pipeline.word_alignment import with_alignment
-from regard.serve.model import Options, ServedModel, TextRequest, describe
+from regard.serve.model import ServedModel, describe
 from regard.store.calibration import write_temperature
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from regard.tasks.load import load_translator
+from regard.tasks.requests import BatchOptions, ModelRequest
+from regard.tasks.results import Translation
+from regard.tasks.search import Beam
+from regard.tasks.translation.ctranslate2_translator import CTranslate2Translator
+from regard.tasks.translation.word_alignment import with_alignment
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
-from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 from tests.serve.factories import SENTENCES, serve
+from tests.tasks.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
-OPTIONS = Options(Beam(2), max_new_tokens=8)
+OPTIONS = BatchOptions(Beam(2), max_new_tokens=8)
 
 
 @pytest.mark.parametrize("name", ["en-de", "writer"])
@@ -46,9 +47,9 @@ def test_weights_are_packed_once_for_all_batches(
         count = len(packs)
         assert count
         for text in ("a", "b", "c"):
-            await model.run(OPTIONS, [TextRequest(text)])
+            await model.run(OPTIONS, [ModelRequest(text)])
         assert len(packs) == count
-        assert describe(model)["supports"] == ["stream", "alignment"]
+        assert describe(model)["supports"] == ["stream", "alignment", "explain"]
 
     serve(folders[name], use, engine="torch")
 
@@ -68,14 +69,14 @@ def test_scores_are_computed_where_a_request_asks_for_them(folders: dict[str, Pa
             return score(*rows)
 
         engine.score = score_and_count
-        (plain,) = await model.run(OPTIONS, [TextRequest("a")])
+        (plain,) = await model.run(OPTIONS, [ModelRequest("a")])
         assert not scored
-        (with_score,) = await model.run(OPTIONS, [TextRequest("a", should_score=True)])
+        (with_score,) = await model.run(OPTIONS, [ModelRequest("a", should_score=True)])
         assert len(scored) == 1
         assert with_score.score < 0
         assert with_score.tokens == plain.tokens
         await model.run(
-            Options(Beam(2), n_best=2, max_new_tokens=4), [TextRequest("a")]
+            BatchOptions(Beam(2), n_best=2, max_new_tokens=4), [ModelRequest("a")]
         )  # in the order of their scores
         assert len(scored) == 2
 
@@ -96,9 +97,9 @@ def multilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_mixed_batch_keeps_text_and_language_of_each_request(multilingual: Path) -> None:
     requests = [
-        TextRequest("Dogs", "de"),  # neither aligned nor calibrated: the others have other places in the batch
+        ModelRequest("Dogs", "de"),  # neither aligned nor calibrated: the others have other places in the batch
         *(
-            TextRequest(text, language, should_align=True, should_calibrate=True)
+            ModelRequest(text, language, should_align=True, should_calibrate=True)
             for text in (TEXTS[1], "Two young men")
             for language in ("fr", "de")
         ),
@@ -109,14 +110,14 @@ def test_mixed_batch_keeps_text_and_language_of_each_request(multilingual: Path)
         results.extend(await model.run(OPTIONS, requests))
 
     serve(multilingual, use, engine="torch")
-    translator, scorer = load_translator(multilingual), Scorer.load(multilingual)
+    translator, scorer = load_translator(multilingual), regard.load(multilingual).make_scorer()
     assert results[0].alignment is None
     confidences = []
     for request, result in zip(requests[1:], results[1:], strict=True):
         language = request.target_language
-        alone = translator.translate(request.text, OPTIONS.search, max_new_tokens=8, target_language=language)
-        (aligned,) = with_alignment(translator, [request.text], [alone], target_language=language)
-        (logprobs,) = scorer.score_translations([alone], [request.text], target_language=language)
+        alone = translator.translate(request.item, OPTIONS.search, max_new_tokens=8, target_language=language)
+        (aligned,) = with_alignment(translator, [request.item], [alone], target_language=language)
+        (logprobs,) = scorer.score_translations([alone], [request.item], target_language=language)
         assert (result.text, result.alignment) == (alone.text, aligned.alignment)
         assert result.logprobs == pytest.approx(logprobs, abs=1e-5)
         confidences.append(math.exp(sum(logprobs)))
@@ -143,7 +144,7 @@ def test_request_of_a_replaced_model_is_encoded_again(tmp_path: Path) -> None:
         async with asyncio.timeout(60):
             while model.batcher.running < 2:
                 await asyncio.sleep(0.01)  # until the new model waits for the worker, behind the gate
-            request = asyncio.ensure_future(model.run(OPTIONS, [TextRequest(SENTENCES[0])]))
+            request = asyncio.ensure_future(model.run(OPTIONS, [ModelRequest(SENTENCES[0])]))
             while model.batcher.running + model.batcher.waiting < 3:
                 await asyncio.sleep(0)  # until it is encoded, by the old tokenizer
         gate.set()

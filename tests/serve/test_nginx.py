@@ -12,7 +12,7 @@ from regard.serve.app import MEDIA_ROUTES
 from regard.serve.settings import LimitsConfig
 from tests.load.nginx import CONFIG, PROGRAM, find_ports, run_nginx
 from tests.load.server import Server, run_server
-from tests.pipeline.media_models import make_png, write_image_model
+from tests.tasks.media_models import make_png, write_image_model
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed")
 RATE = 12  # requests per minute of a client: more than one test sends, unless it is about rates

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from regard.pipeline.load import load_translator
+from regard.tasks.load import load_translator
 from tests.serve.factories import REQUEST, RunningServer, Start
 
 

@@ -20,3 +20,16 @@ def test_the_policy_allows_the_page_s_own_program_and_style_only(server: Running
         assert f"{tag}-src 'sha256-{digest}';" in policy
     assert "unsafe" not in policy
     assert "http" not in policy
+
+
+def test_look_page_policy_allows_its_own_two_programs_only(server: RunningServer) -> None:
+    with server.client() as client:
+        answer = client.get("/look")
+        assert "/look" not in client.get("/openapi.json").json()["paths"]
+    assert answer.status_code == 200
+    programs = re.findall(r"<script(?: type=\"text/plain\" id=\"program\")?>(.*?)</script>", answer.text, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(program.encode()).digest()).decode() for program in programs]
+    policy = answer.headers["content-security-policy"]
+    assert f"script-src 'sha256-{digests[1]}' 'sha256-{digests[0]}';" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "http" not in policy

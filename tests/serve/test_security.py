@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import Awaitable, Callable
@@ -13,7 +14,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI  # type: ignore[import-untyped]
 
 from regard.serve import security
-from regard.serve.security import SecurityMiddleware
+from regard.serve.security import BodyLimitMiddleware, ClientMiddleware
 from regard.serve.settings import hash_key
 from tests.serve.factories import KEY, RunningServer, find_app
 
@@ -146,31 +147,47 @@ def test_rate_limit_refuses_with_retry_after(start: Start, keys_file: Path) -> N
         assert int(client.get("/health").headers["Retry-After"]) >= 1
 
 
-def test_a_guard_answers_a_body_that_is_longer_than_it_says() -> None:
-    """A server reads as many bytes as content-length says; an ASGI server without that check must not matter."""
+@pytest.mark.parametrize("keys", [{}, {hash_key(KEY): "alice"}])
+def test_body_limit_refuses_once_a_body_that_is_longer_than_it_says(keys: dict[str, str]) -> None:
+    """A server reads as many bytes as content-length says; an ASGI server without that check must not matter.
+
+    With keys the body of this route is read for its key, which is not refused a second time.
+    """
     sent: list[dict[str, object]] = []
+    scope: dict[str, Any] = {"type": "http", "path": "/translate", "method": "POST", "headers": [], "state": {}}
 
-    async def run() -> None:
-        async def app(_scope: object, receive: Callable[[], object], send: Callable[[object], Awaitable[None]]) -> None:
-            while (await receive()).get("more_body"):  # type: ignore[misc]
-                pass
-            await send({"type": "http.response.start", "status": 200, "headers": []})
+    async def app(_scope: object, receive: Callable[[], object], send: Callable[[object], Awaitable[None]]) -> None:
+        while (await receive()).get("more_body"):  # type: ignore[misc]
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        async def receive() -> dict[str, object]:
-            return {"type": "http.request", "body": b"x" * 60, "more_body": True}
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"x" * 60, "more_body": True}
 
-        async def send(message: dict[str, object]) -> None:
-            sent.append(message)
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
 
-        limits = {"body_bytes": 100, "upload_bytes": {}, "requests_per_minute": 0}
-        guard: Any = SecurityMiddleware(app, keys={}, open_routes=frozenset(), **limits)  # type: ignore[arg-type]
-        scope = {"type": "http", "path": "/", "method": "POST", "headers": [], "client": ("a", 1)}
-        await guard(scope, receive, send)
-
-    asyncio.run(run())
+    client: Any = ClientMiddleware(
+        app,  # type: ignore[arg-type]
+        keys=keys,
+        open_routes=frozenset(),
+        reload_keys=frozenset(),
+        requests_per_minute=0,
+    )
+    limit: Any = BodyLimitMiddleware(client, body_bytes=100, upload_bytes={})
+    asyncio.run(limit(scope, receive, send))
     assert len(sent) == 2
     assert sent[0]["status"] == 413
-    assert "100" in json.loads(sent[1]["body"])["error"]["message"]  # type: ignore[arg-type]
+    assert "100" in json.loads(sent[1]["body"])["error"]  # type: ignore[arg-type]
+    assert scope["state"]["refusal"] == "body"
+
+
+def test_refused_requests_are_counted_by_their_reason(start: Start, keys_file: Path) -> None:
+    with start(keys_file=keys_file, limits={"body_bytes": 100}).client() as client:
+        client.get("/health")
+        client.post("/translate", content=b"x" * 101)
+        metrics = client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"}).text
+    assert re.findall(r'refused_total{reason="(\w+)"} (.+)', metrics) == [("key", "1.0"), ("body", "1.0")]
 
 
 ALICE, BOB = {"Authorization": "Bearer key-of-alice"}, {"Authorization": "Bearer key-of-bob"}

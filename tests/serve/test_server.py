@@ -1,9 +1,10 @@
-"""The log of the server."""
+"""The log, start and end of the server."""
 
 import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,7 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from regard.serve.server import Formatter
+from regard.base.errors import RegardError
+from regard.serve.server import Formatter, check_port
 from regard.serve.settings import add_key
 from tests.serve.factories import REQUEST, Start, post_large
 
@@ -68,6 +70,23 @@ def test_full_queue_is_logged_once_per_second(start: Start, caplog: pytest.LogCa
     server.state._log_early_refusals()
     lines = [record.getMessage() for record in caplog.records if "the queue is full: " in record.getMessage()]
     assert sum(int(line.split(": ")[1]) for line in lines) == 3
+
+
+def test_port_in_use_is_an_error_before_models_are_loaded() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(RegardError, match=f"Cannot listen on port {port} of 127.0.0.1"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", 0)
+
+
+def test_failed_start_is_one_line_of_the_log(folders: dict[str, Path], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "regard", "serve", str(folders["writer"]), "--port", "0"]
+    command += ["--adapter", f"law={tmp_path}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert result.returncode == 3
+    assert f"ERROR  {tmp_path}: This folder contains no adapter. An adapter folder contains" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_the_command_serves_drains_and_ends(

@@ -1,11 +1,22 @@
 """Settings of the server."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from regard.base.errors import ConfigError, RegardError
-from regard.serve.settings import ServeConfig, add_key, check_bind, hash_key, read_keys, read_settings
+from regard.serve.settings import (
+    DeadlinesConfig,
+    LimitsConfig,
+    QueueConfig,
+    ServeConfig,
+    add_key,
+    check_bind,
+    hash_key,
+    read_keys,
+    read_settings,
+)
 from tests.serve.factories import KEY
 
 
@@ -48,3 +59,11 @@ def test_new_keys_are_stored_as_hashes(tmp_path: Path) -> None:
     assert read_keys(path) == {hash_key(keys[0]): "alice", hash_key(keys[1]): "bob"}
     assert all(key not in path.read_text() for key in keys)
     assert path.stat().st_mode & 0o77 == 0
+
+
+def test_serve_guide_states_the_default_limits() -> None:
+    page = (Path(__file__).parents[2] / "docs/guides/serve.md").read_text(encoding="utf-8")
+    stated = dict(re.findall(r"^\| `((?:limits|queue|deadlines)\.\w+)` \| ([\d,]+) \|", page, flags=re.MULTILINE))
+    tables = {"limits": LimitsConfig(), "queue": QueueConfig(), "deadlines": DeadlinesConfig()}
+    defaults = {f"{name}.{key}": value for name, table in tables.items() for key, value in table}
+    assert {name: float(value.replace(",", "")) for name, value in stated.items()} == defaults

@@ -99,7 +99,7 @@ def test_reload_needs_a_key_that_is_named(start: Start, tmp_path: Path) -> None:
         assert client.post("/reload/en-de", headers=names["alice"]).status_code == 403
         assert client.get("/reload/en-de", headers=names["alice"]).status_code == 403
         assert client.post("/reload/en-de", headers=names["operator"]).status_code == 200
-    with pytest.raises(RegardError, match="no key with the name 'operater'"):
+    with pytest.raises(RegardError, match="unknown key: 'operater'"):
         start(keys_file=path, reload_keys=("operater",))
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from regard.pipeline.load import load_transcriber
-from tests.pipeline.media_models import make_wav
+from regard.tasks.load import load_transcriber
 from tests.serve.factories import RunningServer, save, transcribe
+from tests.tasks.media_models import make_wav
 
 
 def test_transcripts(media_server: RunningServer, media_folders: dict[str, Path], tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from regard.serve.settings import ServeConfig
-from tests.pipeline.media_models import make_png
 from tests.serve.factories import classify, run_in_thread
+from tests.tasks.media_models import make_png
 
 
 def test_too_many_uploads_wait_elsewhere(media_folders: dict[str, Path]) -> None:

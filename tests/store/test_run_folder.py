@@ -35,5 +35,5 @@ def test_a_journal_is_cut_back_but_never_made_up(tmp_path: Path) -> None:
     journal.write(step=2)
     journal.truncate(size)
     assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n'
-    with pytest.raises(RegardError, match="lost lines"):
+    with pytest.raises(RegardError, match="Lines are missing"):
         journal.truncate(size + 1)

@@ -13,7 +13,7 @@ from regard.base.errors import RegardError
 from regard.models.build import build
 from regard.store.model_folder import write_model
 from regard.store.weights import DTYPE_NAMES, get_weights, load_tensors, save_tensors, sort_names
-from tests.pipeline.factories import make_tokenizers, make_translator_settings
+from tests.tasks.factories import make_tokenizers, make_translator_settings
 
 WEIGHTS = {
     "z.weight": torch.arange(6.0).reshape(2, 3),

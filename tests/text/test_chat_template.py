@@ -41,7 +41,7 @@ def test_a_template_renders_a_conversation() -> None:
     "text", ["{% for %}", "{{ messages.append(1) }}", "{{ ''.__class__.__mro__ }}{{ messages[9].content }}"]
 )
 def test_a_template_that_fails_is_an_error(text: str) -> None:
-    with pytest.raises(RegardError, match="The chat template fails"):
+    with pytest.raises(RegardError, match="The chat template failed"):
         ChatTemplate(text).render(MESSAGES)
 
 
@@ -114,7 +114,7 @@ def test_names_of_special_tokens_in_a_message_are_text(kind: type[ByteBpeConfig 
 
 def test_a_template_may_refuse_a_conversation() -> None:
     text = "{% if messages[0].role != 'user' %}{{ raise_exception('The user must begin.') }}{% endif %}"
-    with pytest.raises(RegardError, match="refuses the messages: The user must begin"):
+    with pytest.raises(RegardError, match="rejected the messages: The user must begin"):
         ChatTemplate(text).render(MESSAGES)
 
 
@@ -129,9 +129,9 @@ def test_a_template_may_refuse_a_conversation() -> None:
     ],
 )
 def test_template_bomb_is_stopped_and_next_template_renders(text: str, limit: str) -> None:
-    with pytest.raises(RegardError, match=f"is stopped: .*{limit}"):
+    with pytest.raises(RegardError, match=f"was stopped: .*{limit}"):
         ChatTemplate(text).render(MESSAGES)
-    with pytest.raises(RegardError, match=f"is stopped: .*{limit}") as caught:
+    with pytest.raises(RegardError, match=f"was stopped: .*{limit}") as caught:
         check_chat_template(text, "chat_template.jinja")
     assert caught.value.location == "chat_template.jinja"
     assert ChatTemplate("{{ messages[0].content }}").render(MESSAGES) == "Be brief."

@@ -20,7 +20,7 @@ from regard.config.tokenizers import (
     WordLevelConfig,
 )
 from regard.text import learn as learn_module
-from regard.text.learn import learn, learn_pair
+from regard.text.learn import learn
 from tests.text.factories import KINDS, TEXT, get_tokenizer, read_shared_lines
 
 SCRIPT = """
@@ -142,17 +142,6 @@ def test_extra_token_is_one_token() -> None:
         assert tokenizer.decode(ids) == "peck<url>peck @@ <url>"
         if name.startswith(("byte", "character")):
             assert tokenizer.word_ids(ids)[-1] == 2, "words are what spaces separate"
-
-
-def test_separate_and_joint_vocabularies() -> None:
-    english, german = TEXT[:4], TEXT[4:6]
-    pair = learn_pair(english, german, BpeConfig(vocabulary=100, joint=False))
-    assert not pair.is_joint
-    assert pair.source == learn(english, BpeConfig(vocabulary=100))
-    assert pair.target == learn(german, BpeConfig(vocabulary=100))
-    joint = learn_pair(english, german, BpeConfig(vocabulary=100))
-    assert joint.source is joint.target
-    assert joint.source == learn(english + german, BpeConfig(vocabulary=100))
 
 
 @pytest.mark.parametrize(

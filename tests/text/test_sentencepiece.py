@@ -150,7 +150,7 @@ def test_damaged_models_are_errors(model: bytes) -> None:
 
 
 def test_a_length_beyond_the_file_allocates_nothing() -> None:
-    with pytest.raises(RegardError, match="ends beyond its message"):
+    with pytest.raises(RegardError, match="extends beyond its message"):
         sentencepiece.read_model(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f")
-    with pytest.raises(RegardError, match="does not end"):
+    with pytest.raises(RegardError, match="not terminated"):
         sentencepiece.read_model(b"\xff" * 100)

@@ -67,7 +67,7 @@ def test_invalid_files_are_refused(tmp_path: Path) -> None:
     document = json.loads(get_tokenizer("bpe").content)
     for part, message in (
         ("post_processor", "no token for the role: pad"),
-        ("decoder", "not one that Regard"),
+        ("decoder", "Regard does not support this tokenizer's `decoder`"),
     ):
         path.write_text(json.dumps(document | {part: None if part == "post_processor" else {"type": "CTC"} | CTC}))
         with pytest.raises(RegardError, match=message):

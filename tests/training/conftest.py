@@ -28,9 +28,9 @@ def rank_results(rank_folder: Path) -> list[dict[str, Any]]:
     prepare(rank_folder / "training", tasks={task for _, task in CASES})
     write_corpus(rank_folder / "corpus", 400)
     (rank_folder / "changing").mkdir()
-    prepare_changing_runs(rank_folder / "changing", "translate", CHANGING_STEPS)
+    prepare_changing_runs(rank_folder / "changing", "translation", CHANGING_STEPS)
     return run_workers(
-        "tests.training.rank_cases:run_all", RANKS, {"folder": str(rank_folder)}, folder=rank_folder, timeout=240
+        "tests.training.rank_cases:run_all", RANKS, {"folder": str(rank_folder)}, folder=rank_folder, timeout=1200
     )
 
 

@@ -1,17 +1,29 @@
-"""Create trainers over a small corpus, ready for the first step, and an objective whose loss spikes."""
+"""Create trainers over a small corpus, ready for the first step, step schedules, and an objective whose loss spikes."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from regard.config.training import ConstantConfig, TrainingConfig
 from regard.data.batches.batch import Batch
+from regard.models.loss.sums import LossSums
 from regard.store.run_folder import RunFolder
 from regard.training.data import prepare_data
 from regard.training.events import Event
-from regard.training.loss import LossSums
 from regard.training.objective import Objective
 from regard.training.resolve import resolve_run
+from regard.training.step_schedule import StepPlan, StepSchedule
 from regard.training.trainer import Trainer
 from tests.training.runs import make_small_run, write_corpus
+
+
+def make_schedule(
+    train: Mapping[str, Any], *, validation_interval: int | None = None, plans: Sequence[StepPlan] = ()
+) -> StepSchedule:
+    """Return the schedule of a run with these settings of [train]; it validates as often as it saves."""
+    interval = validation_interval or max(1, train["steps"] // 12)
+    settings = {"schedule": ConstantConfig(lr=0.1), "save_every": interval, **train}
+    return StepSchedule(TrainingConfig(**settings), interval, plans)
 
 
 def make_trainer(

@@ -30,7 +30,7 @@ def act(worker: Worker, action: str) -> int:
         case "crash" if is_last_rank:
             raise ValueError("a defect")
         case "lost" if is_first_attempt and not is_last_rank:
-            raise RetryError("Rank 0 has lost another rank.")
+            raise RetryError("Rank 0 lost the connection to another rank.")
         case "late" if is_last_rank:
             assert worker.folder is not None
             while not report_path(worker.folder, worker.attempt, 0, "end").exists():

@@ -22,7 +22,7 @@ from regard.training.data import RunData, prepare_data
 from regard.training.events import Event
 from regard.training.run import fit
 
-TASKS = ("translate", "causal_lm", "masked_lm")
+TASKS = ("translation", "causal_lm", "masked_lm")
 RECURRENT = "recurrent"  # translation by recurrent stacks
 _PAIRS = {
     "the": "der", "a": "ein", "red": "rot", "blue": "blau", "old": "alt", "new": "neu", "dog": "Hund", "cat": "Katze",
@@ -130,7 +130,7 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     }  # fmt: skip
     tokens = {"kind": "tokens", "vocabulary": 300}
     models: dict[str, dict[str, Any]] = {
-        "translate": {
+        "translation": {
             "family": "encoder_decoder", "source": tokens, "target": {"kind": "shared"}, "encoder": stack,
             "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
         },
@@ -138,23 +138,24 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         "masked_lm": {"family": "encoder_only", "source": tokens, "encoder": stack, "head": {"kind": "mlm"}},
         "images": {
             "family": "encoder_only", "source": {"kind": "patches", "patch": 4, "class_token": True},
-            "encoder": {**stack, "position": {"kind": "learned", "length": 32}}, "task": "classify",
+            "encoder": {**stack, "position": {"kind": "learned", "length": 32}}, "task": "image_classification",
             "head": {"kind": "classes", "labels": ["0", "1"], "hidden": False},
         },
         "pixels": {
-            "family": "decoder_only", "tokens": tokens, "decoder": stack, "task": "causal_lm",
-            "raster": {"size": [4, 4]}, "starts_with_bos": False,
+            "family": "decoder_only", "tokens": tokens, "decoder": stack,
+            "raster": {"size": [4, 4]}, "starts_with_bos": False, "task": "image_generation",
         },
         "audio": {
-            "family": "encoder_only", "source": {"kind": "mel", "bins": 8}, "encoder": stack, "task": "classify",
+            "family": "encoder_only", "source": {"kind": "mel", "bins": 8}, "encoder": stack,
+            "task": "audio_classification",
             "head": {"kind": "classes", "labels": ["high", "low"], "pool": "mean", "hidden": False},
         },
-        "transcribe": {
+        "transcription": {
             "family": "encoder_decoder", "source": {"kind": "mel", "bins": 8}, "target": tokens, "encoder": stack,
             "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
             "max_length_ratio": 0.1,
         },
-        "caption": {
+        "captioning": {
             "family": "encoder_decoder", "source": {"kind": "patches", "patch": 4}, "target": tokens,
             "encoder": {**stack, "position": {"kind": "learned", "length": 4}},
             "decoder": {**stack, "cross": {"heads": 2}}, "head": {"kind": "lm", "tied": True},
@@ -162,24 +163,24 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
         },
     }  # fmt: skip
     if task == RECURRENT:
-        task = "translate"
+        task = "translation"
         layers = {"kind": "recurrent", "layers": 1, "dropout": {"embedding": 0.1, "sublayer": 0.1}}
         memory = {"kind": "bahdanau", "score": {"kind": "additive", "hidden": 8}}
         models[task] |= {"encoder": {**layers, "bidirectional": True}, "decoder": {**layers, "cross": memory}}
     images = files.get("images-idx3-ubyte", "images-idx3-ubyte")
     sources: dict[str, dict[str, Any]] = {
-        "translate": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
+        "translation": {"kind": "lines", "source": files["all.en"], "target": files["all.de"]},
         "causal_lm": {"kind": "documents", "path": files["book.txt"]},
         "masked_lm": {"kind": "lines", "source": files["all.en"]},
         "images": {"kind": "images", "path": images, "labels": images.replace("images-idx3", "labels-idx1")},
         "audio": {"kind": "audio", "path": files.get("audio", "audio")},
-        "transcribe": {"kind": "audio", "path": files.get("speech.tsv", "speech.tsv"), "second": "text"},
+        "transcription": {"kind": "audio", "path": files.get("speech.tsv", "speech.tsv"), "second": "text"},
     }
-    sources["caption"] = {"kind": "images", "path": files.get("captions.tsv", "captions.tsv"), "second": "text"}
+    sources["captioning"] = {"kind": "images", "path": files.get("captions.tsv", "captions.tsv"), "second": "text"}
     sources["pixels"] = {**sources["images"], "size": [4, 4], "channels": 1}
     table: dict[str, Any] = {
         "data": {"train": [sources[task]], "held_out": 0.1, "batch_tokens": 128, "max_length": 32},
-        "tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "dropout": 0.1 if task == "translate" else 0.0},
+        "tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "dropout": 0.1 if task == "translation" else 0.0},
         "model": {"d_model": 16, "task": task, **models[task]},
         "train": {
             "steps": 24, "step_tokens": 256, "schedule": {"kind": "cosine", "lr": 0.01, "warmup": 4},
@@ -190,11 +191,11 @@ def make_small_run(task: str, files: dict[str, str], changes: dict[str, Any] | N
     }  # fmt: skip
     if task == "images":
         table["tokenizer"], table["data"]["augmentation"] = {"kind": "none"}, {"shift": 1, "flip": True}
-    if task == "caption":
+    if task == "captioning":
         table["data"]["augmentation"] = {"shift": 1, "flip": False}
     if task == "pixels":
         table["tokenizer"], table["data"]["max_length"] = {"kind": "codebook", "colors": 4}, 18
-    if task in ("audio", "transcribe"):
+    if task in ("audio", "transcription"):
         table["tokenizer"] = {"kind": "none" if task == "audio" else "character"}
         table["data"]["spec_augment"] = {}
     return RUN_FILES.parse(table, changes)
@@ -207,7 +208,20 @@ PATIENCE = {
     "validation.sentences": 2,
     "validation.patience": 3,
 }
-PUBLISHED = ("best", "average", "adapter")  # folders that a run writes for others to read
+# A learning rate so high that the run diverges, from the initial weights and from a checkpoint, and recovers.
+DIVERGING: dict[str, Any] = {
+    "train.schedule.lr": 10.0,
+    "train.schedule.warmup": 20,
+    "train.max_grad_norm": 0.0,
+    "train.spikes.window": 8,
+    "train.steps": 20,
+    "train.save_every": 4,
+    "train.average": 2,
+    "validation.every_steps": 5,
+    "validation.sentences": 0,
+    "validation.samples": 0,
+}
+PUBLISHED = ("best", "average", "adapter", "film")  # folders that a run writes for others to read
 EARLY_STOP = 16  # the step at which it stops: one validation that is best, and three that are not
 
 
@@ -234,7 +248,7 @@ SHORT_RUN: dict[str, Any] = {"train.steps": 4, "train.save_every": 2, "validatio
 
 
 def run_to_end(
-    folder: Path, changes: dict[str, Any] | None = None, task: str = "translate"
+    folder: Path, changes: dict[str, Any] | None = None, task: str = "translation"
 ) -> tuple[Path, list[Event]]:
     """Train a short run to its end; return it with its events."""
     events: list[Event] = []

@@ -17,19 +17,23 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from regard.training.events import Event, Listener, Saved, StepFinished, Validated
+from regard.training.events import Diverged, Event, Listener, Saved, StepFinished, Validated
 from regard.training.run import fit, resume
 from tests.training.runs import (
+    DIVERGING,
     EARLY_STOP,
     PATIENCE,
     RECURRENT,
     TASKS,
     compute_fingerprints,
     make_small_run,
+    read_metrics,
     write_corpus,
 )
 
 EARLY = "early"  # a run that stops before its last step
+DIVERGED = "diverged"  # a run that diverges and recovers
+CHANGES = {EARLY: PATIENCE, DIVERGED: DIVERGING}
 METHODS = ("terminate", "pause", "kill")
 Start = Callable[[list[Listener], int | None], object]
 
@@ -54,7 +58,7 @@ def _make_stopper(step: int, method: str) -> Listener:
 
     def listener(event: Event) -> None:
         # Killed at whichever comes first from there on: a step, a checkpoint, a validation.
-        if isinstance(event, StepFinished | Saved | Validated) and event.step >= step:
+        if isinstance(event, StepFinished | Saved | Validated | Diverged) and event.step >= step:
             os.kill(os.getpid(), number)
 
     return listener
@@ -63,11 +67,14 @@ def _make_stopper(step: int, method: str) -> Listener:
 def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str]]:
     """Stop a run `stops` times; return how often a child ended as expected, and the files that differ at the end."""
     files = write_corpus(folder / "corpus")
-    run = make_small_run("translate", files, PATIENCE) if task == EARLY else make_small_run(task, files)
+    changes = {"train.film_points": 8, **CHANGES.get(task, {})}
+    run = make_small_run("translation" if task in CHANGES else task, files, changes)
     undisturbed, disturbed = folder / "undisturbed", folder / "disturbed"
     end = fit(run, undisturbed)  # in this process, so that the children inherit its imports
     if (end.reason, end.step) != (("no improvement", EARLY_STOP) if task == EARLY else ("finished", run.train.steps)):
         raise AssertionError(f"The undisturbed run ended otherwise: {end}")
+    if task == DIVERGED and not any("divergence" in line for line in read_metrics(undisturbed)):
+        raise AssertionError("The undisturbed run did not diverge.")
     expected = compute_fingerprints(undisturbed)
     rng = random.Random(seed)
     differing, expected_exits, remaining = [], 0, stops
@@ -100,7 +107,7 @@ def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("runs", nargs="*", default=(*TASKS, EARLY, RECURRENT))
+    parser.add_argument("runs", nargs="*", default=(*TASKS, EARLY, RECURRENT, DIVERGED))
     parser.add_argument("--stops", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

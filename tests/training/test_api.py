@@ -1,9 +1,7 @@
-"""`regard.train` and `regard.resume`: the command's options, checks and events, from Python."""
+"""Runs that start from options: checks and events."""
 
-import inspect
 import signal
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 import regard
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.training.api import train
+from regard.training.api import start
 from regard.training.events import Event, Finished, Planned, Stage, Started, StepFinished
 from regard.training.options import TrainOptions
 
@@ -29,16 +27,18 @@ TINY = {
 
 
 @pytest.mark.usefixtures("corpus")
-def test_train_and_resume_from_python(capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_starts_and_resumes_without_output(capsys: pytest.CaptureFixture[str]) -> None:
     events: list[Event] = []
 
     def interrupt(event: Event) -> None:
         if isinstance(event, StepFinished):
             signal.raise_signal(signal.SIGINT)  # as Ctrl-C
 
-    finished = regard.train(
-        "a.en", Path("a.de"), out="new", steps=2, seed=7, settings=TINY, listeners=[events.append, interrupt]
+    listeners = [events.append, interrupt]
+    options = TrainOptions.from_arguments(
+        {"source": "a.en", "target": Path("a.de"), "out": "new", "steps": 2, "seed": 7, "settings": TINY}
     )
+    finished = start(options, listeners)
     assert (finished.reason, finished.step, finished.folder) == ("stop requested", 1, Path("new"))
     kinds = [type(event) for event in events]
     assert kinds.index(Stage) < kinds.index(Planned) < kinds.index(Started) < kinds.index(StepFinished)
@@ -48,19 +48,8 @@ def test_train_and_resume_from_python(capsys: pytest.CaptureFixture[str]) -> Non
     assert "step 1/2" in log
     run = codec.RUN_FILES.load(Path("new/run.toml"))
     assert (run.seed, run.train.steps, run.model.d_model) == (7, 2, 16)
-    assert regard.resume("new", more=1).step == 3
-    assert capsys.readouterr() == ("", "")  # quiet: a notebook shows only what its listeners show
-
-
-def test_every_option_of_the_command_is_an_argument() -> None:
-    arguments = {
-        *inspect.signature(regard.train).parameters,
-        *(set(inspect.signature(regard.resume).parameters) - {"folder"} | {"resume"}),
-        *(set(inspect.signature(regard.tune).parameters) - {"model"} | {"parent"}),
-    }
-    assert arguments - {"listeners", "ranks"} == {field.name for field in fields(TrainOptions)} - {"dry_run"}
-    assert inspect.signature(regard.train) == inspect.signature(train)
-    assert "minutes: Time from the call" in (inspect.getdoc(regard.train) or "")  # shown by `help(regard.train)`
+    assert start(TrainOptions(resume=Path("new"), more=1)).step == 3
+    assert capsys.readouterr() == ("", "")  # only listeners show something
 
 
 @pytest.mark.usefixtures("corpus")

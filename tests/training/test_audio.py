@@ -13,8 +13,8 @@ from regard.config.codec import MODEL_FILES, RUN_FILES
 from regard.data.mel import log_mel
 from regard.measure.error_rate import cer
 from regard.models.build import build
-from regard.pipeline.search import Beam
 from regard.store.run_folder import RunFolder
+from regard.tasks.search import Beam
 from regard.training.batches import make_loader
 from regard.training.data import prepare_data
 from regard.training.objective import Objective
@@ -58,7 +58,7 @@ def test_padding_does_not_matter(tmp_path: Path) -> None:
     assert not plain.source.equal(masked.source), "training audio clips are masked, validation audio clips are not"
     assert batch.input_count == int(batch.source_valid.sum()), "frames are counted"
     model: Any = build(run.model, seed=1).eval()
-    objective = Objective(model, label_smoothing=0.0, logit_rows=0).eval()
+    objective = Objective.from_run(model, run).eval()
     loss = objective(batch).total.item()
     alone = [
         model(source[None, : int(valid.sum())]).log_softmax(-1)[0, label].item()
@@ -117,8 +117,8 @@ def test_a_folder_of_audio_becomes_a_model(tmp_path: Path) -> None:
         ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 8 bins"),
         ({"model.source.rate": 10}, "a hop of 0 samples"),
         (
-            {"model.task": "embed", "model.head": {"kind": "none"}},
-            "'embed', which this model cannot learn from audio",
+            {"model.task": "embedding", "model.head": {"kind": "none"}},
+            "'embedding', which is learned from text",
         ),
         ({"model.encoder.position": {"kind": "learned", "length": 15}}, "the encoder learns 15 positions"),
     ],
@@ -137,7 +137,7 @@ def test_text_settings_refuse_masks_on_audio(tmp_path: Path) -> None:
 def test_speech_becomes_text(tmp_path: Path) -> None:
     """A transcription run resumes to the byte; the commands write and score texts."""
     changes = {"train.steps": 80, "train.step_tokens": 128, "validation.every_steps": 20, "train.average": 1}
-    run = make_audio_run(tmp_path / "corpus", changes, "transcribe")
+    run = make_audio_run(tmp_path / "corpus", changes, "transcription")
     finished = fit(run, tmp_path / "whole")
     fit(run, tmp_path / "parts", pause_at=7)
     resume(tmp_path / "parts")

@@ -32,7 +32,7 @@ UNTUNED = {"device.attention": None, "device.logit_rows": None, "train.precision
 
 
 def prepare_run(folder: Path, changes: dict[str, Any]) -> tuple[RunConfig, RunData]:
-    run = make_small_run("translate", write_corpus(folder / "corpus"), changes)
+    run = make_small_run("translation", write_corpus(folder / "corpus"), changes)
     run_folder = RunFolder(folder / "run")
     run_folder.path.mkdir()
     run_data = prepare_data(run, run_folder, lambda _: None)
@@ -50,6 +50,23 @@ def test_tuned_settings_are_reported_and_set(tmp_path: Path) -> None:
     assert "A step takes about" in message.text
     assert autotune(tuned_run, run_data, events.append) is tuned_run  # no setting is left to tune
     assert events[-1] is message
+
+
+@pytest.mark.parametrize(("vocabulary", "rows"), [(900, 0), (2000, 256)])
+def test_autotune_with_one_option_per_setting_computes_no_batch(
+    vocabulary: int, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, run_data = prepare_run(tmp_path, {f"device.{name}": None for name in FASTEST})
+    run = RUN_FILES.parse(to_dict(run), {"model.source.vocabulary": vocabulary})
+    monkeypatch.setattr(autotune_module, "StepTimer", None)
+    before, events = torch.get_num_threads(), list[Event]()
+    torch.set_num_threads(1)
+    try:
+        device = autotune(run, run_data, events.append).device
+    finally:
+        torch.set_num_threads(before)
+    assert (device.attention, device.threads, device.logit_rows) == ("autocast", 1, rows)
+    assert not events  # the line of the first step states its time
 
 
 def make_timer(run: RunConfig, run_data: RunData) -> StepTimer:
@@ -222,15 +239,18 @@ def test_layers_that_compute_twice_are_timed_so(tmp_path: Path) -> None:
 
 LABELS = {"source.vocabulary": 20, "encoder.layers": 1}
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
-    "translate": ("mini", {"source.vocabulary": 20, "encoder.layers": 1, "decoder.layers": 1}),
+    "translation": ("mini", {"source.vocabulary": 20, "encoder.layers": 1, "decoder.layers": 1}),
     "causal_lm": ("lm-small", {"tokens.vocabulary": 20, "decoder.layers": 1}),
     "masked_lm": ("encoder-small", LABELS),
-    "classify": ("encoder-small", LABELS | {"task": "classify", "head": {"kind": "classes", "labels": ["a", "b"]}}),
-    "tag": ("encoder-small", LABELS | {"task": "tag", "head": {"kind": "tags", "labels": ["a", "b"]}}),
+    "text_classification": (
+        "encoder-small",
+        LABELS | {"task": "text_classification", "head": {"kind": "classes", "labels": ["a", "b"]}},
+    ),
+    "tagging": ("encoder-small", LABELS | {"task": "tagging", "head": {"kind": "tags", "labels": ["a", "b"]}}),
 }
 
 
-def make_run(task: str = "translate", changes: dict[str, Any] | None = None, **train: Any) -> RunConfig:
+def make_run(task: str = "translation", changes: dict[str, Any] | None = None, **train: Any) -> RunConfig:
     preset, small = SMALL[task]
     return RunConfig(
         data=DataConfig(train=(LinesConfig(source="a"),), batch_tokens=64, max_length=8),
@@ -268,7 +288,7 @@ def test_only_masked_tokens_are_learned(trial_steps: list[tuple[Objective, Batch
     seconds_per_step(make_run("masked_lm"), 8)
     assert {0 < batch.label_count < 32 for _, batch, _ in trial_steps} == {True}  # of 64 positions
     trial_steps.clear()
-    seconds_per_step(make_run("translate"), 8)
+    seconds_per_step(make_run("translation"), 8)
     assert {batch.label_count for _, batch, _ in trial_steps} == {64}
 
 

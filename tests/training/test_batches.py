@@ -14,14 +14,14 @@ from regard.data.batches.batch import Batch
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.record import Record
-from regard.pipeline.classifier import Classifier
 from regard.store.run_folder import RunFolder
+from regard.tasks.text_classification import Classifier
 from regard.training.autotune import pick_typical_batch
 from regard.training.batches import make_loader
 from regard.training.data import RunData, prepare_data
 from regard.training.objective import Objective
 from regard.training.step import cut_rows
-from tests.pipeline.factories import perturb
+from tests.tasks.factories import perturb
 from tests.training.runs import make_sentences
 
 LABELS = ["no", "yes"]
@@ -40,7 +40,7 @@ def make_pair_run(path: Path, types: int, changes: dict[str, Any] | None = None)
         "device": {"name": "cpu", "threads": 1},
     }
     model = {
-        "model.task": "classify",
+        "model.task": "text_classification",
         "model.head": {"kind": "classes", "labels": LABELS, "pool": "mean"},
         "model.source.types": types,
         "model.source.vocabulary": 300,
@@ -111,7 +111,7 @@ def test_truncated_pairs_keep_their_types(corpus: Path, run_data: RunData) -> No
 def test_the_loss_reads_the_types(corpus: Path, run_data: RunData) -> None:
     run = make_pair_run(corpus, 2)
     batch, (model, _) = read_batch(run, run_data), make_model(run)
-    objective = Objective(model, label_smoothing=0.0, logit_rows=0).eval()
+    objective = Objective.from_run(model, run).eval()
     assert batch.source is not None
     with torch.no_grad():
         logits = model(batch.source, batch.source_valid, types=batch.types)

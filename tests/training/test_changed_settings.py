@@ -22,7 +22,7 @@ def test_differences_are_listed_key_by_key() -> None:
 
 
 def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path))
+    run = make_small_run("translation", write_corpus(tmp_path))
     before = to_dict(run)
     del before["model"]["max_length_ratio"], before["train"]["max_grad_norm"]
     check_changes(before, run, is_accepted=False, is_extended=False, location="run.toml")
@@ -32,7 +32,7 @@ def test_settings_that_are_new_since_a_run_began_had_their_defaults(tmp_path: Pa
 
 
 def test_settings_of_processes_need_no_acceptance(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     fit(run, tmp_path / "run", pause_at=2)
     changes = {"parallel.mode": "fsdp", "parallel.tensor": 2}  # one process ignores them
     assert resume(tmp_path / "run", changes=changes).reason == "finished"

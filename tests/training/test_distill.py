@@ -17,10 +17,12 @@ from regard.config.run import RunConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
-from regard.pipeline.results import EMPTY, Translation
+from regard.exchange import parity
+from regard.store.export_folder import is_export
 from regard.store.model_folder import read_model, write_model
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights
+from regard.tasks.results import EMPTY, Translation
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training import distill as module
@@ -46,7 +48,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     easy |= dict.fromkeys(("train.ema", "train.label_smoothing", "tokenizer.dropout"), 0.0)
     easy |= dict.fromkeys(("validation.every_steps", "train.save_every"), 70)
     easy |= {f"model.{side}.dropout": {} for side in ("encoder", "decoder")}
-    fit(make_small_run("translate", files, easy), folder / "one")
+    fit(make_small_run("translation", files, easy), folder / "one")
     stored = read_model(folder / "one")
     generator = torch.Generator().manual_seed(2)
     weights = {
@@ -66,7 +68,7 @@ def make_student(world: Path, *teachers: str, changes: dict[str, Any] | None = N
     folders = [str(world / name) for name in teachers]
     settings = {"distillation.teachers": folders, "distillation.beam_size": 2} if teachers else {}
     files = {name: str(world / "corpus" / name) for name in ("all.en", "all.de", "book.txt")}
-    return make_small_run("translate", files, {**LANGUAGES, "train.steps": 8, **settings, **(changes or {})})
+    return make_small_run("translation", files, {**LANGUAGES, "train.steps": 8, **settings, **(changes or {})})
 
 
 def read_data(run: RunConfig, folder: Path, emit: Callable[[Event], None] = lambda _: None) -> RunData:
@@ -161,7 +163,7 @@ def test_a_student_resumes_without_its_teachers(world: Path, tmp_path: Path) -> 
     assert f"- teacher 1: {tmp_path / 'teacher'} (weights: sha256 {record['teachers'][0]['sha256']})" in card
     assert f"- distilled translations: {record['translations']}" in card
     assert "- search of the teachers: beam size 2" in card
-    with pytest.raises(RegardError, match="made with other settings"):
+    with pytest.raises(RegardError, match="tokenized with the old values"):
         resume(tmp_path / "stopped", changes={"distillation.beam_size": 3}, more=2, force=True)
 
 
@@ -188,7 +190,7 @@ def test_an_ensemble_makes_one_translation(world: Path, tmp_path: Path) -> None:
     assert list(read_translations(tmp_path / "run")) == ["000-00.jsonl"]
     assert student.distilled is not None
     assert "in an ensemble" in str(student.distilled.describe()["teacher 2"])
-    with pytest.raises(RegardError, match="vocabularies of model 2 and model 1 differ"):
+    with pytest.raises(RegardError, match="Model 2 and model 1 have different vocabularies"):
         read_data(make_student(world, "one", "three", changes=ensemble), tmp_path / "other")
 
 
@@ -238,7 +240,7 @@ def test_changed_translations_are_refused(world: Path, tmp_path: Path) -> None:
 
 def test_an_unsuitable_teacher_is_refused(world: Path, tmp_path: Path) -> None:
     other = {"data.train.0.languages": ["de", "en"]}
-    with pytest.raises(RegardError, match="translates en to de, and the corpus is de to en"):
+    with pytest.raises(RegardError, match="translates en to de, but the corpus is de to en"):
         read_data(make_student(world, "one", changes=other), tmp_path / "run")
     file_as_cache = {"distillation.cache": str(world / "corpus/all.en")}
     with pytest.raises(RegardError, match="cache cannot be created"):
@@ -272,7 +274,7 @@ def test_the_command_takes_teachers(world: Path, tmp_path: Path) -> None:
     assert "[distillation]\nteachers = [" in plan.output
     for options, message, code in (
         (("--teacher", str(tmp_path)), "neither a model nor a run", 1),
-        (("--teacher", str(world / "one"), "--languages", "en", "fr"), "en to de, and the corpus is en to fr", 1),
+        (("--teacher", str(world / "one"), "--languages", "en", "fr"), "en to de, but the corpus is en to fr", 1),
         (("--set", "distillation.beam_size=4"), "distillation.teachers: is missing", 1),
     ):
         done = run_command("train", *pair, *options, "--out", str(tmp_path / "run"))
@@ -285,18 +287,23 @@ def test_the_command_takes_teachers(world: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_python_takes_teachers(world: Path, tmp_path: Path) -> None:
-    """`regard.train(teacher=[...])` trains as the command does."""
+def test_python_takes_teachers(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`regard.train(teacher=[...])` trains as the command does; CTranslate2 runs a teacher that it can represent."""
+    monkeypatch.setattr(parity, "TEXTS", 3)
+    shutil.copytree(world / "one", tmp_path / "teacher")
     small = {"model.d_model": 16, "model.encoder.layers": 1, "model.decoder.layers": 1, "train.average": 1}
     finished = regard.train(
         world / "corpus/all.en",
         world / "corpus/all.de",
-        teacher=[world / "one"],
+        teacher=[tmp_path / "teacher"],
         out=tmp_path / "run",
         steps=1,
         settings={**small, "device.threads": 1, "device.logit_rows": 0, "device.attention": "autocast"},
     )
-    assert "- teacher 1: " in (finished.folder / "best" / "README.md").read_text()
+    card = (finished.folder / "best" / "README.md").read_text()
+    assert "- teacher 1: " in card
+    assert "beam size 5, engine ctranslate2" in card
+    assert is_export(tmp_path / "teacher" / ".best-ctranslate2" / "float32")
     assert "The teachers made" in (finished.folder / "log.txt").read_text()
 
 
@@ -315,7 +322,7 @@ def test_long_sources_make_short_chunks(world: Path, monkeypatch: pytest.MonkeyP
 def test_distilled_sources_have_weight_and_languages_of_their_originals(tmp_path: Path) -> None:
     pair = {"kind": "lines", "source": "train.en", "target": "train.xx"}
     originals = [{**pair, "languages": ["en", "de"]}, {**pair, "weight": 3.0, "languages": ["en", "fr"]}]
-    run = make_small_run("translate", FILES, {"data.train": originals})
+    run = make_small_run("translation", FILES, {"data.train": originals})
     files = tuple(module.TranslationFile(f"{source:03}-00.jsonl", source, "one") for source in (1, 0))
     record = module.DistillationRecord(module.FORMAT, (), "each", 5, 2, 2, {}, files)
     sources = module.Distilled(tmp_path, record).sources(Corpus(run.data.train))

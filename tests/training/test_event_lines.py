@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.training.event_lines import FileLog, LineLogger, Speed
+from regard.training.event_lines import EventFormatter, FileLog, LineLogger
 from regard.training.events import Message, Planned, Started
 from tests.cli.event_samples import MARKUP, STARTED, Clock, FakeTerminal, make_step_finished
 
@@ -23,9 +23,9 @@ def test_the_reasons_of_a_plan_are_wrapped_at_the_width_of_a_terminal_only() -> 
 
 
 def test_speed_is_recent() -> None:
-    speed = Speed()
+    speed = EventFormatter()
     for step in range(100):
-        speed.add(make_step_finished(step, seconds=10.0 if step < 50 else 0.5))
+        speed.record(make_step_finished(step, seconds=10.0 if step < 50 else 0.5))
     assert speed.tokens_per_second == pytest.approx(8000)
     assert speed.seconds_per_step == pytest.approx(0.5)
 

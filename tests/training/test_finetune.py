@@ -24,6 +24,7 @@ from regard.store.adapter_folder import load_adapters, read_adapter
 from regard.store.examples import read_examples
 from regard.store.model_folder import read_model
 from regard.store.weights import get_weights, load_tensors
+from regard.tasks.load import load_generator
 from regard.text.special_marks import MARK
 from regard.training.events import Event, Validated
 from regard.training.finetune import compute_rate_scales
@@ -40,11 +41,11 @@ def parents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A small model of each family, in run folders."""
     folder = tmp_path_factory.mktemp("parents")
     files = write_corpus(folder / "corpus")
-    for task in ("translate", "causal_lm", "masked_lm"):
+    for task in ("translation", "causal_lm", "masked_lm"):
         changes = {"model.encoder.layers": 2} if task != "causal_lm" else {}
         changes |= {"model.decoder.layers": 2} if task != "masked_lm" else {}
         fit(make_small_run(task, files, FEW | changes), folder / task)
-    return {task: folder / task for task in ("translate", "causal_lm", "masked_lm")}
+    return {task: folder / task for task in ("translation", "causal_lm", "masked_lm")}
 
 
 def _make_run(parent: Path, finetune: dict[str, Any], changes: dict[str, Any] | None = None) -> RunConfig:
@@ -64,9 +65,9 @@ def _changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> set[str]:
 
 def test_a_run_starts_from_the_weights_of_its_parent(parents: dict[str, Path], tmp_path: Path) -> None:
     events: list[Event] = []
-    run = _make_run(parents["translate"], {}, {"train.schedule": {"kind": "constant", "lr": 1e-12}})
+    run = _make_run(parents["translation"], {}, {"train.schedule": {"kind": "constant", "lr": 1e-12}})
     fit(run, tmp_path / "run", listeners=[events.append])
-    before, after = _read_weights(parents["translate"]), _read_weights(tmp_path / "run")
+    before, after = _read_weights(parents["translation"]), _read_weights(tmp_path / "run")
     assert max(float((after[name] - tensor).abs().max()) for name, tensor in before.items()) < 1e-6
     assert any("starts from" in str(event) and "(100.00%)" in str(event) for event in events)
     run_file = RUN_FILES.load(tmp_path / "run" / "run.toml")
@@ -89,7 +90,7 @@ def test_a_run_starts_from_the_weights_of_its_parent(parents: dict[str, Path], t
 def test_only_the_chosen_parameters_change(
     parents: dict[str, Path], tmp_path: Path, finetune: dict[str, Any], trained: Any
 ) -> None:
-    parent = parents["translate"]
+    parent = parents["translation"]
     fit(_make_run(parent, finetune), tmp_path / "run")
     before = _read_weights(parent)
     assert _changed(before, _read_weights(tmp_path / "run")) == {name for name in before if trained(name)}
@@ -102,8 +103,8 @@ def test_only_the_chosen_parameters_change(
 
 def test_fresh_layers_are_initialised_anew(parents: dict[str, Path], tmp_path: Path) -> None:
     still = {"train.schedule": {"kind": "constant", "lr": 1e-12}}
-    fit(_make_run(parents["translate"], {"layers": 1, "fresh_layers": True}, still), tmp_path / "run")
-    before, after = _read_weights(parents["translate"]), _read_weights(tmp_path / "run")
+    fit(_make_run(parents["translation"], {"layers": 1, "fresh_layers": True}, still), tmp_path / "run")
+    before, after = _read_weights(parents["translation"]), _read_weights(tmp_path / "run")
     matrices = [name for name in before if ".layers.1." in name and before[name].dim() == 2]
     assert all(float((after[name] - before[name]).abs().max()) > 0.01 for name in matrices)
     assert (
@@ -120,8 +121,8 @@ def test_extra_layers_are_new_and_trained_on_top_of_the_parent(parents: dict[str
     files = write_corpus(tmp_path / "corpus")
     run = tmp_path / "run"
     pairs = {"source": files["all.en"], "target": files["all.de"], "steps": 2, "force": True}
-    regard.tune(parents["translate"], **pairs, extra_layers=1, layers=1, out=run)  # type: ignore[arg-type]
-    before, after = _read_weights(parents["translate"]), _read_weights(run)
+    regard.tune(parents["translation"], **pairs, extra_layers=1, layers=1, out=run)  # type: ignore[arg-type]
+    before, after = _read_weights(parents["translation"]), _read_weights(run)
     extra = {name for name in after if ".layers.2." in name}  # the parent has two layers in each stack
     assert after.keys() - before.keys() == extra
     assert {name.split(".")[0] for name in extra} == {"encoder", "decoder"}
@@ -134,7 +135,7 @@ def test_extra_layers_are_new_and_trained_on_top_of_the_parent(parents: dict[str
 
 
 def test_extra_layers_never_replace_those_of_the_parent(parents: dict[str, Path], tmp_path: Path) -> None:
-    run = _make_run(parents["translate"], {"extra_layers": 1})  # its model has as many layers as the parent
+    run = _make_run(parents["translation"], {"extra_layers": 1})  # its model has as many layers as the parent
     with pytest.raises(RegardError, match="has not 1 layer more than its parent"):
         fit(run, tmp_path / "run")
 
@@ -144,7 +145,7 @@ def test_an_interrupted_run_ends_as_an_undisturbed_one(
     parents: dict[str, Path], tmp_path: Path, finetune: dict[str, Any]
 ) -> None:
     parent = tmp_path / "parent"
-    shutil.copytree(parents["translate"], parent)
+    shutil.copytree(parents["translation"], parent)
     fit(_make_run(parent, finetune, {"train.ema": 0.9}), tmp_path / "whole")
     fit(_make_run(parent, finetune, {"train.ema": 0.9}), tmp_path / "paused", pause_at=5)
     shutil.rmtree(parent)  # the run folder holds all that it needs
@@ -158,8 +159,8 @@ def test_an_interrupted_run_ends_as_an_undisturbed_one(
 
 
 def test_a_run_without_checkpoints_starts_from_its_parent_again(parents: dict[str, Path], tmp_path: Path) -> None:
-    fit(_make_run(parents["translate"], {}), tmp_path / "whole")
-    fit(_make_run(parents["translate"], {}), tmp_path / "killed", pause_at=4)
+    fit(_make_run(parents["translation"], {}), tmp_path / "whole")
+    fit(_make_run(parents["translation"], {}), tmp_path / "killed", pause_at=4)
     for path in (tmp_path / "killed" / "checkpoints").glob("step-*"):
         shutil.rmtree(path)
     resume(tmp_path / "killed")
@@ -168,7 +169,7 @@ def test_a_run_without_checkpoints_starts_from_its_parent_again(parents: dict[st
 
 
 def test_damaged_checkpoints_are_no_reason_to_start_from_scratch(parents: dict[str, Path], tmp_path: Path) -> None:
-    fit(_make_run(parents["translate"], {}), tmp_path / "run", pause_at=2)
+    fit(_make_run(parents["translation"], {}), tmp_path / "run", pause_at=2)
     for path in (tmp_path / "run" / "checkpoints").glob("step-*"):
         (path / "model.safetensors").write_bytes(b"damaged")
     with pytest.raises(RegardError, match="No intact checkpoint is left"):
@@ -176,13 +177,13 @@ def test_damaged_checkpoints_are_no_reason_to_start_from_scratch(parents: dict[s
 
 
 def test_other_parameters_cannot_be_trained_in_a_resumed_run(parents: dict[str, Path], tmp_path: Path) -> None:
-    fit(_make_run(parents["translate"], {"layers": 1}), tmp_path / "run", pause_at=2)
-    with pytest.raises(RegardError, match="trains other parameters"):
+    fit(_make_run(parents["translation"], {"layers": 1}), tmp_path / "run", pause_at=2)
+    with pytest.raises(RegardError, match="other trained parameters"):
         resume(tmp_path / "run", changes={"finetune.layers": 2}, force=True)
 
 
 def test_adapters_are_stored_apart_and_used_beside_the_parent(parents: dict[str, Path], tmp_path: Path) -> None:
-    parent = parents["translate"]
+    parent = parents["translation"]
     rate = {"train.schedule": {"kind": "constant", "lr": 0.05}}
     fit(_make_run(parent, {"lora": {"rank": 2}}, rate), tmp_path / "run")
     adapter = read_adapter(tmp_path / "run")
@@ -193,7 +194,7 @@ def test_adapters_are_stored_apart_and_used_beside_the_parent(parents: dict[str,
     with load_adapters(model, parent, {"law": tmp_path / "run"}).active("law"):
         assert all(torch.allclose(tensor, tuned[name], atol=1e-6) for name, tensor in get_weights(model).items())
     tuned_translator = regard.load_translator(tmp_path / "run")
-    translator = regard.load(parent, task="translate", adapters={"law": tmp_path / "run" / "adapter"})
+    translator = regard.load(parent, task="translation", adapters={"law": tmp_path / "run" / "adapter"})
     before, expected = translator.translate("the dog sees a cat"), tuned_translator.translate("the dog sees a cat")
     with translator.adapters.active("law"):
         assert translator.translate("the dog sees a cat").text == expected.text
@@ -208,13 +209,13 @@ def test_adapters_are_stored_apart_and_used_beside_the_parent(parents: dict[str,
             assert first + "".join(stream) == whole  # it goes on with the weights that it began with
     other = tmp_path / "other"
     fit(_make_run(parent, {}), other)
-    with pytest.raises(RegardError, match="belongs to other weights"):
+    with pytest.raises(RegardError, match="trained for different weights"):
         load_adapters(read_model(other).model, other, {"law": tmp_path / "run"})
 
 
 def test_layers_learn_at_their_own_rates(parents: dict[str, Path]) -> None:
-    run = _make_run(parents["translate"], {"layer_decay": 0.5})
-    scales = compute_rate_scales(read_model(parents["translate"]).model, run.finetune)
+    run = _make_run(parents["translation"], {"layer_decay": 0.5})
+    scales = compute_rate_scales(read_model(parents["translation"]).model, run.finetune)
     assert scales["encoder.layers.1.attention.query.weight"] == 0.5
     assert scales["decoder.layers.0.cross.query.weight"] == 0.25
     assert scales["decoder.final_norm.weight"] == 1
@@ -288,8 +289,9 @@ def test_the_chat_template_is_stored_with_the_model(parents: dict[str, Path], tm
     assert rendered == example.source
     shards = open_corpus(tmp_path / "second" / "shards" / "validation")
     tokens = shards.load_tokens(0)[: int(shards.shards[0].lengths[0, 0])].tolist()
-    bos, eos = (getattr(served.generator.tokenizers.source.specials, name) for name in ("bos", "eos"))
-    assert served.generator.encode_prompts([rendered], 1) == [[bos, *tokens]]
+    generator = load_generator(tmp_path / "second")
+    bos, eos = (getattr(generator.tokenizers.source.specials, name) for name in ("bos", "eos"))
+    assert generator.encode_prompts([rendered], 1) == [[bos, *tokens]]
     assert tokens.count(eos) == 1
     export_model(tmp_path / "second", "huggingface", tmp_path / "theirs")
     messages = [{"role": "user", "content": prompt}]
@@ -300,12 +302,12 @@ def test_the_chat_template_is_stored_with_the_model(parents: dict[str, Path], tm
     assert (tmp_path / "back" / "chat_template.jinja").read_text() == template
 
 
-@pytest.mark.parametrize("task", ["translate", "causal_lm", "masked_lm"])
+@pytest.mark.parametrize("task", ["translation", "causal_lm", "masked_lm"])
 def test_new_tokens_start_from_the_mean_of_their_subwords(parents: dict[str, Path], tmp_path: Path, task: str) -> None:
     (tmp_path / "new.txt").write_text("<zebra>\nthe quick fox\n", encoding="utf-8")
     files, parent = write_corpus(tmp_path / "corpus"), read_model(parents[task])
     texts: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"]}
-    texts = texts if task == "translate" else {"text": files["book.txt"]}
+    texts = texts if task == "translation" else {"text": files["book.txt"]}
     still = {"train.schedule": {"kind": "constant", "lr": 1e-12}, "validation.every_steps": 2}
     regard.tune(
         parents[task],
@@ -324,7 +326,9 @@ def test_new_tokens_start_from_the_mean_of_their_subwords(parents: dict[str, Pat
     subwords = before.encode_ids(["<zebra>", "the quick fox"])
     weights, old = get_weights(stored.model), get_weights(parent.model)
     grown = [name for name in weights if weights[name].shape != old[name].shape]
-    assert len(grown) == {"translate": 1, "causal_lm": 2, "masked_lm": 2}[task]  # tied; two matrices; tied and its bias
+    assert (
+        len(grown) == {"translation": 1, "causal_lm": 2, "masked_lm": 2}[task]
+    )  # tied; two matrices; tied and its bias
     for name in grown:
         expected = torch.stack([old[name][ids].mean(dim=0) for ids in subwords])
         torch.testing.assert_close(weights[name][-2:], expected, rtol=0, atol=1e-5)
@@ -334,8 +338,8 @@ def test_new_tokens_start_from_the_mean_of_their_subwords(parents: dict[str, Pat
 
 def test_a_model_refuses_a_corpus_of_another_kind(parents: dict[str, Path], tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
-    with pytest.raises(RegardError, match="learns from pairs of texts"):
-        regard.tune(parents["translate"], text=files["book.txt"], out=tmp_path / "run")
+    with pytest.raises(RegardError, match="needs pairs of texts"):
+        regard.tune(parents["translation"], text=files["book.txt"], out=tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -344,9 +348,9 @@ def test_a_model_refuses_a_corpus_of_another_kind(parents: dict[str, Path], tmp_
         ({"fresh_layers": True}, {}, "no layers are chosen"),
         ({"lora": {}, "layers": 1}, {}, "all frozen"),
         ({"lora": {}, "extra_layers": 1}, {}, "all frozen"),
-        ({"lora": {}, "add_tokens": ["<a>"]}, {}, "would learn nothing"),
-        ({"lora": {}}, {"train.optimizer": {"kind": "muon"}}, "singular values"),
-        ({"lora": {}}, {"parallel.tensor": 2}, "not split among ranks"),
+        ({"lora": {}, "add_tokens": ["<a>"]}, {}, "would not be trained"),
+        ({"lora": {}}, {"train.optimizer": {"kind": "muon"}}, "whole weight matrices"),
+        ({"lora": {}}, {"parallel.tensor": 2}, "cannot be split among ranks"),
         ({}, {"tokenizer": {"kind": "byte"}}, "belong to the parent's tokens"),
     ],
 )
@@ -354,16 +358,16 @@ def test_settings_that_exclude_each_other_are_refused(
     parents: dict[str, Path], finetune: dict[str, Any], changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        _make_run(parents["translate"], finetune, changes)
+        _make_run(parents["translation"], finetune, changes)
 
 
 def test_a_wrong_parent_is_refused(parents: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="fewer than 3"):
-        fit(_make_run(parents["translate"], {"layers": 3}), tmp_path / "deep")
+        fit(_make_run(parents["translation"], {"layers": 3}), tmp_path / "deep")
     with pytest.raises(RegardError, match="not 00000000000"):
-        fit(_make_run(parents["translate"], {"parent_sha256": "0" * 64}), tmp_path / "hash")
-    wide = _make_run(parents["translate"], {}, {"model.d_model": 32})
-    with pytest.raises(RegardError, match="The parent is another model"):
+        fit(_make_run(parents["translation"], {"parent_sha256": "0" * 64}), tmp_path / "hash")
+    wide = _make_run(parents["translation"], {}, {"model.d_model": 32})
+    with pytest.raises(RegardError, match="The parent does not match the model"):
         fit(wide, tmp_path / "wide")
 
 
@@ -371,7 +375,7 @@ def test_tuning_decays_to_0_with_and_without_a_time(parents: dict[str, Path], tm
     files = write_corpus(tmp_path / "corpus")
     sources = TrainOptions(source=[files["all.en"]], target=[files["all.de"]]).sources
     without, enough, short = (
-        configure(sources, minutes=minutes, timer=lambda *_: 0.05, parent=parents["translate"]).run
+        configure(sources, minutes=minutes, timer=lambda *_: 0.05, parent=parents["translation"]).run
         for minutes in (None, 1000.0, 0.1)
     )
     assert enough.train == without.train.model_copy(update={"minutes": 1000.0, "max_steps": without.train.steps})

@@ -110,7 +110,7 @@ def test_a_folder_of_images_becomes_a_generator(tmp_path: Path) -> None:
     result = run_command("train", "--images", str(images), "--out", str(out), "--explain", *small)
     assert result.code == 0, result.errors
     assert "120 images with 2 labels: preset image-gpt" in result.output
-    assert "Vocabulary: changed by you" in result.output or "2 grays, the centers of k-means" in result.output
+    assert "Vocabulary: set by you" in result.output or "2 grays, the centers of k-means" in result.output
     assert f"regard generate {out} --out IMAGES" in show_next_steps(out)
     generator = regard.load_image_generator(out)
     assert generator.labels == ("class 0", "class 1")
@@ -175,13 +175,13 @@ def check_errors(model: Path, folder: Path) -> None:
         (["generate", str(model), "text", "--out", "x"], "A prompt is for models that generate text"),
         (["generate", str(model), "--label", "class 0", "--rows", "2", "--out", "x"], "--rows needs --complete"),
         (["translate", str(model), "text"], "This is a model that generates images, not a translation model"),
-        (["evaluate", str(model), "--text", __file__], "The tokens of this model are pixels, not text"),
+        (["evaluate", str(model), "--text", __file__], "Give labeled images: a folder with one folder per label"),
         (["look", str(model), "text", "--save", str(folder / "page.html")], "this model's tokens are pixels"),
     ):
         result = run_command(*arguments)
         assert result.code != 0, arguments
         assert message in " ".join(result.errors.split()), arguments
-    with pytest.raises(RegardError, match="cannot be tuned yet"):
+    with pytest.raises(RegardError, match="cannot be fine-tuned yet"):
         configure(ImagesConfig(path=str(folder / "png")), parent=model)
     with pytest.raises(RegardError, match="The server has no route for models that generate images"):
         load_model(model, "torch", {})
@@ -192,11 +192,14 @@ def check_errors(model: Path, folder: Path) -> None:
     [
         ({"tokenizer": {"kind": "byte"}}, "Set tokenizer.kind = 'codebook'"),
         ({"data.max_length": 32}, "Set it to 18"),
-        ({"model.starts_with_bos": True}, "an image begins with its label"),
-        ({"model.raster": None}, "makes tokens of images, but the model has no model.raster"),
+        ({"model.starts_with_bos": True}, "an image starts with its label"),
+        ({"model.raster": None}, "which is learned from pixels, not from text"),
         ({"validation.metric": "bits_per_byte"}, "but the tokens are pixels"),
         ({"data.augmentation": {"shift": 1}}, "the model reads no images"),
-        ({"model.raster.size": [8, 8], "data.max_length": 66}, "has no size and channels, or others than model.raster"),
+        (
+            {"model.raster.size": [8, 8], "data.max_length": 66},
+            "has a different size or number of channels than model.raster",
+        ),
         ({"model.decoder.position": {"kind": "learned", "length": 16}}, "an image is 18 tokens long"),
     ],
 )

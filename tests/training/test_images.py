@@ -11,11 +11,11 @@ from PIL import Image as Pillow
 
 import regard
 from regard.base.errors import ConfigError, RegardError
+from regard.base.labels import IGNORE_INDEX
 from regard.cli.train import _print_next_steps
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.config.sources import LinesConfig
-from regard.data.batches.arrays import IGNORE_INDEX
 from regard.models.build import build
 from regard.store.model_folder import read_model
 from regard.store.run_folder import RunFolder
@@ -27,7 +27,7 @@ from regard.training.run import fit, resume
 from tests.commands import run_command, show_next_steps
 from tests.training.runs import compute_fingerprints, make_small_run, write_corpus, write_folders
 
-MASKED: dict[str, Any] = {"model.task": "masked_lm", "model.head": {"kind": "pixels"}}
+MASKED: dict[str, Any] = {"model.task": "masked_patches", "model.head": {"kind": "pixels"}}
 
 
 def make_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
@@ -80,6 +80,8 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
     assert (tmp_path / "labels").read_text().splitlines() == predicted
     right = sum(Path(file).parent.name == label for file, label in zip(files, predicted, strict=True))
     assert evaluation["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 80)
+    from_python = regard.evaluate(classifier, images)  # the model says that the folder holds images
+    assert json.loads(json.dumps(from_python)) == evaluation
     assert repr(classifier).startswith("ImageClassifier(encoder_only, ")
     with Pillow.open(files[0]) as picture:
         assert classifier.classify(np.asarray(picture)).label == predicted[0]
@@ -102,7 +104,7 @@ def test_a_folder_of_images_becomes_a_model(tmp_path: Path) -> None:
         ({"model.source.size": [9, 8]}, "does not divide into patches"),
         ({"model.source.mean": [0.1, 0.2]}, "has 2 values for 1 channels"),
         ({"model.task": "masked_lm", "model.head": {"kind": "mlm"}}, "the source has no tokens"),
-        ({"model.task": "masked_lm"}, "Use head kind 'pixels'"),
+        ({"model.task": "masked_patches"}, "Use head kind 'pixels'"),
         (MASKED | {"model.source.stem": "convolution"}, "source.stem: is 'convolution'"),
         ({"model.encoder.position.length": 4, "model.source.size": [8, 8], "data.max_length": 4}, "becomes 5 vectors"),
     ],
@@ -121,7 +123,7 @@ def test_text_settings_refuse_image_settings(tmp_path: Path) -> None:
 
 
 def make_masked_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
-    masking = {"data.masking": {"probability": 0.5}}
+    masking = {"task_options": {"probability": 0.5}}
     return make_run(folder, {**MASKED, **masking, "train.label_smoothing": 0.0, **(changes or {})})
 
 
@@ -155,7 +157,7 @@ def test_the_loss_is_the_squared_error_of_masked_patches(tmp_path: Path) -> None
     data = prepare_data(run, RunFolder(tmp_path), lambda _: None)
     batch = next(make_loader(run, data.train, None).iter_epoch(0))
     model: Any = build(run.model, seed=1).eval()
-    objective = Objective(model, label_smoothing=0.0, logit_rows=0).eval()
+    objective = Objective.from_run(model, run).eval()
     assert batch.source is not None
     with torch.no_grad():
         predicted, total = model(batch.source, positions=batch.positions), 0.0
@@ -187,7 +189,7 @@ def test_masked_patches_then_labels(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert result.code == 0, result.errors
     assert "Head: a new one for the 2 labels" in result.output
     pretrained, tuned = (read_model(folder) for folder in (tmp_path / "whole", out))
-    assert tuned.settings.task == "classify"
+    assert tuned.settings.task == "image_classification"
     assert tuned.settings.source.mean == pretrained.settings.source.mean  # type: ignore[union-attr]
     first = RUN_FILES.load(out / "run.toml")
     assert first.finetune is not None

@@ -11,9 +11,9 @@ from regard.config.codec import preset
 from regard.config.model import EncoderDecoderConfig
 from regard.config.tokenizers import BpeConfig, ByteBpeConfig, WordLevelConfig
 from regard.models.build import build
-from regard.pipeline.token_vectors import load_token_vectors
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
+from regard.tasks.token_vectors import load_token_vectors
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
@@ -47,8 +47,8 @@ def find_row(tokenizer: Tokenizer, text: str) -> int:
 def test_a_run_starts_from_the_vectors_of_another_model(tmp_path: Path) -> None:
     vectors, events = write_vectors(tmp_path / "vectors"), list[Event]()
     files = write_corpus(tmp_path / "corpus")
-    run = make_small_run("translate", files, {**STILL, "model.source.vectors": str(vectors)})
-    plain = make_small_run("translate", files, STILL)
+    run = make_small_run("translation", files, {**STILL, "model.source.vectors": str(vectors)})
+    plain = make_small_run("translation", files, STILL)
     fit(run, tmp_path / "run", listeners=[events.append])
     fit(plain, tmp_path / "plain")
     trained, untouched, theirs = (
@@ -84,9 +84,7 @@ def test_words_are_found_whatever_marks_their_spaces(kind: type[ByteBpeConfig | 
         "tiny", {"d_model": 16, "encoder.layers": 1, "decoder.layers": 1, "source.vocabulary": tokenizer.size}
     )
     folder = write_vectors(tmp_path / "vectors")
-    settings = settings.model_copy(
-        update={"source": settings.source.model_copy(update={"vectors": str(folder)})}  # type: ignore[union-attr]
-    )
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"vectors": str(folder)})})
     model, theirs = build(settings, seed=1), load_token_vectors(folder)
     before = get_weights(model)[EMBEDDING].clone()
     copy_vectors(model, settings, TokenizerPair.joint(tokenizer), lambda _: None)
@@ -107,7 +105,7 @@ def test_what_cannot_start_from_vectors_is_refused_first(tmp_path: Path) -> None
     files = write_corpus(tmp_path / "corpus")
     folder = write_vectors(tmp_path / "wide", width=20)
     run = make_small_run("causal_lm", files, {**STILL, "model.tokens.vectors": str(folder)})
-    with pytest.raises(RegardError, match="have 20 numbers, those of this model 16"):
+    with pytest.raises(RegardError, match="have 20 dimensions, but the model has d_model = 16"):
         fit(run, tmp_path / "run")
     assert not (tmp_path / "run" / "shards").exists()
     changes: dict[str, Any] = {"finetune": {"parent": "parent"}, "tokenizer": {"kind": "parent"}}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.decode.beam import beam
-from regard.pipeline.translator import EXTRA_TOKENS
+from regard.tasks.translation.translator import EXTRA_TOKENS
 from regard.training.length_ratio import estimate_max_length_ratio
 from tests.decode.table_models import BOS, EOS, TableState
 

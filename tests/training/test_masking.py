@@ -1,4 +1,4 @@
-"""The masking of masked language modeling is a setting of a run: `[data.masking]`."""
+"""The masking of masked language modeling is a setting of a run: `[task_options]`."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from regard.base.errors import ConfigError
-from regard.config.run import MaskingConfig
+from regard.base.labels import IGNORE_INDEX
 from regard.config.sources import DocumentsConfig
-from regard.data.batches.arrays import IGNORE_INDEX
+from regard.config.task_spec import MaskingOptions
 from regard.store.run_folder import RunFolder
 from regard.training.batches import make_loader
 from regard.training.data import RunData, prepare_data
@@ -18,7 +18,7 @@ from regard.training.run import fit, resume
 from tests.commands import run_command
 from tests.training.runs import compute_fingerprints, make_small_run, write_corpus
 
-BERT: dict[str, Any] = {"data.masking.replacement": "bert", "data.masking.whole_words": True}
+BERT: dict[str, Any] = {"task_options.replacement": "bert", "task_options.whole_words": True}
 
 
 @pytest.fixture(scope="module")
@@ -53,21 +53,21 @@ def count_masked(rows: list[tuple[list[int], list[int]]]) -> float:
 
 
 def test_a_run_without_the_table_has_the_defaults(files: dict[str, str], run_data: RunData) -> None:
-    assert make_small_run("masked_lm", files).data.masking is None
+    assert make_small_run("masked_lm", files).task_options == {}
     plain = read_rows(files, run_data, {})
-    assert plain == read_rows(files, run_data, {"data.masking": {"probability": 0.15, "replacement": "mask"}})
+    assert plain == read_rows(files, run_data, {"task_options": {"probability": 0.15, "replacement": "mask"}})
     mask = run_data.tokenizers.source.specials.mask
     assert all((token == mask) == (label >= 0) for row in plain for token, label in zip(*row, strict=True))
 
 
 def test_more_tokens_are_masked(files: dict[str, str], run_data: RunData) -> None:
-    few, many = (read_rows(files, run_data, {"data.masking.probability": p}) for p in (0.15, 0.5))
+    few, many = (read_rows(files, run_data, {"task_options.probability": p}) for p in (0.15, 0.5))
     assert 0.1 < count_masked(few) < 0.25  # at least one token of each short text
     assert 0.45 < count_masked(many) < 0.55
 
 
 def test_masked_tokens_are_replaced_as_in_bert(files: dict[str, str], run_data: RunData) -> None:
-    rows = read_rows(files, run_data, {"data.masking.replacement": "bert", "data.masking.probability": 0.5})
+    rows = read_rows(files, run_data, {"task_options.replacement": "bert", "task_options.probability": 0.5})
     masked = [(token, label) for row in rows for token, label in zip(*row, strict=True) if label >= 0]
     mask = run_data.tokenizers.source.specials.mask
     assert np.mean([token == mask for token, _ in masked]) == pytest.approx(0.8, abs=0.05)
@@ -90,7 +90,7 @@ def test_words_are_masked_as_a_whole(files: dict[str, str], run_data: RunData) -
 
     partial, _ = count_partial(read_rows(files, run_data, {}))
     assert partial > 50
-    none, complete = count_partial(read_rows(files, run_data, {"data.masking.whole_words": True}))
+    none, complete = count_partial(read_rows(files, run_data, {"task_options.whole_words": True}))
     assert none == 0
     assert complete > 100
 
@@ -108,11 +108,15 @@ def test_a_stopped_run_ends_as_an_undisturbed_one(tmp_path: Path, files: dict[st
 @pytest.mark.parametrize(
     ("task", "changes", "fault"),
     [
-        ("translate", {"data.masking.whole_words": True}, "data.masking: is set, but the task is 'translate'"),
-        ("causal_lm", {"data.masking": {}}, "only masked language modeling masks tokens"),
-        ("masked_lm", {"data.masking.probability": 1.0}, "data.masking.probability: is 1.0"),
-        ("masked_lm", {"data.masking.probability": 0.0}, "data.masking.probability: is 0.0"),
-        ("masked_lm", {"data.masking.replacement": "random"}, "'mask' or 'bert'"),
+        (
+            "translation",
+            {"task_options.whole_words": True},
+            "task_options: is set, but the task 'translation' has no options",
+        ),
+        ("causal_lm", {"task_options.probability": 0.2}, "the task 'causal_lm' has no options"),
+        ("masked_lm", {"task_options.probability": 1.0}, "task_options.probability: is 1.0"),
+        ("masked_lm", {"task_options.probability": 0.0}, "task_options.probability: is 0.0"),
+        ("masked_lm", {"task_options.replacement": "random"}, "'mask' or 'bert'"),
     ],
 )
 def test_what_does_not_apply_is_refused(files: dict[str, str], task: str, changes: dict[str, Any], fault: str) -> None:
@@ -123,20 +127,20 @@ def test_what_does_not_apply_is_refused(files: dict[str, str], task: str, change
 def test_an_automatic_run_lists_its_masking(files: dict[str, str]) -> None:
     book = DocumentsConfig(path=files["book.txt"])
     auto_run = configure(book, preset="encoder-tiny")
-    assert auto_run.run.data.masking == MaskingConfig()
+    assert auto_run.run.options == MaskingOptions()
     assert any(reason.startswith("Masking: 15 % of") for reason in auto_run.reasons)
     changed = configure(book, preset="encoder-tiny", changes=BERT)
-    assert changed.run.data.masking == MaskingConfig(replacement="bert", whole_words=True)
-    assert any(reason.startswith("Masking: changed by you") for reason in changed.reasons)
+    assert changed.run.options == MaskingOptions(replacement="bert", whole_words=True)
+    assert any(reason.startswith("Masking: set by you") for reason in changed.reasons)
 
 
 def test_the_command_sets_it(files: dict[str, str], tmp_path: Path) -> None:
     arguments = ("--text", files["book.txt"], "--preset", "encoder-tiny", "--out", str(tmp_path / "run"), "--dry-run")
-    done = run_command("train", *arguments, "--set", "data.masking.whole_words=true")
+    done = run_command("train", *arguments, "--set", "task_options.whole_words=true")
     assert done.code == 0, done.errors
-    assert "data.masking.whole_words" in done.output + done.errors
+    assert "task_options.whole_words" in done.output + done.errors
     refused = run_command(
-        "train", files["all.en"], files["all.de"], *arguments[4:], "--set", "data.masking.whole_words=true"
+        "train", files["all.en"], files["all.de"], *arguments[4:], "--set", "task_options.whole_words=true"
     )
     assert refused.code == 1
-    assert "only masked language modeling masks tokens" in refused.errors
+    assert "has no options" in refused.errors

@@ -21,7 +21,7 @@ from tests.training.runs import compute_fingerprints, make_small_run, write_corp
             "audio",
             {"kind": "mel", "rate": 8000},
             "audio clips of 8,000 samples per second",
-            "reads audio: it has no",
+            "This model reads audio and has no tokenizer",
         ),
     ],
 )
@@ -45,7 +45,12 @@ def test_classifier_run_killed_and_resumed_equals_whole_run(
 
 @pytest.mark.parametrize(
     ("task", "missing_tokenizer"),
-    [("images", ""), ("audio", ""), ("pixels", "the tokens are colors"), ("caption", "--tokenizer is missing")],
+    [
+        ("images", ""),
+        ("audio", ""),
+        ("pixels", "pixel models need the codebook"),
+        ("captioning", "--tokenizer is missing"),
+    ],
 )
 def test_run_on_prepared_shards_trains_the_same_model(task: str, missing_tokenizer: str, tmp_path: Path) -> None:
     run = make_small_run(task, write_corpus(tmp_path / "corpus"), {"train.steps": 3 if task == "pixels" else 6})

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.models.build import build
-from regard.training.autotune import synthetic_batch
+from regard.tasks.task import find_task
 from regard.training.objective import Objective
 from tests.ranks import FAMILY_CHANGES, UNDETERMINED
 from tests.training.runs import TASKS, make_small_run
@@ -16,10 +16,10 @@ def test_key_biases_have_an_effect_only_with_rotary_positions(task: str) -> None
     files = {name: name for name in ("all.en", "all.de", "book.txt")}  # only named, never read
     run = make_small_run(task, files, FAMILY_CHANGES[task])
     model = build(run.model, seed=1).double().eval()  # without dropout
-    objective = Objective(model, label_smoothing=0.1, logit_rows=0)
+    objective = Objective(model, find_task(run.model.task), label_smoothing=0.1, options=run.options)
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        batch = synthetic_batch(run, 4, 12)
+        batch = find_task(run.model.task).synthetic_batch(run, 4, 12)
     key_biases = {name: bias for name, bias in model.named_parameters() if name.endswith(UNDETERMINED)}
     results = []
     for size in (0.0, 2.0):
@@ -35,7 +35,7 @@ def test_key_biases_have_an_effect_only_with_rotary_positions(task: str) -> None
     change = max(float((results[1][name] - results[0][name]).abs().max()) for name in names)
     gradient = max(float(result[name].abs().max()) for result in results for name in key_biases)
     largest = max(float(results[0][name].abs().max()) for name in names)
-    assert len(key_biases) == {"translate": 6, "causal_lm": 2, "masked_lm": 2}[task]
+    assert len(key_biases) == {"translation": 6, "causal_lm": 2, "masked_lm": 2}[task]
     if task == "causal_lm":
         assert min(change, gradient) > 1e-3 * largest, "rotary positions turn the bias by the position of the key"
     else:

@@ -1,5 +1,6 @@
 """Parameter groups, weight decay, and optimizer states that are restored bit for bit."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,15 @@ def test_steps_are_those_of_torch(settings: OptimizerConfig) -> None:
     run_steps(expected_net, Optimizers(*torch_optimizers, names={}), steps=3)
     for name, parameter in expected_net.named_parameters():
         torch.testing.assert_close(net.get_parameter(name), parameter, atol=1e-6, rtol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("settings", KINDS[:2], ids=lambda settings: settings.kind)
+def test_adam_does_not_import_dynamo(settings: OptimizerConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch._dynamo", None)  # an import raises an error
+    net = make_test_model()
+    optimizers = make_optimizers(net, settings)
+    run_steps(net, optimizers, steps=1)
+    optimizers.load_state_dict(optimizers.state_dict())
 
 
 @each_kind

@@ -1,6 +1,9 @@
 """Options of `regard.train` and the command."""
 
+import json
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +53,20 @@ def test_a_model_to_tune_and_a_run_file_exclude_each_other(tmp_path: Path) -> No
 def test_changes_of_a_resumed_run_reach_the_settings_of_the_process(tmp_path: Path) -> None:
     """The device is needed before the run is loaded."""
     files = {name: name for name in ("all.en", "all.de", "book.txt")}
-    codec.RUN_FILES.save(make_small_run("translate", files), tmp_path / "run.toml")
+    codec.RUN_FILES.save(make_small_run("translation", files), tmp_path / "run.toml")
     changed = TrainOptions(resume=tmp_path, settings=["device.name=cuda"])
     assert changed.device_name == "cuda"
+
+
+def test_options_survive_json_as_ranks_read_them(tmp_path: Path) -> None:
+    paths: dict[str, Any] = {
+        field.name: tmp_path / field.name for field in fields(TrainOptions) if field.type == Path | None
+    }
+    assert {"run", "out", "resume", "parent", "add_tokens", "chat_template"} == paths.keys()
+    options = TrainOptions(**paths, source=["a"], languages=("en", "de"), settings={"train.max_grad_norm": 0.5}, lora=4)
+    assert TrainOptions.from_arguments(json.loads(json.dumps(asdict(options), default=str))) == options
+
+
+def test_arguments_may_be_any_path_and_one_path_instead_of_several() -> None:
+    options = TrainOptions.from_arguments({"source": "a", "target": Path("b"), "text": ["c", Path("d")], "out": "e"})
+    assert options == TrainOptions(source=["a"], target=["b"], text=["c", "d"], out=Path("e"))

@@ -10,11 +10,11 @@ from regard.base.errors import RegardError
 from regard.config.codec import MODEL_FILES
 from regard.config.training import AdamWConfig, MuonConfig
 from regard.models.build import build
+from regard.models.loss.token import token_loss
 from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.autocast_attention import AutocastAttention, set_attention_float32
 from regard.nn.record import Record
 from regard.nn.scores import ScoreFunction
-from regard.training.loss import token_loss
 from regard.training.optim import make_optimizers
 from regard.training.precision import GradScaler, Precision, autocast
 from tests.matrix.models import OPTIONS, make_model, make_settings, random_tokens
@@ -58,7 +58,8 @@ def test_images_enter_a_float32_stream(position: str) -> None:
     stack = make_settings(options)["encoder"]
     model: nn.Module = build(
         MODEL_FILES.parse(
-            IMAGE | {"encoder": stack, "head": {"kind": "classes", "labels": ["a", "b"]}, "task": "classify"}
+            IMAGE
+            | {"encoder": stack, "head": {"kind": "classes", "labels": ["a", "b"]}, "task": "image_classification"}
         ),
         seed=1,
     )

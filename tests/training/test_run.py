@@ -18,10 +18,10 @@ from regard.config.codec import RUN_FILES
 from regard.config.model import EncoderDecoderConfig
 from regard.data.held_out import is_held_out
 from regard.data.shards.prepare import WorkerError
-from regard.pipeline.translator import Translator
 from regard.store.model_folder import read_model, set_languages
 from regard.store.run_folder import RunFolder
 from regard.store.weights import load_tensors
+from regard.tasks.translation.translator import Translator
 from regard.training.events import Event, Finished, Message, Stage, Started, StepFinished, Validated
 from regard.training.run import fit, is_finished, resume
 from regard.training.schedule import learning_rate
@@ -55,7 +55,7 @@ def folder(finished_run: FinishedRun, tmp_path: Path) -> Path:
 def paused_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that is paused after three of its four steps; tests must not change it."""
     folder = tmp_path_factory.mktemp("rested")
-    fit(make_small_run("translate", write_corpus(folder / "corpus"), SHORT_RUN), folder / "run", pause_at=3)
+    fit(make_small_run("translation", write_corpus(folder / "corpus"), SHORT_RUN), folder / "run", pause_at=3)
     return folder / "run"
 
 
@@ -68,7 +68,7 @@ def paused_copy(paused_run: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, finished_run: FinishedRun) -> None:
-    folder, events = finished_run if task == "translate" else run_to_end(tmp_path, task=task)
+    folder, events = finished_run if task == "translation" else run_to_end(tmp_path, task=task)
     expected = {"run.toml", "corpus.json", "tokenizer", "shards", "validation.jsonl", "metrics.jsonl", "timing.jsonl"}
     assert expected | {"checkpoints", "best", "average"} <= {path.name for path in folder.iterdir()}
     for name in ("best", "average"):
@@ -115,8 +115,8 @@ def test_the_scores_of_a_translator_carry_signatures(finished_run: FinishedRun) 
 def test_a_model_folder_translates_raw_text(tmp_path: Path) -> None:
     changes = {"train.steps": 60, "validation.every_steps": 60, "train.save_every": 60, "train.schedule.lr": 0.03}
     folder, _ = run_to_end(tmp_path, changes)
-    translator = regard.load(folder)
-    (translation,) = translator.translate(["the dog"])  # type: ignore[union-attr]
+    translator = regard.load_translator(folder)
+    (translation,) = translator.translate(["the dog"])
     assert isinstance(translation.text, str)
     lines = read_metrics(folder)
     losses = [line["loss"] for line in lines if "loss" in line]
@@ -131,7 +131,7 @@ def test_classes_and_tags_can_be_learned_too(tmp_path: Path) -> None:
     (tmp_path / "rows.tsv").write_text("".join(f"{text} {n}\t{label}\n" for n, (text, label) in enumerate(rows)))
     changes = SHORT_RUN | {
         "data.train": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
-        "model.task": "classify",
+        "model.task": "text_classification",
         "model.head": {"kind": "classes", "labels": ["one", "other"]},
         "train.steps": 20,
         "validation.every_steps": 20,
@@ -153,7 +153,7 @@ def test_a_label_that_is_only_held_out_is_known(tmp_path: Path) -> None:
     (tmp_path / "rows.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in [*rows, (rare, "rare")]))
     changes = SHORT_RUN | {
         "data.train": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
-        "model.task": "classify",
+        "model.task": "text_classification",
         "model.head": {"kind": "classes", "labels": ["one", "other"]},
         "validation.metric": "accuracy",
     }
@@ -182,7 +182,7 @@ def test_without_validation_the_last_model_is_the_one(tmp_path: Path) -> None:
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path, finished_run: FinishedRun) -> None:
     folder, _ = finished_run
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     with pytest.raises(RegardError, match="not empty") as caught:
         fit(run, folder)
     assert "--resume" in (caught.value.hint or "")
@@ -199,15 +199,15 @@ def test_a_busy_folder_is_refused(folder: Path) -> None:
 
 def test_what_is_finished_is_not_done_again(folder: Path, paused_copy: Path, tmp_path: Path) -> None:
     assert [is_finished(path) for path in (folder, paused_copy, tmp_path / "nothing")] == [True, False, False]
-    with pytest.raises(RegardError, match="finished: it has made 4 of 4") as caught:
+    with pytest.raises(RegardError, match="finished: it completed 4 of 4") as caught:
         resume(folder)
     assert "--more" in (caught.value.hint or "")
 
 
 def test_total_and_addition_cannot_be_confused(folder: Path) -> None:
-    with pytest.raises(RegardError, match="already made 4 steps, more than the requested 3"):
+    with pytest.raises(RegardError, match="already completed 4 steps, more than the requested 3"):
         resume(folder, steps=3)
-    with pytest.raises(RegardError, match="Both a new total"):
+    with pytest.raises(RegardError, match="Both --steps and --more"):
         resume(folder, steps=6, more=2)
     assert resume(folder, more=1).step == 5
     assert resume(folder, steps=6).step == 6
@@ -243,21 +243,23 @@ def test_a_changed_corpus_is_named_and_refused(tmp_path: Path) -> None:
     folder, _ = run_to_end(tmp_path)
     path = tmp_path / "corpus" / "all.en"
     path.write_text(path.read_text().replace("dog", "fox"))
-    with pytest.raises(RegardError, match=r"all\.en has other content") as caught:
+    with pytest.raises(RegardError, match=r"all\.en has different content") as caught:
         resume(folder, more=2)
     assert "--force" in (caught.value.hint or "")
     events: list[Event] = []
     assert resume(folder, more=2, force=True, listeners=[events.append]).step == 6
-    assert any("continues with the tokens in its folder" in message.text for message in select_events(events, Message))
+    assert any(
+        "Continuing with the tokens in the run folder" in message.text for message in select_events(events, Message)
+    )
 
 
 def test_a_folder_that_is_no_run_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="no run"):
+    with pytest.raises(RegardError, match="not a run folder"):
         resume(tmp_path)
 
 
 def test_a_run_killed_before_its_first_step_can_be_resumed(tmp_path: Path, finished_run: FinishedRun) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN)
 
     def interrupt(event: Event) -> None:
         if isinstance(event, Started):
@@ -297,7 +299,7 @@ def test_training_stops_when_nothing_gets_better(tmp_path: Path) -> None:
     finished = select_events(events, Finished)[0]
     assert finished.reason == "no improvement"
     assert finished.step == 6  # the first validation is the best, the next two are not better
-    with pytest.raises(RegardError, match="finished: it has made 6 of 40") as caught:
+    with pytest.raises(RegardError, match="finished: it completed 6 of 40") as caught:
         resume(folder)
     assert "validation.patience" in (caught.value.hint or "")
     assert resume(folder, changes={"validation.patience": 1}, force=True).step == 8  # patience starts again
@@ -311,7 +313,7 @@ def test_listeners_receive_what_the_journal_holds(finished_run: FinishedRun) -> 
 
 
 def test_a_listener_may_be_slow_but_changes_nothing(tmp_path: Path, finished_run: FinishedRun) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN)
 
     def draw_random(_: Event) -> None:
         torch.rand(3)
@@ -325,7 +327,7 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
         "train.average": 3,
         "train.keep_checkpoints": 3,
     }  # more than exist: the checkpoint at step 0 does not count
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), changes)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), changes)
 
     def terminate(event: Event) -> None:
         if isinstance(event, Stage):
@@ -351,7 +353,7 @@ def test_a_signal_to_all_processes_also_ends_those_that_cut_text(
         raise WorkerError("A worker process died.")
 
     monkeypatch.setattr("regard.training.data.prepare_parts", fail)
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     if is_signaled:
         assert fit(run, tmp_path / "run").reason == "stop requested"
     else:
@@ -371,7 +373,7 @@ def test_what_was_accepted_is_not_asked_again_after_a_kill(folder: Path) -> None
 
 def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> None:
     before = (paused_copy / "run.toml").read_bytes()
-    with pytest.raises(RegardError, match=r"belong to another model:\n  - model\.d_model: was 16, is 32"):
+    with pytest.raises(RegardError, match=r"do not fit the model settings:\n  - model\.d_model: was 16, is 32"):
         resume(paused_copy, changes={"model.d_model": 32}, force=True)
     with pytest.raises(RegardError, match="settings that decide its order, have changed"):
         resume(paused_copy, changes={"data.seed": 2}, force=True)
@@ -380,7 +382,7 @@ def test_settings_that_do_not_fit_are_not_written_down(paused_copy: Path) -> Non
 
 def test_what_does_not_shape_the_weights_may_change(paused_copy: Path) -> None:
     changes = {"model.encoder.dropout.sublayer": 0.2, "model.encoder.position.kind": "rotary"}
-    with pytest.raises(RegardError, match="settings differ from those of the run"):
+    with pytest.raises(RegardError, match="settings differ from the run's settings"):
         resume(paused_copy, changes=changes)
     assert resume(paused_copy, changes=changes, force=True).step == 4
 
@@ -431,7 +433,7 @@ def test_damaged_text_can_be_restored_from_running_text(tmp_path: Path) -> None:
     source = {"kind": "documents", "path": files["book.txt"]}
     changes = SHORT_RUN | {"model.task": "span_corruption", "data.train": [source], "tokenizer.dropout": 0.0}
     changes |= {"tokenizer.specials.extra": [f"<x{n}>" for n in range(9)]}
-    assert fit(make_small_run("translate", files, changes), tmp_path / "run").step == 4
+    assert fit(make_small_run("translation", files, changes), tmp_path / "run").step == 4
 
 
 def test_what_the_tokens_were_made_with_cannot_change(paused_copy: Path) -> None:
@@ -443,7 +445,7 @@ def test_what_the_tokens_were_made_with_cannot_change(paused_copy: Path) -> None
 
 
 def test_an_average_that_is_wanted_later_begins_then(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | {"train.ema": 0.0})
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN | {"train.ema": 0.0})
     fit(run, tmp_path / "run", pause_at=2)
     resume(tmp_path / "run", changes={"train.ema": 0.5}, force=True, pause_at=3)
     before, after = (tmp_path / "run" / "checkpoints" / f"step-0000000{step}" for step in (2, 3))
@@ -454,7 +456,7 @@ def test_an_average_that_is_wanted_later_begins_then(tmp_path: Path) -> None:
 
 
 def test_a_missing_device_is_reported_before_anything_is_done(tmp_path: Path) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | {"device.name": "gpu"})
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN | {"device.name": "gpu"})
     with pytest.raises(RegardError, match="no device 'gpu'"):
         fit(run, tmp_path / "run")
     assert not (tmp_path / "run" / "tokenizer").exists()
@@ -465,7 +467,7 @@ def test_the_max_length_ratio_is_taken_from_the_corpus(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("".join(f"go {n}\n" for n in range(300)), encoding="utf-8")
     (tmp_path / "out").write_text("".join("left right " * 12 + f"{n}\n" for n in range(300)), encoding="utf-8")
     files = {**write_corpus(tmp_path), "all.en": str(tmp_path / "in"), "all.de": str(tmp_path / "out")}
-    fit(make_small_run("translate", files, {"train.steps": 2}), tmp_path / "run")
+    fit(make_small_run("translation", files, {"train.steps": 2}), tmp_path / "run")
     settings = read_model(tmp_path / "run").settings
     assert isinstance(settings, EncoderDecoderConfig)
     assert settings.max_length_ratio > 5

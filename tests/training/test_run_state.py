@@ -116,7 +116,7 @@ STRANGE_NAMES = (
 def test_a_checkpoint_of_a_strange_name_is_refused(name: str, folder: Path) -> None:
     shutil.copytree(folder / "checkpoints" / "step-00000003", folder / "checkpoints" / name)
     before = hash_folder(folder)
-    with pytest.raises(RegardError, match="not the name of a checkpoint") as caught:
+    with pytest.raises(RegardError, match="not a checkpoint name") as caught:
         resume(folder)
     assert "checkpoints" in (caught.value.location or "")
     assert str(caught.value).replace("\n", "").isprintable()
@@ -158,7 +158,7 @@ def test_a_checkpoint_of_another_step_is_not_used(folder: Path) -> None:
     """A copy of step 2 that is named step 9 would stay the newest for ever."""
     shutil.copytree(folder / "checkpoints" / "step-00000002", folder / "checkpoints" / "step-00000009")
     assert Checkpoints(folder / "checkpoints", lambda _: None).load_newest_state() is not None
-    with pytest.raises(DamagedError, match="holds the state of step 2"):
+    with pytest.raises(DamagedError, match="contains the state of step 2"):
         Checkpoints(folder / "checkpoints", lambda _: None).load_state(9)
     assert resume(folder).step == 4
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from regard.base.errors import RegardError, RetryError
 from regard.data.batches.batch import Batch
+from regard.models.loss.sums import LossSums
 from regard.training.distributed.processes import SingleProcess
-from regard.training.loss import LossSums
 from regard.training.objective import Objective
 from regard.training.run import _read_micro_batches
 from regard.training.step import OutOfMemoryError, StepRunner, seed_batch
@@ -22,7 +22,7 @@ OUT_OF_MEMORY = "[enforce fail at alloc_cpu.cpp:124] data. DefaultCPUAllocator: 
 @pytest.fixture
 def step_setup(tmp_path: Path) -> tuple[StepRunner, list[Batch], list[str]]:
     """Return an updater without dropout, the batches of its first step, and its list of warnings."""
-    trainer = make_trainer("translate", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
+    trainer = make_trainer("translation", tmp_path, {"model.encoder.dropout": {}, "model.decoder.dropout": {}})
     warnings: list[str] = []
     trainer.step_runner._warn = warnings.append
     return trainer.step_runner, list(next(trainer.loader.steps()).batches), warnings
@@ -86,13 +86,13 @@ def test_memory_that_runs_out_is_answered_by_smaller_parts(
     for expected, split in zip(full_grads, take_gradients(step_runner), strict=True):
         torch.testing.assert_close(expected, split, rtol=1e-4, atol=1e-7)
     assert len(warnings) >= 1
-    assert "computed again with each batch in 2 parts" in warnings[0]
+    assert "retrying the step with 2 micro-batches per batch" in warnings[0]
 
 
 def test_a_row_that_does_not_fit_is_reported(step_setup: tuple[StepRunner, list[Batch], list[str]]) -> None:
     step_runner, batches, _ = step_setup
     limit_rows(step_runner, max_rows=0)
-    with pytest.raises(RegardError, match="not enough memory for a single row"):
+    with pytest.raises(RegardError, match="a single row of a batch does not fit"):
         step_runner.compute_gradients(batches, epoch=0)
     assert take_gradients(step_runner) == []
 
@@ -114,7 +114,7 @@ def test_no_rank_repeats_a_step_alone(step_setup: tuple[StepRunner, list[Batch],
     step_runner, batches, warnings = step_setup
     step_runner.processes = SecondOfTwo()
     limit_rows(step_runner, max_rows=5)
-    with pytest.raises(OutOfMemoryError, match="rank 1") as error:
+    with pytest.raises(OutOfMemoryError, match="Rank 1") as error:
         step_runner.compute_gradients(batches, epoch=0)
     assert error.value.micro_batches == 2
     assert isinstance(error.value, RetryError), "the launcher starts all ranks again"
@@ -123,7 +123,7 @@ def test_no_rank_repeats_a_step_alone(step_setup: tuple[StepRunner, list[Batch],
 
 
 def test_the_next_start_splits_the_batches_of_all_ranks(tmp_path: Path) -> None:
-    trainer = make_trainer("translate", tmp_path)
+    trainer = make_trainer("translation", tmp_path)
     assert _read_micro_batches(trainer.folder) == 1
     trainer.step_runner.processes = SecondOfTwo()
     limit_rows(trainer.step_runner, max_rows=5)
@@ -161,7 +161,7 @@ def test_other_errors_are_not_taken_for_memory(step_setup: tuple[StepRunner, lis
 
 
 def test_dropout_depends_on_seed_epoch_and_batch_alone(tmp_path: Path) -> None:
-    trainer = make_trainer("translate", tmp_path)
+    trainer = make_trainer("translation", tmp_path)
     batches = list(next(trainer.loader.steps()).batches)
     first = trainer.step_runner.compute_gradients(batches, epoch=0).loss
     trainer.step_runner.discard()

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.training.runs import RECURRENT, TASKS
-from tests.training.stops import EARLY
+from tests.training.stops import DIVERGED, EARLY
 
 ROOT = Path(__file__).parents[2]
 STOPS = 8  # of each kind of run, in two runs; `python -m tests.training.stops` makes more
 
 
-@pytest.mark.parametrize(("task", "stops"), [*((task, STOPS) for task in (*TASKS, EARLY)), (RECURRENT, 3)])
+@pytest.mark.parametrize(
+    ("task", "stops"), [*((task, STOPS) for task in (*TASKS, EARLY)), (RECURRENT, 3), (DIVERGED, 4)]
+)
 def test_stops_leave_no_trace(task: str, stops: int) -> None:
     command = [sys.executable, "-m", "tests.training.stops", task, "--stops", str(stops)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -11,7 +11,7 @@ import torch
 from examples.causal_mask.run import Size, compute_loss_bound, compute_stepwise_loss, make_held_out, train_both
 from torch import Tensor
 
-from regard.data.batches.arrays import IGNORE_INDEX
+from regard.base.labels import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
@@ -21,13 +21,13 @@ from regard.training.trainer import Trainer
 from tests.training.factories import make_trainer
 from tests.training.runs import make_sentences, translate_sentence
 
-TASKS = ("translate", "causal_lm")
+TASKS = ("translation", "causal_lm")
 Segment = tuple[int, list[int], list[int]]  # number of the document, input tokens, labels
 
 
 def make_task_trainer(task: str, folder: Path) -> Trainer:
     """Return a trainer over pairs, or over documents, some of which share a row and some of which fill several."""
-    if task == "translate":
+    if task == "translation":
         return make_trainer(task, folder)
     documents = [" ".join(make_sentences(count, seed=count)) for count in (1, 2, 9, 1, 1, 5, 1, 12)]
     (folder / "documents.txt").write_text("\n***\n".join(documents) + "\n")
@@ -72,7 +72,7 @@ def compute_logits(trainer: Trainer, batch: Batch) -> Tensor:
 
 
 def test_a_translation_is_read_without_its_last_token_and_written_without_its_first(tmp_path: Path) -> None:
-    trainer = make_task_trainer("translate", tmp_path)
+    trainer = make_task_trainer("translation", tmp_path)
     tokenizer, counts = TokenizerPair.load(trainer.folder.tokenizer).target, Counter[str]()
     bos, eos, pad = tokenizer.specials.bos, tokenizer.specials.eos, tokenizer.specials.pad
     for batch in iter_batches(trainer):

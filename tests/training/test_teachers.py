@@ -10,7 +10,7 @@ from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from regard.training import distill as module
 from regard.training.teachers import Teacher
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     TEXTS,
     make_encoder_decoder,
     make_tokenizer,

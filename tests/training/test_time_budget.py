@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from regard.config.run import RunConfig
 from regard.training import trainer
 from regard.training.events import Event, Listener, Replanned, StepFinished
 from regard.training.run import fit, resume
-from regard.training.time_budget import StepSchedule, TimeBudget
+from regard.training.step_schedule import StepPlan, StepSchedule
+from regard.training.time_budget import TimeBudget
+from tests.training.factories import make_schedule
 from tests.training.runs import compute_fingerprints, make_small_run, read_metrics, write_corpus
 from tests.training.stops import run_until_stopped
 
@@ -39,7 +42,7 @@ def simulate(
     first_plan: int = SCHEDULE_STEPS,
     max_steps: int | None = None,
     preparation: float = 5.0,
-) -> tuple[float, list[StepSchedule]]:
+) -> tuple[float, list[StepPlan]]:
     """Run the planning loop of the trainer with a simulated machine; return the seconds used and the plans.
 
     Args:
@@ -52,33 +55,22 @@ def simulate(
         preparation: Seconds before the first step.
     """
     clock = Clock()
-    budget = TimeBudget(minutes, preparation, clock=clock)
-    plans, step, interval = [StepSchedule(first_plan)], 0, first_plan // 12
-    while step < plans[-1].steps:
+    budget = TimeBudget(minutes, preparation, final_validations=1, clock=clock)
+    schedule = make_schedule({"steps": first_plan, "max_steps": max_steps, "minutes": minutes})
+    step = 0
+    while step < schedule.steps:
         step += 1
         clock.now += seconds_per_step((clock.now + preparation) / (60 * minutes))
-        budget.record("step")
-        plan = plans[-1]
-        if budget.should_plan(plan.steps - step, final_validations=1):
-            new_plan = budget.make_plan(
-                plan,
-                step,
-                schedule_steps=first_plan,
-                validation_interval=interval,
-                final_validations=1,
-                max_steps=max_steps,
-            )
-            if new_plan != plan:
-                plans.append(new_plan)
-        is_last = step == plans[-1].steps
-        if is_last or plan.is_due(step, interval, first_plan):
+        if (plan := budget.replan(schedule, step)) is not None:
+            schedule = replace(schedule, plans=(*schedule.plans, plan))
+        if schedule.should_validate(step):
             share = (clock.now + preparation) / (60 * minutes)
             clock.now += validation * seconds_per_step(share) / seconds_per_step(0.0)
             budget.record("validation")
-        if is_last or plan is not plans[-1] or plan.is_due(step, interval, first_plan):
+        if schedule.is_regular(step):
             clock.now += checkpoint
             budget.record("checkpoint")
-    return preparation + clock.now + checkpoint + 1.0, plans
+    return preparation + clock.now + checkpoint + 1.0, [StepPlan(first_plan), *schedule.plans]
 
 
 @pytest.mark.parametrize("minutes", [1, 2, 5, 60])
@@ -115,22 +107,6 @@ def test_expensive_checkpoints_are_not_spent_on_small_changes() -> None:
     assert len(plans) <= 8, "more than ten planning points"
 
 
-def test_position_is_continuous_and_ends_with_the_schedule() -> None:
-    plan = StepSchedule(SCHEDULE_STEPS)
-    for step, total in ((100, 400), (250, 3000), (2000, 2100)):
-        before = plan.schedule_position(step, SCHEDULE_STEPS)
-        plan = StepSchedule(total, step, before)
-        assert plan.schedule_position(step, SCHEDULE_STEPS) == before
-        gain = plan.schedule_position(step + 1, SCHEDULE_STEPS) - before
-        assert 0 < gain <= (SCHEDULE_STEPS - before) / (total - step) + 1e-9
-    assert plan.schedule_position(2100, SCHEDULE_STEPS) == pytest.approx(SCHEDULE_STEPS, rel=1e-12)
-
-
-def test_without_a_new_plan_positions_are_the_steps() -> None:
-    for steps in (1, 7, 24, 99_991, 300_000):
-        assert all(StepSchedule(steps).schedule_position(step, steps) == step for step in range(1, min(steps, 500)))
-
-
 class Scripted(TimeBudget):
     """A budget that changes the plan at given steps, as a recorded run did."""
 
@@ -139,10 +115,9 @@ class Scripted(TimeBudget):
     def should_plan(self, *_: float) -> bool:
         return True
 
-    def make_plan(self, current: StepSchedule, step: int, **settings: Any) -> StepSchedule:
-        total = self.script.get(step, current.steps)
-        position = current.schedule_position(step, settings["schedule_steps"])
-        return current if total == current.steps else StepSchedule(total, step, position)
+    def make_plan(self, schedule: StepSchedule, step: int) -> StepPlan:
+        total = self.script.get(step, schedule.steps)
+        return schedule.plan if total == schedule.steps else StepPlan(total, step, schedule.position(step))
 
 
 def make_timed_run(folder: Path, changes: dict[str, Any] | None = None) -> RunConfig:
@@ -234,9 +209,9 @@ def test_the_learning_rate_is_continuous_in_a_run(tmp_path: Path, monkeypatch: p
 class Counting(TimeBudget):
     """A budget whose clock moves by 10 ms whenever it is read, so that the test does not depend on the machine."""
 
-    def __init__(self, minutes: float, _: float, validation_steps: float) -> None:
+    def __init__(self, minutes: float, _: float, validation_steps: float, final_validations: int) -> None:
         readings = itertools.count()
-        super().__init__(minutes, 0.0, validation_steps, clock=lambda: 0.01 * next(readings))
+        super().__init__(minutes, 0.0, validation_steps, final_validations, clock=lambda: 0.01 * next(readings))
 
 
 def test_more_steps_than_planned_fit_and_the_run_can_be_extended(

@@ -1,6 +1,6 @@
 """Tokenizers that a run learns and stores."""
 
-from itertools import pairwise
+import re
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ def test_tokenizers_are_saved_completely_or_not_at_all(tmp_path: Path, monkeypat
         "model.target": {"kind": "tokens", "vocabulary": 300},
         "model.head.tied": False,
     }
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), changes)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), changes)
     with monkeypatch.context() as patched:
         from regard.text.tokenizer import Tokenizer
 
@@ -43,19 +43,37 @@ def test_tokenizers_are_saved_completely_or_not_at_all(tmp_path: Path, monkeypat
     assert read_data(run, tmp_path / "run").tokenizers.target.size == 300
 
 
-def test_a_vocabulary_of_much_text_is_learned_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SAMPLE_CHARACTERS", 100)
+def test_text_sample_of_much_text_is_even_and_bounded() -> None:
+    sample = module._TextSample(limit=100)
+    for number in range(1000):
+        sample.add(f"{number:010}")
+    numbers = [int(text) for text in sample.texts]
+    assert numbers == list(range(0, 1000, numbers[1]))
+    assert (5 <= len(numbers) <= 10, sample.count) == (True, 1000)
+
+
+def test_text_sample_of_little_text_keeps_all_texts_unchanged() -> None:
+    sample, document = module._TextSample(limit=10_000), "one two\n" * 1000
+    for text in (document, "three"):
+        sample.add(text)
+    assert sample.texts == [document, "three"]
+
+
+def test_text_sample_of_large_documents_has_pieces_of_each() -> None:
+    sample = module._TextSample(limit=40_000)
+    for word in ("one", "two", "six"):
+        sample.add(f"{word} " * 10_000)
+    assert {text.split()[0] for text in sample.texts} == {"one", "two", "six"}
+    assert {word for text in sample.texts for word in text.split()} == {"one", "two", "six"}  # no word is cut
+    assert sum(map(len, sample.texts)) <= 40_000
+
+
+def test_vocabulary_of_a_sample_is_reported_and_held_out_text_is_not_in_it(tmp_path: Path) -> None:
+    changes = {"tokenizer": {"kind": "byte_bpe", "vocabulary": 300, "sample_characters": 300}}
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), changes)
     events: list[Event] = []
-    texts = [f"{number:010}" for number in range(1000)]
-    sampler = module._Subsampler(events.append)
-    numbers = [int(text) for text in texts if sampler.should_keep(text)]
-    assert numbers[:10] == list(range(10))
-    assert {later - number for number, later in pairwise(numbers)} >= {1, 2, 4, 8, 16}
-    assert len(numbers) < 80
-    assert numbers[-1] > 900
-    assert [event.text for event in events if isinstance(event, Message)] == [
-        "More than 100 characters: the vocabulary is learned from a sample of the rest."
-    ]
-    sampler = module._Subsampler(events.append)
-    assert all(map(sampler.should_keep, texts[:9]))
-    assert len(events) == 1
+    prepare_data(run, RunFolder(tmp_path), events.append)
+    (text,) = [event.text for event in events if isinstance(event, Message)]
+    assert re.fullmatch(
+        r"Vocabulary: learned from an even sample, [\d,]+ of [\d,]+ texts \(at most 300 characters per side\)\.", text
+    )

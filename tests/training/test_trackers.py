@@ -16,7 +16,7 @@ SHORT_RUN: dict[str, Any] = {"train.steps": 4, "validation.every_steps": 2, "tra
 
 def run_with(name: str, tmp_path: Path) -> list[dict[str, Any]]:
     """Pause and resume a run with a tracker; return the lines of its metrics.jsonl."""
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN)
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"), SHORT_RUN)
     folder = tmp_path / "run"
     fit(run, folder, listeners=[make_tracker(name, folder)], pause_at=2)
     resume(folder, listeners=[make_tracker(name, folder)])
@@ -102,4 +102,4 @@ def test_a_damaged_list_of_experiments_is_named(content: str, tmp_path: Path) ->
     with pytest.raises(RegardError) as caught:
         experiment_id(tmp_path, "wandb")
     assert "trackers.json" in (caught.value.location or "")
-    assert "Remove it" in (caught.value.hint or "")
+    assert "Remove the file" in (caught.value.hint or "")

@@ -10,14 +10,18 @@ import pytest
 import torch
 
 from regard.base.errors import RegardError
+from regard.config.codec import RUN_FILES
 from regard.nn.autocast_attention import AutocastAttention
 from regard.nn.stack import Stack
 from regard.store.model_folder import read_model
 from regard.store.weights import load_tensors
-from regard.training.events import Event, Finished, Message, Saved, Spiked, StepFinished, Validated
+from regard.training.checkpoint.folder import Checkpoints
+from regard.training.events import Diverged, Event, Finished, Message, Saved, Spiked, StepFinished, Validated
 from regard.training.run import fit, resume
+from regard.training.trainer import Trainer
 from tests.training.factories import SpikyObjective, make_trainer
 from tests.training.runs import (
+    DIVERGING,
     SHORT_RUN,
     compute_fingerprints,
     make_small_run,
@@ -44,6 +48,16 @@ def spiky(monkeypatch: pytest.MonkeyPatch) -> type[SpikyObjective]:
         {},
     )
     return SpikyObjective
+
+
+@pytest.fixture(scope="module")
+def diverged_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run that has diverged and recovered at least twice; tests must not change it."""
+    folder = tmp_path_factory.mktemp("diverged")
+    run = make_small_run("translation", write_corpus(folder / "corpus"), DIVERGING)
+    assert fit(run, folder / "run").reason == "finished"
+    assert sum("divergence" in line for line in read_metrics(folder / "run")) >= 2
+    return folder / "run"
 
 
 @pytest.mark.parametrize("fault", [math.nan, math.inf])
@@ -79,79 +93,119 @@ def test_the_policy_stop_saves_what_was_before_the_spike(tmp_path: Path, spiky: 
     assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4]
 
 
-REWIND: dict[str, Any] = {
-    "train.spikes": {"kind": "rewind", "rewind_steps": 5, "window": 8},
+RECOVERING: dict[str, Any] = {
+    "train.spikes.window": 8,
     "train.steps": 16,
     "train.save_every": 4,
+    "train.average": 1,
     "validation.every_steps": 16,
+    "validation.sentences": 0,
 }
 
 
-def test_the_policy_rewind_goes_back_and_leaves_out_the_batches(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
-    spiky.faults = {2 * 14 - 1: 1e3}  # step 14
-    folder, events = run_to_end(tmp_path, REWIND)
-    (spike,) = select_events(events, Spiked)
-    assert "rewound to update 8" in spike.action
-    steps = [event.step for event in select_events(events, StepFinished)]
-    assert steps == [*range(1, 14), *range(9, 17)]
-    lines = read_metrics(folder)
-    assert [line["step"] for line in lines if "loss" in line] == steps
-    assert [line["step"] for line in lines if "validation" in line] == [16, 16]
-    assert max(path.name for path in (folder / "checkpoints").iterdir()) == "step-00000016"
+def test_spikes_in_a_row_go_back_with_a_third_of_the_learning_rate(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    spiky.faults = dict.fromkeys(range(2 * 14 - 1, 2 * 14 + 15), 1e3)  # from step 14 on: eight steps of two batches
+    folder, events = run_to_end(tmp_path, RECOVERING | {"train.schedule": {"kind": "constant", "lr": 0.01}})
+    (divergence,) = select_events(events, Diverged)
+    assert divergence.fault.startswith("8 spikes in a row; the loss is")
+    assert divergence.action == "back to step 12 with train.schedule.lr lowered from 0.01 to 0.0033"
+    lines = [line for line in read_metrics(folder) if "loss" in line]
+    assert [line["step"] for line in lines] == [*range(1, 14), *range(13, 17)]
+    assert [line["learning_rate"] for line in lines] == pytest.approx([0.01] * 13 + [0.01 / 3] * 4)
+    assert [line["action"] for line in read_metrics(folder) if "action" in line][-1] == divergence.action
+    assert read_progress(folder, 16)["recoveries"] == [12]
 
 
-def test_a_checkpoint_to_go_back_to_is_kept_however_often_is_saved(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
-    spiky.faults = {2 * 14 - 1: 1e3}  # step 14
-    changes = {"train.save_every": 1, "train.keep_checkpoints": 1, "train.average": 1}
-    _, events = run_to_end(tmp_path, REWIND | changes)
-    (spike,) = select_events(events, Spiked)
-    assert "rewound to update 8" in spike.action
+def test_a_few_spikes_in_a_row_are_skipped(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    spiky.faults = dict.fromkeys(range(2 * 14 - 1, 2 * 14 + 13), 1e3)  # seven steps
+    _, events = run_to_end(tmp_path, RECOVERING)
+    assert [event.action for event in select_events(events, Spiked)] == ["skipped"] * 7
 
 
-def test_a_kill_after_going_back_leaves_no_trace(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
-    spiky.batch_factors = {26: 1e3}  # step 14
-    run = make_small_run(
-        "translate", write_corpus(tmp_path / "corpus", 400), SHORT_RUN | REWIND | {"validation.every_steps": 5}
-    )
-    fit(run, tmp_path / "whole")
+def test_a_run_without_a_healthy_checkpoint_starts_over(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    spiky.faults = dict.fromkeys(range(5, 21), math.nan)  # from step 3 on; the checkpoint of step 2 may be too late
+    folder, events = run_to_end(tmp_path)
+    (divergence,) = select_events(events, Diverged)
+    assert divergence.action.startswith("back to step 0 with")
+    losses = [line["negative_log_likelihood"] for line in read_metrics(folder) if "loss" in line]
+    assert losses[2] == pytest.approx(losses[0], abs=0.3), "the initial weights again, with other batches"
+    assert [line["step"] for line in read_metrics(folder) if "loss" in line] == [1, 2, 1, 2, 3, 4]
+
+
+def test_too_many_divergences_stop_the_run_and_name_the_setting(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    spiky.faults = dict.fromkeys(range(3, 300), math.nan)
+    folder, events = run_to_end(tmp_path, {"train.average": 1})
+    (finished,) = select_events(events, Finished)
+    assert (finished.reason, finished.rate_change) == ("divergence", "train.schedule.lr=4e-05")
+    assert finished.shortfall.startswith("The likely cause is train.schedule.lr = 0.01; values down to 0.00012 did not")
+    assert len(select_events(events, Diverged)) == 5
+    assert read_metrics(folder)[-1]["action"] == "stopped; the run can continue from step 0"
+    spiky.faults = {}
+    assert resume(folder, changes={"train.schedule.lr": 0.001}, force=True).reason == "finished"
+    rates = [line["learning_rate"] for line in read_metrics(folder) if "loss" in line]
+    assert max(rates[-4:]) == pytest.approx(0.001), "a new learning rate is not lowered"
+
+
+def test_the_policy_stop_leaves_the_checkpoint_from_before_the_divergence(tmp_path: Path) -> None:
+    folder, events = run_to_end(tmp_path, DIVERGING | {"train.spikes.kind": "stop"})
+    (finished,) = select_events(events, Finished)
+    assert finished.reason in ("divergence", "spike")
+    assert finished.step < DIVERGING["train.steps"]
+    assert read_metrics(folder)[-1]["action"].startswith("stopped")
+
+
+def test_a_tuned_model_goes_back_to_its_parent(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
+    files = write_corpus(tmp_path / "corpus")
+    fit(make_small_run("translation", files, SHORT_RUN), tmp_path / "parent")
+    parent = load_tensors(tmp_path / "parent" / "best" / "model.safetensors")
+    changes = {"finetune": {"parent": str(tmp_path / "parent")}, "tokenizer": {"kind": "parent"}, "train.ema": 0.0}
+    spiky.batch_count, spiky.faults = 0, dict.fromkeys(range(7, 23), math.nan)  # from step 4 on
 
     def interrupt(event: Event) -> None:
-        if isinstance(event, Spiked):
+        if isinstance(event, Diverged):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(run, tmp_path / "run", listeners=[interrupt])
-    assert sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())[-1] == "step-00000008"
-    assert read_progress(tmp_path / "run", 8)["best_step"] == 10, "the best model is still the best"
+        fit(make_small_run("translation", files, SHORT_RUN | changes), tmp_path / "tuned", listeners=[interrupt])
+    restored = load_tensors(tmp_path / "tuned" / "checkpoints" / "step-00000000" / "model.safetensors")
+    assert all(torch.equal(tensor, parent[name]) for name, tensor in restored.items())
+
+
+@pytest.mark.parametrize("kill", ["first removal", "last removal", "save", "event"])
+def test_a_kill_during_recovery_leaves_no_trace(kill: str, tmp_path: Path, diverged_run: Path) -> None:
+    removals, recoveries = 0, 0
+    with pytest.MonkeyPatch.context() as patch:
+        remove, save, recover = Checkpoints.remove, Trainer._save, Trainer._recover
+
+        def killing_recover(trainer: Trainer, *arguments: Any) -> Any:
+            nonlocal removals, recoveries
+            recoveries += 1
+            removals = len(trainer.checkpoints.steps()) - (trainer._find_healthy_step() in trainer.checkpoints.steps())
+            return recover(trainer, *arguments)
+
+        def killing_remove(checkpoints: Checkpoints, step: int) -> None:
+            nonlocal removals
+            remove(checkpoints, step)
+            removals -= 1
+            if recoveries == 2 and (kill == "first removal" or (kill == "last removal" and not removals)):
+                raise KeyboardInterrupt
+
+        def killing_save(trainer: Trainer) -> None:
+            if recoveries == 2 and kill == "save":
+                raise KeyboardInterrupt
+            save(trainer)
+
+        def killing_listener(event: Event) -> None:
+            if recoveries == 2 and isinstance(event, Diverged):
+                raise KeyboardInterrupt
+
+        patch.setattr(Trainer, "_recover", killing_recover)
+        patch.setattr(Checkpoints, "remove", killing_remove)
+        patch.setattr(Trainer, "_save", killing_save)
+        with pytest.raises(KeyboardInterrupt):
+            fit(RUN_FILES.load(diverged_run / "run.toml"), tmp_path / "run", listeners=[killing_listener])
     resume(tmp_path / "run")
-    assert compute_fingerprints(tmp_path / "run") == compute_fingerprints(tmp_path / "whole")
-
-
-def test_going_back_does_not_forget_how_often(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
-    spiky.faults = {2 * 10 - 1: 1e3, 2 * 11 - 1: 1e3}  # step 10, and the next one after it
-    changes = REWIND | {"train.spikes": {"kind": "rewind", "rewind_steps": 1, "window": 8, "max_spikes": 1}}
-    _, events = run_to_end(tmp_path, changes)
-    assert [spike.action.split(":")[0].split(";")[0] for spike in select_events(events, Spiked)] == [
-        "rewound to update 8",
-        "stopped",
-    ]
-
-
-def test_a_run_goes_back_to_where_an_undisturbed_one_would(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
-    run = make_small_run("translate", write_corpus(tmp_path / "corpus"), SHORT_RUN | REWIND | {"train.save_every": 10})
-    spiky.faults = {2 * 9 - 1: 1e3}  # step 9
-    fit(run, tmp_path / "run", pause_at=3)  # the checkpoint of the pause is not a regular one
-    resume(tmp_path / "run", pause_at=9)
-    (line,) = [line for line in read_metrics(tmp_path / "run") if "spike" in line]
-    assert line["action"] == "skipped"
-
-
-def test_too_many_spikes_end_the_run(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
-    spiky.faults = dict.fromkeys(range(3, 200), math.nan)
-    folder, events = run_to_end(tmp_path, {"train.spikes": {"kind": "skip", "max_spikes": 3}})
-    assert select_events(events, Finished)[0].reason == "spike"
-    assert len(select_events(events, Spiked)) == 4
-    assert [line["action"] for line in read_metrics(folder) if "spike" in line] == ["skipped"] * 3 + ["stopped"]
+    assert compute_fingerprints(tmp_path / "run") == compute_fingerprints(diverged_run)
 
 
 def test_float16_finds_its_scale_without_counting_steps(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
@@ -160,7 +214,7 @@ def test_float16_finds_its_scale_without_counting_steps(tmp_path: Path, spiky: t
     changes = SHORT_RUN | {"train.precision": "float16", "train.average": 1}
     folder = tmp_path / "run"
     fit(
-        make_small_run("translate", write_corpus(tmp_path / "corpus"), changes),
+        make_small_run("translation", write_corpus(tmp_path / "corpus"), changes),
         folder,
         listeners=[events.append],
         pause_at=2,
@@ -177,9 +231,8 @@ def test_float16_finds_its_scale_without_counting_steps(tmp_path: Path, spiky: t
 
 def test_a_gradient_that_no_scale_mends_is_a_spike(tmp_path: Path, spiky: type[SpikyObjective]) -> None:
     spiky.gradient_factors = dict.fromkeys(range(1, 200), math.nan)
-    changes = {"train.precision": "float16", "train.spikes": {"kind": "skip", "max_spikes": 2}}
-    folder, events = run_to_end(tmp_path, changes)
-    assert select_events(events, Finished)[0].reason == "spike"
+    folder, events = run_to_end(tmp_path, {"train.precision": "float16"})
+    assert select_events(events, Finished)[0].reason == "divergence"
     assert sum("overflow" in line for line in read_metrics(folder)) == 16  # from 2^16 down to 1
 
 
@@ -191,7 +244,7 @@ def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
         "device.logit_rows": 7,
     }
     settings |= {"device.attention": "float32"}
-    trainer = make_trainer("translate", tmp_path, settings)
+    trainer = make_trainer("translation", tmp_path, settings)
     stacks = [module for module in trainer.model.modules() if isinstance(module, Stack)]
     assert [stack.checkpoint_activations for stack in stacks] == [True, True]
     attentions = [module for module in trainer.model.modules() if isinstance(module, AutocastAttention)]
@@ -201,11 +254,6 @@ def test_every_setting_reaches_its_place(tmp_path: Path) -> None:
     assert trainer.loader._resegment is not None
     assert trainer.validator is not None
     assert trainer.validator.loader._resegment is None, "validation has no subword noise"
-
-
-def test_the_last_step_is_saved_whatever_the_interval(tmp_path: Path) -> None:
-    trainer = make_trainer("translate", tmp_path, {"train.steps": 7, "train.save_every": 5})
-    assert [step for step in range(11) if trainer._is_regular(step)] == [5, 7, 10]
 
 
 SAVING: dict[str, Any] = {
@@ -220,7 +268,7 @@ SAVING: dict[str, Any] = {
 def paused_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that is paused at step 5, with checkpoints 2, 4 and 5; tests must not change it."""
     folder = tmp_path_factory.mktemp("saved")
-    fit(make_small_run("translate", write_corpus(folder / "corpus"), SHORT_RUN | SAVING), folder / "run", pause_at=5)
+    fit(make_small_run("translation", write_corpus(folder / "corpus"), SHORT_RUN | SAVING), folder / "run", pause_at=5)
     return folder / "run"
 
 
@@ -283,7 +331,7 @@ def test_a_better_average_is_the_best_model(
 def test_a_lost_journal_is_reported(paused_run: Path, tmp_path: Path) -> None:
     shutil.copytree(paused_run, tmp_path / "run")
     (tmp_path / "run" / "metrics.jsonl").unlink()
-    with pytest.raises(RegardError, match="has lost lines"):
+    with pytest.raises(RegardError, match="Lines are missing"):
         resume(tmp_path / "run")
 
 
@@ -318,12 +366,12 @@ def test_the_last_checkpoint_is_written_once_without_averaging(tmp_path: Path) -
     assert read_progress(tmp_path / "run", 10)["finished"]
 
 
-@pytest.mark.parametrize("task", ["translate", "causal_lm", "masked_lm"])
+@pytest.mark.parametrize("task", ["translation", "causal_lm", "masked_lm"])
 def test_speed_counts_the_tokens_that_the_model_reads(task: str, tmp_path: Path) -> None:
     events: list[Event] = []
     trainer = make_trainer(task, tmp_path, {"train.steps": 1}, events)
     batches = next(iter(trainer.loader.steps(None))).batches
-    pad = trainer.validator._tokenizers.source.specials.pad if trainer.validator is not None else -1
+    pad = trainer.validator._context.tokenizers.source.specials.pad if trainer.validator is not None else -1
     inputs = [tensor for batch in batches for tensor in (batch.source, batch.target) if tensor is not None]
     read_tokens = sum(int((tensor != pad).sum()) for tensor in inputs)
     trainer.train()
@@ -331,5 +379,5 @@ def test_speed_counts_the_tokens_that_the_model_reads(task: str, tmp_path: Path)
     assert updated.input_tokens == read_tokens
     if task == "causal_lm":
         assert updated.tokens == read_tokens
-    elif task == "translate":
+    elif task == "translation":
         assert updated.tokens < read_tokens

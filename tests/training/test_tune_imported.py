@@ -39,7 +39,7 @@ def _write_lines(path: Path, form: str) -> Path:
             lines.append("".join(f"{word}\t{'NOUN' if word in ('man', 'dog') else 'X'}\n" for word in sentences[0]))
         else:
             texts = [" ".join(words) for words in sentences][: 1 if form == "labels" else 2]
-            lines.append("\t".join([*texts, *([] if form == "embed" else [label])]))
+            lines.append("\t".join([*texts, *([] if form == "embedding" else [label])]))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -60,7 +60,7 @@ def test_an_imported_encoder_learns_labels(bert: Path, tmp_path: Path, form: str
 
 
 def test_an_imported_encoder_learns_embeddings_from_pairs(bert: Path, tmp_path: Path) -> None:
-    data = _write_lines(tmp_path / "data.tsv", "embed")
+    data = _write_lines(tmp_path / "data.tsv", "embedding")
     finished = regard.tune(bert, data=data, out=tmp_path / "run", **FEW)
     assert regard.load_embedder(finished.folder).embed(["the old dog"]).shape == (1, 16)
     assert "retrieval" in (tmp_path / "run" / "log.txt").read_text()

@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from regard.base.errors import RegardError
+from regard.base.labels import IGNORE_INDEX
 from regard.config.codec import RUN_FILES
-from regard.data.batches.arrays import IGNORE_INDEX
 from regard.store.model_folder import read_model
-from regard.training.validate import Scores, _ratio_error
+from regard.tasks.validation import Scores, ratio_error
 from tests.training.factories import make_trainer
 from tests.training.runs import make_sentences, make_small_run, write_corpus
 
 
-@pytest.mark.parametrize("task", ["causal_lm", "translate"])
+@pytest.mark.parametrize("task", ["causal_lm", "translation"])
 def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path) -> None:
     (tmp_path / "ru.txt").write_text("Привет, мир: это книга слов.\n" * 40)
     source = {"kind": "documents", "path": str(tmp_path / "ru.txt")}
@@ -32,20 +32,20 @@ def test_every_byte_counts_once_wherever_rows_are_cut(task: str, tmp_path: Path)
     lines = (tmp_path / "run" / "validation.jsonl").read_text().split("\n")
     texts = [json.loads(line)[0 if task == "causal_lm" else 1] for line in lines if line]
     size = sum(len(text.encode()) for text in texts)
-    assert trainer.validator._count_target_bytes() == size
+    assert trainer.validator._context.target_bytes == size
     token_count = sum(int((batch.labels != IGNORE_INDEX).sum()) for batch in trainer.validator.loader.iter_epoch())
     scores = trainer.validator().values
     assert scores["bits_per_byte"] * size * math.log(2) == pytest.approx(scores["loss"] * token_count)
 
 
-@pytest.mark.parametrize(("task", "metric"), [("causal_lm", "loss"), ("translate", "chrf")])
+@pytest.mark.parametrize(("task", "metric"), [("causal_lm", "loss"), ("translation", "chrf")])
 def test_validation_of_a_sample_is_repeatable_and_near_the_whole(task: str, metric: str, tmp_path: Path) -> None:
     changes = {"validation.metric": metric, "validation.sentences": 5, "data.held_out": 0.4}
     whole = make_trainer(task, tmp_path / "whole", changes).validator
     sampled = make_trainer(task, tmp_path / "sampled", changes | {"validation.max_tokens": 1}).validator
     assert whole is not None
     assert sampled is not None
-    assert len(list(sampled.iter_batches())) == 2 < len(list(whole.iter_batches()))
+    assert len(list(sampled._context.iter_batches())) == 2 < len(list(whole._context.iter_batches()))
     scores, all_scores = sampled(), whole()
     assert scores.errors.keys() == {metric}
     assert all_scores.errors.keys() == ({"chrf"} if metric == "chrf" else set())  # always a sample of the sentences
@@ -60,23 +60,23 @@ def test_loss_error_of_equal_batches_is_zero_and_of_two_batches_half_their_diffe
         labels = sum(count for _, count in batches)
         loss = sum(likelihood for likelihood, _ in batches) / labels
         sums = (sum(x * x for x, _ in batches), sum(x * n for x, n in batches), sum(n * n for _, n in batches))
-        return _ratio_error(loss, labels, len(batches), *sums)
+        return ratio_error(loss, labels, len(batches), *sums)
 
     assert error((20.0, 10.0), (40.0, 20.0)) == pytest.approx(0.0)
     assert error((20.0, 10.0), (30.0, 10.0)) == pytest.approx(0.5)  # losses 2 and 3
 
 
-def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:
+def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = write_corpus(tmp_path / "corpus")
     forward = {"kind": "lines", "source": files["all.en"], "target": files["all.de"], "languages": ["en", "de"]}
     backward = {"kind": "lines", "source": files["all.de"], "target": files["all.en"], "languages": ["de", "en"]}
     changes = {"data.train": [forward, backward], "tokenizer.specials.languages": ["de", "en"]}
-    trainer = make_trainer("translate", tmp_path, changes | {"validation.sentences": 1000})
+    trainer = make_trainer("translation", tmp_path, changes | {"validation.sentences": 1000})
     assert trainer.validator is not None
     target_languages: list[str] = []
-    from regard.pipeline.translator import Translator
+    from regard.tasks.translation.translator import Translator
 
-    translate = Translator.translate
+    translate: Any = Translator.translate
 
     def record_translate(self: Translator, texts: list[str], search: Any, target_language: list[str]) -> Any:
         target_languages.extend(target_language)
@@ -86,15 +86,11 @@ def test_a_multilingual_model_gets_its_target_languages(tmp_path: Path) -> None:
             self, texts[:odd], search, target_language=target_language[:odd]
         )
 
-    Translator.translate = record_translate  # type: ignore[method-assign, assignment]
-    try:
-        assert "bleu" in trainer.validator().values
-    finally:
-        Translator.translate = translate  # type: ignore[method-assign]
-    targets = {pair.target: pair.languages[-1] for pair in trainer.validator._examples}
+    monkeypatch.setattr(Translator, "translate", record_translate)
+    assert "bleu" in trainer.validator().values
+    targets = {pair.target: pair.languages[-1] for pair in trainer.validator._context.examples}
     assert set(target_languages) == {"de", "en"}
-    assert trainer.validator._pairs is not None
-    assert [targets[pair.target] for pair in trainer.validator._pairs] == target_languages
+    assert [targets[pair.target] for pair in trainer.validator._context.cache["pairs"]] == target_languages
 
 
 def test_it_is_the_moving_average_that_is_scored_and_kept(tmp_path: Path) -> None:
@@ -105,7 +101,7 @@ def test_it_is_the_moving_average_that_is_scored_and_kept(tmp_path: Path) -> Non
         "train.average": 1,
         "train.ema": 0.9,
     }
-    trainer = make_trainer("translate", tmp_path, changes)
+    trainer = make_trainer("translation", tmp_path, changes)
     finished = trainer.train()
     assert trainer.validator is not None
     assert trainer.ema is not None
@@ -120,15 +116,15 @@ def test_it_is_the_moving_average_that_is_scored_and_kept(tmp_path: Path) -> Non
 
 def test_tags_need_sources_that_say_their_languages(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="does not declare its languages"):
-        make_trainer("translate", tmp_path, {"tokenizer.specials.languages": ["de"]})
+        make_trainer("translation", tmp_path, {"tokenizer.specials.languages": ["de"]})
 
 
 def test_nothing_to_validate_on_is_reported_at_once(tmp_path: Path) -> None:
     for side in ("en", "de"):
         (tmp_path / f"long.{side}").write_text(" ".join(make_sentences(30)) + "\n")
     too_long = {"kind": "lines", "source": str(tmp_path / "long.en"), "target": str(tmp_path / "long.de")}
-    with pytest.raises(RegardError, match="gives no batch"):
-        make_trainer("translate", tmp_path, {"data.held_out": 0.0, "data.validation": [too_long]})
+    with pytest.raises(RegardError, match="too small for one batch"):
+        make_trainer("translation", tmp_path, {"data.held_out": 0.0, "data.validation": [too_long]})
 
 
 @pytest.mark.parametrize(
@@ -143,7 +139,7 @@ def test_nothing_to_validate_on_is_reported_at_once(tmp_path: Path) -> None:
 )
 def test_settings_that_would_be_ignored_are_refused(changes: dict[str, Any], fault: str, tmp_path: Path) -> None:
     with pytest.raises(RegardError, match=fault):
-        make_small_run("translate", write_corpus(tmp_path), changes)
+        make_small_run("translation", write_corpus(tmp_path), changes)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +160,9 @@ def test_what_is_set_aside_in_training_is_not_translated(tmp_path: Path) -> None
     validation = {"kind": "lines", "source": str(tmp_path / "own.en"), "target": str(tmp_path / "own.de")}
     train = {"kind": "lines", "source": files["all.en"], "target": files["all.de"]}
     changes = {"data.train": [train], "data.validation": [validation], "data.held_out": 0.0, "validation.samples": 3}
-    trainer = make_trainer("translate", tmp_path, changes)
+    trainer = make_trainer("translation", tmp_path, changes)
     assert trainer.validator is not None
-    assert trainer.validator._examples[0].source == long_text
+    assert trainer.validator._context.examples[0].source == long_text
     assert [sample.source for sample in trainer.validator().samples] == ["the old dog"] * 3
 
 
@@ -174,7 +170,7 @@ def test_sample_continuations_start_with_the_text(tmp_path: Path) -> None:
     trainer = make_trainer("causal_lm", tmp_path, {"model.decoder.position": {"kind": "learned", "length": 32}})
     assert trainer.validator is not None
     (sample,) = trainer.validator().samples
-    text = trainer.validator._examples[0].source
+    text = trainer.validator._context.examples[0].source
     assert sample.source == text[:40]
     assert sample.output
     assert text[40:].startswith(sample.reference)
@@ -190,7 +186,7 @@ def _write_names(path: Path) -> dict[str, Any]:
     path.write_text("\n".join(sentences) + "\n")
     return {
         "data.train": [{"kind": "conll", "path": str(path)}],
-        "model.task": "tag",
+        "model.task": "tagging",
         "model.head": {"kind": "tags", "labels": ["a", "b"]},
         "validation.metric": "f1",
         "validation.every_steps": 1,
@@ -225,7 +221,7 @@ def test_the_f1_of_classes_is_the_mean_over_labels(tmp_path: Path) -> None:
         "data.train": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
         "data.held_out": 0.0,
         "data.validation": [{"kind": "table", "path": str(tmp_path / "rows.tsv"), "label": 2}],
-        "model.task": "classify",
+        "model.task": "text_classification",
         "model.head": {"kind": "classes", "labels": ["a", "b"], "pool": "mean"},
         "validation.metric": "f1",
     }

@@ -10,16 +10,17 @@ import pytest
 from regard.base.errors import ConfigError, RegardError
 from regard.config.codec import preset
 from regard.config.model import EncoderOnlyConfig
+from regard.config.sources import DocumentsConfig
 from regard.config.tokenizers import WordLevelConfig
 from regard.config.toml_file import to_dict
 from regard.models.build import build
 from regard.models.inputs import TokenInput
-from regard.pipeline.embedder import Embedder
-from regard.pipeline.load import load
-from regard.pipeline.token_vectors import load_token_vectors
+from regard.tasks.embedding import Embedder
+from regard.tasks.load import load
+from regard.tasks.token_vectors import load_token_vectors
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
-from regard.training.recipes.sizes import model_for
+from regard.training.recipes.configure import configure
 from regard.training.run import fit
 from tests.training.runs import make_small_run, write_corpus
 
@@ -79,9 +80,10 @@ def test_layers_and_the_head_of_word2vec_exclude_each_other() -> None:
         preset("encoder-tiny", {"task": "cbow"})
 
 
-def test_the_preset_without_a_recipe_is_refused() -> None:
+def test_the_preset_without_a_recipe_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\n" * 2000, encoding="utf-8")
     with pytest.raises(RegardError, match="run file"):
-        model_for("causal_lm", "word2vec")
+        configure(DocumentsConfig(path=str(tmp_path / "a.txt")), preset="word2vec")
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -82,7 +82,7 @@ async function measure({ body, ready, event, targets, moves }) {
     if (!file) return route.abort();
     return route.fulfill({ contentType: "text/javascript", path: join(programs, file) });
   });
-  await page.goto(address, { timeout: 300_000, waitUntil: "commit" });
+  await page.goto(`${address}#heads`, { timeout: 300_000, waitUntil: "commit" }); // BertViz ignores the fragment
   await page.waitForFunction(ready, undefined, { timeout: 300_000 });
   const result = await page.evaluate(
     async ([event, targets, moves]) => {

@@ -53,7 +53,7 @@ try {
     const [ids] = await ask({ kind: "encode", lines });
     compare("ids equal", ids.map(String), expected.map(String));
   }
-  if (ready.description.task === "translate") {
+  if (ready.description.task === "translation") {
     const request = { kind: "lines", lines, beam: Number(values.beam) };
     await ask({ ...request, lines: lines.slice(0, 2) });
     const [results, seconds] = await ask(request);
@@ -74,7 +74,7 @@ try {
   const [again] = await offline.evaluate(
     ([task, line]) =>
       window.regard.ask(
-        task === "translate" ? { kind: "lines", lines: [line], beam: 1 } : { kind: "encode", lines: [line] },
+        task === "translation" ? { kind: "lines", lines: [line], beam: 1 } : { kind: "encode", lines: [line] },
       ),
     [ready.description.task, lines[0]],
   );
@@ -97,9 +97,10 @@ function compare(what, actual, expected) {
 
 async function takePictures(context, folder, task) {
   const texts = {
-    translate: "A man in an orange hat is starring at something.\nTwo young girls play in the snow. They are laughing.",
-    continue: "ROMEO:\nWhat light",
-    classify: "A warm, funny and surprisingly moving film.",
+    translation:
+      "A man in an orange hat is starring at something.\nTwo young girls play in the snow. They are laughing.",
+    causal_lm: "ROMEO:\nWhat light",
+    text_classification: "A warm, funny and surprisingly moving film.",
   };
   for (const width of [1280, 400])
     for (const scheme of ["light", "dark"]) {
@@ -107,10 +108,10 @@ async function takePictures(context, folder, task) {
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ colorScheme: scheme });
       await page.fill("textarea", texts[task]);
-      if (task === "continue") await page.click("button.primary");
+      if (task === "causal_lm") await page.click("button.primary");
       const isFilled = () => document.querySelector(".output, tbody")?.textContent.length > 10;
       await page.waitForFunction(isFilled, null, { timeout: 60000 });
-      await page.waitForTimeout(task === "continue" ? 3000 : 500);
+      await page.waitForTimeout(task === "causal_lm" ? 3000 : 500);
       await page.screenshot({ path: `${folder}/${task}-${width}-${scheme}.png` });
       await page.close();
     }

@@ -14,7 +14,7 @@ import { env, pipeline } from "@huggingface/transformers";
 const [folder, expectedFile] = process.argv.slice(2);
 env.allowRemoteModels = false;
 env.localModelPath = dirname(resolve(folder)) + "/";
-const isClassifier = JSON.parse(readFileSync(`${folder}/pipeline.json`, "utf8")).task === "classify";
+const isClassifier = JSON.parse(readFileSync(`${folder}/pipeline.json`, "utf8")).task === "text_classification";
 const started = performance.now();
 const run = await pipeline(isClassifier ? "text-classification" : "text-generation", basename(resolve(folder)));
 const loaded = performance.now();

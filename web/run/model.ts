@@ -2,10 +2,13 @@
 
 import { makeIds, selectRows, type Runtime, type Session, type Tensor } from "./runtime.ts";
 import { chooseToken, logSumExp, topTokens, type Sampling } from "./choose.ts";
-import { Tokenizer, type TokenizerFile } from "./tokenizer.ts";
+import type { AttentionWeights, Replay } from "./replay.ts";
+import { Tokenizer } from "./tokenizer.ts";
+import type { TokenizerFile } from "./tokenizer_file.ts";
 
 export interface Description {
-  task: "translate" | "causal_lm" | "classify";
+  task: "translation" | "causal_lm" | "text_classification";
+  d_model: number;
   languages: string[];
   dtype: string;
   graphs: string[];
@@ -24,7 +27,15 @@ export interface Description {
   parameters: number;
 }
 
+export interface Translation {
+  text: string;
+  /** Token ids without eos. */
+  ids: number[];
+}
+
 const BATCH_TOKENS = 1024; // source tokens of a batch, padding included
+const MAX_REPLAYED = 256; // tokens on each side: six layers of eight heads have 38 MB of weights then
+const CANDIDATES = 8; // next tokens per position, as in a look document
 
 type Cache = Record<string, Tensor>;
 
@@ -49,8 +60,8 @@ export class Model {
     texts: string[],
     { beam = 1, language }: { beam?: number; language?: string } = {},
     report: (done: number) => void = () => {},
-  ): Promise<string[]> {
-    const results: string[] = texts.map(() => "");
+  ): Promise<Translation[]> {
+    const results: Translation[] = texts.map(() => ({ text: "", ids: [] }));
     const rows = texts.map((text) => (this.source.isBlank(text) ? [] : this.encodeSource(text, language)));
     const order = rows.map((_, i) => i).filter((i) => rows[i].length);
     order.sort((a, b) => rows[b].length - rows[a].length);
@@ -62,10 +73,56 @@ export class Model {
         batch.map((i) => rows[i]),
         beam,
       );
-      hypotheses.forEach((ids, n) => (results[batch[n]] = this.target.decode(ids)));
+      hypotheses.forEach((ids, n) => (results[batch[n]] = { text: this.target.decode(ids), ids }));
       report((done += batch.length));
     }
     return results;
+  }
+
+  /** Whether the graphs return attention weights. */
+  get hasAttention(): boolean {
+    return this.sessions.every(({ outputNames }) => outputNames.some(isAttention));
+  }
+
+  /** Read a sentence and its translation once more, in one pass, and return what a look document needs. */
+  async replay(text: string, { text: output, ids }: Translation, language?: string): Promise<Replay> {
+    const { bos, eos } = this.description.specials;
+    const row = this.encodeSource(text, language);
+    const generated = ids.length < this.limitOf(row) ? [...ids, eos] : ids;
+    if (Math.max(row.length, generated.length) > MAX_REPLAYED)
+      throw new Error(`Attention is shown for sentences of up to ${MAX_REPLAYED} tokens.`);
+    const mask = makeIds(this.runtime, [row.map(() => 1)], 0);
+    const encoded = await this.sessions[0].run({ input_ids: makeIds(this.runtime, [row], 0), attention_mask: mask });
+    const memory = Object.entries(encoded).filter(([name]) => !isAttention(name));
+    const decoded = await this.sessions[1].run({
+      ...Object.fromEntries(memory),
+      ...this.emptyCache(1),
+      encoder_attention_mask: mask,
+      input_ids: makeIds(this.runtime, [[bos, ...generated.slice(0, -1)]], 0),
+    });
+    const [, count, size] = decoded.logits.dims;
+    const expected = Array.from({ length: count }, (_, i) => {
+      const logits = (decoded.logits.data as Float32Array).subarray(i * size, (i + 1) * size);
+      return { best: topTokens(logits, [], CANDIDATES), logprob: logits[generated[i]] - logSumExp(logits) };
+    });
+    const target = this.target.describe([bos, ...generated]);
+    const candidates = [...new Set(expected.flatMap(({ best }) => best.map(([id]) => id)))];
+    return {
+      text,
+      output,
+      sizes: { source: this.source.size, target: this.target.size },
+      source: this.source.describe(row),
+      target: target.map((token, i) =>
+        i === 0 ? { ...token, prompt: true } : { ...token, logprob: expected[i - 1].logprob },
+      ),
+      candidates: expected.map(({ best }) => best),
+      vocabulary: Object.fromEntries(candidates.map((id) => [id, this.target.describe([id])[0]])),
+      attention: {
+        "encoder.self": layersOf(encoded, "encoder"),
+        "decoder.self": layersOf(decoded, "decoder"),
+        "decoder.cross": layersOf(decoded, "cross"),
+      },
+    };
   }
 
   /** Continue a prompt; calls `write` with each new part of the text until it returns false. */
@@ -128,14 +185,20 @@ export class Model {
     return ids;
   }
 
+  /** How many tokens the translation of a source may have. */
+  private limitOf(row: number[]): number {
+    const { max_length_ratio: ratio = 2, extra_tokens: extra = 50, max_positions: limit } = this.description;
+    return Math.min(Math.ceil(ratio * row.length) + extra, limit ?? Infinity);
+  }
+
   private async searchBatch(rows: number[][], beam: number): Promise<number[][]> {
     const { pad } = this.description.specials;
     const ones = rows.map((row) => row.map(() => 1));
     const mask = makeIds(this.runtime, ones, 0);
-    const encoded = await this.sessions[0].run({ input_ids: makeIds(this.runtime, rows, pad), attention_mask: mask });
+    const feeds = { input_ids: makeIds(this.runtime, rows, pad), attention_mask: mask };
+    const encoded = await this.sessions[0].run(feeds, withoutAttention(this.sessions[0]));
     const memory: Cache = { ...encoded, encoder_attention_mask: mask };
-    const { max_length_ratio: ratio = 2, extra_tokens: extra = 50, max_positions: limit } = this.description;
-    const limits = rows.map((row) => Math.min(Math.ceil(ratio * row.length) + extra, limit ?? Infinity));
+    const limits = rows.map((row) => this.limitOf(row));
     return beam > 1 ? this.beamSearch(memory, limits, beam) : this.greedySearch(memory, limits);
   }
 
@@ -207,7 +270,8 @@ export class Model {
 
   private async step(tokens: number[][], memory: Cache, cache: Cache): Promise<[Tensor, Cache]> {
     const feeds = { input_ids: makeIds(this.runtime, tokens, 0), ...memory, ...cache };
-    const { logits, ...present } = await this.sessions.at(-1)!.run(feeds);
+    const session = this.sessions.at(-1)!;
+    const { logits, ...present } = await session.run(feeds, withoutAttention(session));
     const next = Object.entries(present).map(([name, tensor]) => [name.replace("present", "past_key_values"), tensor]);
     return [logits, Object.fromEntries(next)];
   }
@@ -234,6 +298,25 @@ export class Model {
     const entries = Object.entries(tensors).map(([name, tensor]) => [name, selectRows(this.runtime, tensor, rows)]);
     return Object.fromEntries(entries);
   }
+}
+
+/** The outputs that a search needs: those that nobody fetches cost nothing. */
+function withoutAttention({ outputNames }: Session): string[] {
+  return outputNames.filter((name) => !isAttention(name));
+}
+
+function isAttention(output: string): boolean {
+  return output.includes("_attentions.");
+}
+
+/** The weights (1, H, T, S) of the layers of a kind. */
+function layersOf(outputs: Record<string, Tensor>, kind: string): AttentionWeights[] {
+  const layers: AttentionWeights[] = [];
+  for (let tensor; (tensor = outputs[`${kind}_attentions.${layers.length}`]);) {
+    const [, heads, rows, columns] = tensor.dims;
+    layers.push({ heads, rows, columns, weights: tensor.data as Float32Array });
+  }
+  return layers;
 }
 
 /** The logits of a row's last position, (B, T, V) -> (V). */

@@ -1,6 +1,6 @@
 // The normalizers of tokenizer.json that Regard writes: Unicode forms, lower case, accents, space marks.
 
-import type { Step } from "./tokenizer.ts";
+import type { Step } from "./tokenizer_file.ts";
 
 type Normalizer = { type: string; normalizers?: Step[] } | null;
 

@@ -3,6 +3,7 @@
 import { fill, h } from "../dom.ts";
 import { makeGenerator } from "../generator.ts";
 import { nameLanguage } from "../languages.ts";
+import type { LookPanel } from "./look.ts";
 import type { Description } from "./model.ts";
 import type { Answer, Request } from "./worker.ts";
 
@@ -27,7 +28,7 @@ send({ kind: "load" });
 if ("serviceWorker" in navigator) navigator.serviceWorker.register("service.js").catch(() => {});
 
 /** For tests and other pages: ask the model, e.g. `regard.ask({kind: "lines", lines: ["Good morning."], beam: 1})`. */
-(window as any).regard = { ask, ready: null as unknown };
+(window as any).regard = { ask, ready: null as unknown, inside: null as unknown };
 
 function send(request: Request): void {
   worker.postMessage(request);
@@ -48,8 +49,7 @@ function receive(answer: Answer): void {
       status.textContent = `Loading the model: ${(answer.loaded / 1e6).toFixed(1)} MB`;
       return;
     case "ready":
-      (window as any).regard.ready = answer;
-      return show(answer.description, answer.bytes, answer.seconds);
+      return void start(answer).catch((error) => fail(error.message));
     case "part":
       return waiting.get(answer.id)?.part(answer.text);
     case "result":
@@ -72,7 +72,27 @@ function fail(message: string): void {
   status.classList.add("error");
 }
 
-function show(description: Description, bytes: number, seconds: number): void {
+/** Show the page of a task; that of a model with attention needs the program of its views. */
+async function start(ready: Extract<Answer, { kind: "ready" }>): Promise<void> {
+  const look = ready.hasAttention ? await loadLook(ready.description) : null;
+  show(ready.description, ready.bytes, ready.seconds, look);
+  (window as any).regard.ready = ready;
+}
+
+async function loadLook(description: Description): Promise<LookPanel> {
+  const style = h("link", { rel: "stylesheet", href: "look.css" });
+  const styled = new Promise((resolve, reject) => {
+    style.addEventListener("load", resolve);
+    style.addEventListener("error", () => reject(new Error("look.css cannot be loaded.")));
+  });
+  document.head.append(style);
+  const address = new URL("look.js", document.baseURI).href;
+  const [{ makeLook }] = await Promise.all([import(address) as Promise<typeof import("./look.ts")>, styled]);
+  const replay = async (request: Record<string, unknown>) => (await ask({ kind: "look", ...request }))[0];
+  return makeLook(description, replay, (inside) => ((window as any).regard.inside = inside));
+}
+
+function show(description: Description, bytes: number, seconds: number, look: LookPanel | null): void {
   const parameters = (description.parameters / 1e6).toPrecision(2);
   status.classList.remove("error");
   status.textContent =
@@ -80,17 +100,17 @@ function show(description: Description, bytes: number, seconds: number): void {
     `loaded in ${seconds.toFixed(1)}\u00a0s`;
   const [from, to] = description.languages.map(nameLanguage);
   const titles = {
-    translate: to ? `${from} to ${to}` : "Translation",
+    translation: to ? `${from} to ${to}` : "Translation",
     causal_lm: "Text generator",
-    classify: "Classifier",
+    text_classification: "Classifier",
   };
   document.title = title.textContent = titles[description.task];
-  const views = { translate: showTranslator, causal_lm: showGenerator, classify: showClassifier };
-  fill(main, ...views[description.task](description));
+  const views = { translation: showTranslator, causal_lm: showGenerator, text_classification: showClassifier };
+  fill(main, ...views[description.task](description, look));
   main.querySelector("textarea")?.focus();
 }
 
-function showTranslator({ languages, language_tags: tags }: Description): Node[] {
+function showTranslator({ languages, language_tags: tags }: Description, look: LookPanel | null): Node[] {
   const names = Object.keys(tags);
   const list = h("select", { "aria-label": "Target language", onchange: () => translate() });
   for (const name of names) list.append(h("option", { value: name }, nameLanguage(name)));
@@ -102,18 +122,36 @@ function showTranslator({ languages, language_tags: tags }: Description): Node[]
     placeholder: "Type or paste a text",
     spellcheck: "false",
     lang: languages[0],
-    oninput: () => later(translate),
+    oninput: () => later(translate, pause),
+    onselect: () => lookAtCaret(),
+    onclick: () => lookAtCaret(),
+    onkeyup: () => lookAtCaret(),
   });
   if (languages[1]) output.lang = languages[1];
   const beam = h("input", { type: "checkbox", onchange: () => translate() });
 
+  let pause = 0; // milliseconds: a fast model follows every key
+  let translated = "";
+
+  const options = () => ({
+    beam: beam.checked ? 4 : 1,
+    ...(typeof target === "string" ? {} : { language: list.value }),
+  });
+
+  /** Look into the sentence at the caret, once it is translated. */
+  function lookAtCaret(): void {
+    if (input.value === translated) void look?.show(translated, input.selectionStart, options());
+  }
+
   async function translate(): Promise<void> {
     const text = input.value;
     output.classList.add("busy");
-    const request = { kind: "translate", text, beam: beam.checked ? 4 : 1 };
     try {
-      const [value, seconds] = await ask(typeof target === "string" ? request : { ...request, language: list.value });
+      const [value, seconds] = await ask({ kind: "translate", text, ...options() });
       output.textContent = value;
+      pause = Math.min(PAUSE, Math.max(0, 1000 * seconds - FAST));
+      translated = text;
+      lookAtCaret();
       const words = value.split(/\s+/).filter(Boolean).length;
       speed.textContent = words ? `${words} words in ${seconds.toFixed(2)} s` : "";
     } catch (error) {
@@ -137,6 +175,7 @@ function showTranslator({ languages, language_tags: tags }: Description): Node[]
       h("label", { class: "small" }, beam, " better and slower (beam search)"),
       h("button", { type: "button", onclick: () => void navigator.clipboard?.writeText(output.textContent) }, "Copy"),
     ),
+    ...(look ? [look.element] : []),
   ];
 }
 
@@ -181,12 +220,14 @@ function showClassifier({ labels }: Description): Node[] {
   return [h("section", {}, h("h2", {}, "Text"), input), table, note];
 }
 
+const PAUSE = 250; // milliseconds
+const FAST = 100; // milliseconds of a translation that waits for no pause
 let timer = 0;
 
 /** Call a function when nobody has typed for a moment. */
-function later(callback: () => unknown): void {
+function later(callback: () => unknown, pause = PAUSE): void {
   clearTimeout(timer);
-  timer = window.setTimeout(callback, 250);
+  timer = window.setTimeout(callback, pause);
 }
 
 function makeFooter(): HTMLElement {

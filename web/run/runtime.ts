@@ -6,7 +6,9 @@ export interface Tensor {
 }
 export interface Session {
   readonly inputNames: readonly string[];
-  run(feeds: Record<string, Tensor>): Promise<Record<string, Tensor>>;
+  readonly outputNames: readonly string[];
+  /** `fetches`: the outputs to return; all by default. */
+  run(feeds: Record<string, Tensor>, fetches?: readonly string[]): Promise<Record<string, Tensor>>;
 }
 export interface Runtime {
   Tensor: new (type: string, data: Float32Array | BigInt64Array, dims: readonly number[]) => Tensor;

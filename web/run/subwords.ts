@@ -1,6 +1,6 @@
 // The tokenizer models: byte pair encoding, unigram, whole words. Each appends the ids of one pre-token.
 
-import type { ModelPart } from "./tokenizer.ts";
+import type { ModelPart } from "./tokenizer_file.ts";
 
 export type Encode = (text: string, ids: number[]) => void;
 const CACHE_SIZE = 20000;

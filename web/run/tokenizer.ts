@@ -2,33 +2,14 @@
 // Kinds: BPE (bytes, subwords, characters), unigram, whole words: what `regard train` and `regard tokenizer learn` make.
 
 import { decodeBytes, makeByteAlphabet, StreamingDecoder, type JoinStyle } from "./detokenizer.ts";
+import type { Token } from "../document.ts";
 import { makeNormalizer } from "./normalizer.ts";
 import { makeBpe, makeUnigram, makeWordLevel, type Encode } from "./subwords.ts";
-
-export interface TokenizerFile {
-  added_tokens: { id: number; content: string; special: boolean }[];
-  normalizer: { type: string; normalizers?: Step[] } | null;
-  pre_tokenizer: Step | null;
-  decoder: Step | null;
-  model: ModelPart;
-}
-export interface Step {
-  type: string;
-  [key: string]: any;
-}
-export interface ModelPart {
-  type: string;
-  vocab: any;
-  merges?: [string, string][];
-  unk_token?: string | null;
-  unk_id?: number | null;
-  byte_fallback?: boolean;
-}
+import { describeTokens, type Vocabulary } from "./token_info.ts";
+import type { ModelPart, Step, TokenizerFile } from "./tokenizer_file.ts";
 
 export class Tokenizer {
-  readonly texts: string[] = [];
-  private readonly bytes: Uint8Array[];
-  private readonly style: JoinStyle;
+  private readonly vocabulary: Vocabulary;
   private readonly extra: Map<string, number>;
   private readonly extraPattern: RegExp | null;
   private readonly normalizePart: (text: string) => string;
@@ -38,9 +19,10 @@ export class Tokenizer {
 
   constructor(file: TokenizerFile, control: Iterable<number>, unk: number) {
     const model = file.model;
-    if (model.type === "Unigram") model.vocab.forEach(([text]: [string], id: number) => (this.texts[id] = text));
-    else for (const [text, id] of Object.entries(model.vocab)) this.texts[id as number] = text;
-    for (const token of file.added_tokens) this.texts[token.id] = token.content;
+    const texts: string[] = [];
+    if (model.type === "Unigram") model.vocab.forEach(([text]: [string], id: number) => (texts[id] = text));
+    else for (const [text, id] of Object.entries(model.vocab)) texts[id as number] = text;
+    for (const token of file.added_tokens) texts[token.id] = token.content;
     this.extra = new Map(file.added_tokens.filter((token) => !token.special).map((token) => [token.content, token.id]));
     const longestFirst = [...this.extra.keys()].sort((a, b) => b.length - a.length).map(escapePattern);
     this.extraPattern = longestFirst.length ? new RegExp(longestFirst.join("|"), "gu") : null;
@@ -48,10 +30,18 @@ export class Tokenizer {
     this.normalizeWords = makeNormalizer(file.normalizer, { marks: false });
     this.split = makeSplitter(file.pre_tokenizer);
     this.encodePart = makeModel(model);
-    this.style = readJoinStyle(file.decoder);
+    const style = readJoinStyle(file.decoder);
     const hasByteFallback = !!file.decoder?.decoders?.some((step: Step) => step.type === "ByteFallback");
     const extra = new Set(this.extra.values());
-    this.bytes = decodeBytes(this.texts, this.style, new Set(control), unk, extra, hasByteFallback);
+    const special = new Set(control);
+    const bytes = decodeBytes(texts, style, special, unk, extra, hasByteFallback);
+    special.delete(unk);
+    this.vocabulary = { texts, bytes, style, control: special };
+  }
+
+  /** Number of tokens. */
+  get size(): number {
+    return this.vocabulary.texts.length;
   }
 
   /** Encode a text; adds no special tokens, and "<pad>" in a text is ordinary text. */
@@ -76,7 +66,12 @@ export class Tokenizer {
 
   /** A decoder for ids that arrive one by one. */
   stream(): StreamingDecoder {
-    return new StreamingDecoder(this.bytes, this.style, new Set(this.extra.values()));
+    return new StreamingDecoder(this.vocabulary.bytes, this.vocabulary.style, new Set(this.extra.values()));
+  }
+
+  /** The tokens of a sequence. */
+  describe(ids: number[]): Token[] {
+    return describeTokens(this.vocabulary, ids);
   }
 
   /** Whether nothing but white space is left of a text. */

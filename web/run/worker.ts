@@ -1,12 +1,13 @@
 // The worker that holds the model: the page stays responsive while it computes.
 
-import { Model, type Description } from "./model.ts";
+import { Model, type Description, type Translation } from "./model.ts";
 import { loadRuntime } from "./runtime.ts";
 import { splitSentences } from "./sentences.ts";
 
 export type Request =
   | { kind: "load" }
   | { kind: "translate"; id: number; text: string; beam: number; language?: string }
+  | { kind: "look"; id: number; sentence: string; beam: number; language?: string }
   | { kind: "lines"; id: number; lines: string[]; beam: number; language?: string }
   | { kind: "generate"; id: number; prompt: string; maxTokens: number; temperature: number; top_p: number }
   | { kind: "classify"; id: number; text: string }
@@ -14,7 +15,7 @@ export type Request =
   | { kind: "stop" };
 export type Answer =
   | { kind: "progress"; loaded: number; total: number }
-  | { kind: "ready"; description: Description; bytes: number; seconds: number }
+  | { kind: "ready"; description: Description; hasAttention: boolean; bytes: number; seconds: number }
   | { kind: "result"; id: number; value: any; seconds: number }
   | { kind: "part"; id: number; text: string }
   | { kind: "error"; id: number | null; message: string };
@@ -23,7 +24,7 @@ const scope = self as unknown as { postMessage(answer: Answer): void; onmessage:
 const post = (answer: Answer) => scope.postMessage(answer);
 const base = new URL("./", scope.location.href);
 const KNOWN_SENTENCES = 2000;
-const known = new Map<string, string>(); // while somebody types, most sentences stay the same
+const known = new Map<string, Translation>(); // while somebody types, most sentences stay the same
 let model: Model | null = null;
 let newest = 0; // a newer request ends an older one
 let queue: Promise<unknown> = Promise.resolve();
@@ -43,7 +44,8 @@ async function answer(request: Request): Promise<void> {
   if (request.kind === "stop") return;
   if (!model) throw new Error("The model is not loaded.");
   const start = performance.now();
-  if (request.id < newest && request.kind === "translate") return; // the text has changed since
+  const isTyped = request.kind === "translate" || request.kind === "look";
+  if (request.id < newest && isTyped) return; // the text has changed since
   const value = await compute(model, request);
   post({ kind: "result", id: request.id, value, seconds: (performance.now() - start) / 1000 });
 }
@@ -52,19 +54,16 @@ async function compute(model: Model, request: Exclude<Request, { kind: "load" | 
   switch (request.kind) {
     case "translate": {
       const pairs = splitSentences(request.text);
-      const key = (sentence: string) => `${request.beam} ${request.language} ${sentence}`;
-      const fresh = [...new Set(pairs.map(([sentence]) => sentence).filter((sentence) => !known.has(key(sentence))))];
-      const results = await model.translate(fresh, request);
-      const found = new Map(fresh.map((sentence, i) => [key(sentence), results[i]]));
-      const translations = pairs.map(
-        ([sentence, space]) => (found.get(key(sentence)) ?? known.get(key(sentence))) + space,
-      );
-      if (known.size > KNOWN_SENTENCES) known.clear(); // only now: they were needed above
-      for (const [sentence, text] of found) known.set(sentence, text);
-      return translations.join("");
+      const sentences = pairs.map(([sentence]) => sentence);
+      const results = await translate(model, sentences, request);
+      return pairs.map(([, space], i) => results[i].text + space).join("");
+    }
+    case "look": {
+      const [translation] = await translate(model, [request.sentence], request);
+      return model.replay(request.sentence, translation, request.language);
     }
     case "lines":
-      return model.translate(request.lines, request);
+      return (await model.translate(request.lines, request)).map(({ text }) => text);
     case "generate": {
       const write = (text: string) => {
         post({ kind: "part", id: request.id, text });
@@ -77,6 +76,22 @@ async function compute(model: Model, request: Exclude<Request, { kind: "load" | 
     case "encode":
       return request.lines.map((line) => model.encode(line));
   }
+}
+
+/** Translate sentences, each once as long as the others of the text change. */
+async function translate(
+  model: Model,
+  sentences: string[],
+  options: { beam: number; language?: string },
+): Promise<Translation[]> {
+  const key = (sentence: string) => `${options.beam} ${options.language} ${sentence}`;
+  const fresh = [...new Set(sentences.filter((sentence) => !known.has(key(sentence))))];
+  const results = await model.translate(fresh, options);
+  const found = new Map(fresh.map((sentence, i) => [key(sentence), results[i]]));
+  const translations = sentences.map((sentence) => (found.get(key(sentence)) ?? known.get(key(sentence)))!);
+  if (known.size > KNOWN_SENTENCES) known.clear(); // only now: they were needed above
+  for (const [sentence, translation] of found) known.set(sentence, translation);
+  return translations;
 }
 
 async function load(): Promise<void> {
@@ -93,7 +108,8 @@ async function load(): Promise<void> {
     sessions.push(await runtime.InferenceSession.create(graph, { executionProviders: ["wasm"] }));
   model = new Model(runtime, description, sessions, [files[0], files[files.length - 1]]);
   const size = bytes.reduce((sum, graph) => sum + graph.length, 0);
-  post({ kind: "ready", description, bytes: size, seconds: (performance.now() - start) / 1000 });
+  const seconds = (performance.now() - start) / 1000;
+  post({ kind: "ready", description, hasAttention: model.hasAttention, bytes: size, seconds });
 }
 
 async function get(file: string): Promise<Response> {

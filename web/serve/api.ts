@@ -4,11 +4,13 @@
 export interface Model {
   id: string;
   task: string;
+  /** What the model can do: the page chooses its view by it. */
+  capability: string;
   languages: string[];
   /** Target languages of a multilingual translator. */
   targets: string[];
   parameters: number;
-  /** What an export without a PyTorch model cannot do: "stream", "alignment". */
+  /** What an export without a PyTorch model cannot do: "stream", "alignment", "explain". */
   supports: string[];
   input: { kind: "text" | "image" | "audio"; size?: [number, number] | null; channels?: number; rate?: number };
 }

@@ -1,6 +1,7 @@
 // Translate a file: it comes back with its structure.
 
 import { fill, h } from "../dom.ts";
+import { report } from "../report.ts";
 import { request } from "./api.ts";
 
 const ENDINGS = ".txt,.md,.html,.htm,.xhtml,.srt,.vtt";
@@ -21,7 +22,7 @@ export function makeFileRow(options: () => Record<string, string>): HTMLElement 
   });
 
   async function translate(file: File): Promise<void> {
-    status.textContent = `Translating ${file.name} …`;
+    report(status, `Translating ${file.name} …`);
     const form = new FormData();
     form.append("file", file);
     try {
@@ -32,7 +33,7 @@ export function makeFileRow(options: () => Record<string, string>): HTMLElement 
       fill(status, link);
       link.click();
     } catch (error) {
-      status.textContent = (error as Error).message;
+      report(status, `${file.name} was not translated. ${(error as Error).message}`, true);
     }
   }
 

@@ -1,6 +1,7 @@
 // Label, transcribe or caption: choose or drop a file, or write a text; the answer stands beside it.
 
 import { fill, h } from "../dom.ts";
+import { report } from "../report.ts";
 import { request, type Model } from "./api.ts";
 
 const ENDINGS = { image: "image/*", audio: ".wav,.flac", text: "" };
@@ -54,7 +55,7 @@ function makeView(model: Model, title: string, send: (content: File | string) =>
   async function run(content: File | string): Promise<void> {
     const current = ++number;
     const start = performance.now();
-    status.textContent = "…";
+    report(status, "…");
     output.classList.add("busy");
     try {
       const answer = await send(content);
@@ -64,7 +65,7 @@ function makeView(model: Model, title: string, send: (content: File | string) =>
     } catch (error) {
       if (current !== number) return;
       fill(output);
-      status.textContent = (error as Error).message;
+      report(status, (error as Error).message, true);
     }
     output.classList.remove("busy");
   }

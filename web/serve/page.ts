@@ -3,6 +3,7 @@
 import { fill, h, select } from "../dom.ts";
 import { makeGenerator } from "../generator.ts";
 import { nameLanguage } from "../languages.ts";
+import { report } from "../report.ts";
 import { request, stream, type Model } from "./api.ts";
 import { makeCaptioner, makeLabeller, makeTranscriber } from "./media.ts";
 import { makeTranslator } from "./translator.ts";
@@ -14,7 +15,7 @@ const main = h("main", {});
 const footer = h(
   "footer",
   { class: "small" },
-  "What you type or choose goes to this server only. For programs: ",
+  "Your text stays on this server. For programs: ",
   h("a", { href: "openapi.json" }, "openapi.json"),
   ".",
 );
@@ -24,29 +25,27 @@ void start();
 async function start(): Promise<void> {
   try {
     const { data } = await (await request("v1/models")).json();
-    const models = (data as Model[]).filter((model) => model.task in VIEWS);
+    const models = (data as Model[]).filter((model) => model.capability in VIEWS);
     if (models.length === 0) {
       about.textContent = "This page has no view for the models of this server.";
       return;
     }
     show(models, models[0].id);
   } catch (error) {
-    about.textContent = (error as Error).message;
-    about.classList.add("error");
+    report(about, (error as Error).message, true);
   }
 }
 
 const VIEWS: Record<string, (model: Model) => Node[]> = {
   translate: makeTranslator,
-  causal_lm: makeServedGenerator,
+  generate: makeServedGenerator,
   classify: makeLabeller,
-  tag: makeLabeller,
   transcribe: makeTranscriber,
   caption: makeCaptioner,
 };
 const TITLES: Record<string, string> = {
-  causal_lm: "Continue a text",
-  tag: "Tag words",
+  generate: "Continue a text",
+  tagging: "Tag words",
   transcribe: "Transcribe an audio clip",
   caption: "Caption an image",
 };
@@ -62,10 +61,11 @@ function show(models: Model[], id: string): void {
   const [from, to] = model.languages.map(nameLanguage);
   const translation = model.languages.length === 2 ? `${from} to ${to}` : "Translation";
   const labels = `Label ${model.input.kind === "image" ? "an image" : `a ${model.input.kind}`}`;
-  title.textContent = TITLES[model.task] ?? (model.task === "classify" ? labels : translation);
+  const fallback = model.capability === "classify" ? labels : translation;
+  title.textContent = TITLES[model.task] ?? TITLES[model.capability] ?? fallback;
   document.title = `${title.textContent} · Regard`;
   about.textContent = `${model.id}, ${(model.parameters / 1e6).toPrecision(2)} million parameters`;
-  fill(main, ...VIEWS[model.task](model));
+  fill(main, ...VIEWS[model.capability](model));
   main.querySelector("textarea")?.focus();
 }
 

@@ -3,10 +3,12 @@
 import { checkbox, fill, h, select } from "../dom.ts";
 import { nameLanguage } from "../languages.ts";
 import { splitSentences } from "../run/sentences.ts";
+import { report } from "../report.ts";
 import { makeAlternatives } from "./alternatives.ts";
 import { RequestError, request, stream, type Model } from "./api.ts";
 import { makeFileRow } from "./files.ts";
-import { findWords, readSentence, readWords, type Sentence, type Word } from "./words.ts";
+import { openInside } from "./inside.ts";
+import { findWords, formatPercent, readSentence, readWords, type Sentence, type Word } from "./words.ts";
 
 const MAX_CHARACTERS = 20_000;
 const BEAM_SIZE = 5;
@@ -53,7 +55,13 @@ export function makeTranslator(model: Model): Node[] {
   const output = h("div", { class: "output", role: "group", dir: "auto", "aria-label": "Translation" });
   const readout = h("p", { class: "readout", role: "status" });
   const copy = h("button", { type: "button", onclick: () => void copyText() }, "Copy");
-  const card = h("div", { class: "card", hidden: true });
+  const inside = h("button", { type: "button", onclick: () => seeInside() }, "See inside");
+  inside.hidden = !model.supports.includes("explain");
+  let current: Part | undefined; // the sentence that was clicked, there or here
+  const card = h("div", { class: "card", role: "region", "aria-label": "Other words", hidden: true });
+  card.addEventListener("keydown", (event) => event.key === "Escape" && closeCard(true));
+  output.addEventListener("scroll", () => placeCard());
+  new ResizeObserver(() => placeCard()).observe(output);
   let timer = 0;
 
   const options = (): Record<string, unknown> => ({ model: model.id, target, beam_size: beamSize });
@@ -71,21 +79,24 @@ export function makeTranslator(model: Model): Node[] {
       start += source.length + space.length;
       return part;
     });
-    card.hidden = true;
+    closeCard();
     draw();
     const missing = parts.filter((part) => part.words === null && part.source.trim());
     const startTime = performance.now();
-    readout.textContent = missing.length ? "Translating …" : invite();
+    report(readout, missing.length ? "Translating …" : invite());
     try {
       const problems = new Set<string>();
       for (const chunk of divide(missing)) await tryChunk(chunk, signal, problems);
-      if (problems.size) readout.textContent = [...problems].join(" ");
+      if (problems.size) report(readout, [...problems].join(" "), true);
       else if (missing.length) {
-        const words = missing.reduce((sum, part) => sum + (part.words?.length ?? 0), 0);
-        readout.textContent = `${count(words, "word")} in ${((performance.now() - startTime) / 1000).toFixed(2)} s. ${invite()}`;
+        const [all, added] = [parts, missing].map((some) =>
+          some.reduce((sum, part) => sum + (part.words?.length ?? 0), 0),
+        );
+        const subject = added === all ? count(all, "word") : `${count(all, "word")}, ${added} of them new,`;
+        report(readout, `${subject} in ${((performance.now() - startTime) / 1000).toFixed(2)} s. ${invite()}`);
       }
     } catch (error) {
-      if (!signal.aborted) readout.textContent = (error as Error).message;
+      if (!signal.aborted) report(readout, (error as Error).message, true);
     }
   }
 
@@ -144,6 +155,7 @@ export function makeTranslator(model: Model): Node[] {
     words[Math.max(0, focused)]?.setAttribute("tabindex", "0");
     if (focused >= 0) words[Math.min(focused, words.length - 1)]?.focus();
     copy.disabled = !output.textContent;
+    inside.disabled = !parts.some((part) => part.words?.length);
   }
 
   function drawPart(part: Part): (Node | string)[] {
@@ -179,8 +191,8 @@ export function makeTranslator(model: Model): Node[] {
     mark(sources.map((source) => ranges[source].map((position) => position + part.start) as [number, number]));
     setTabStop(element);
     const from = sources.map((source) => `“${part.source.slice(...ranges[source])}”`).join(", ");
-    const sure = word.confidence === null ? "" : `, confidence ${word.confidence.toFixed(2)}`;
-    readout.textContent = `“${word.text}”${from ? ` from ${from}` : ""}${sure}. Click it for other words.`;
+    const sure = word.confidence === null ? "" : `, ${formatPercent(word.confidence)} sure`;
+    report(readout, `“${word.text}”${from ? ` from ${from}` : ""}${sure}. Click it for other words.`);
   }
 
   /** Mark ranges of the source. */
@@ -198,6 +210,7 @@ export function makeTranslator(model: Model): Node[] {
   /** Mark the words of the translation that come from the source word at the caret. */
   function markTarget(caret: number): void {
     const part = parts.find(({ start, source }) => start <= caret && caret <= start + source.length);
+    current = part;
     const index = part
       ? findWords(part.source).findIndex(([from, to]) => from <= caret - part.start && caret - part.start <= to)
       : -1;
@@ -217,20 +230,54 @@ export function makeTranslator(model: Model): Node[] {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (step) words[words.indexOf(element) + step]?.focus();
     else if (event.key === "Enter" || event.key === " ") element.click();
-    else if (event.key === "Escape") card.hidden = true;
+    else if (event.key === "Escape") closeCard(true);
     else return;
     event.preventDefault();
   }
 
   function open(part: Part, word: Word, element: HTMLElement): void {
-    output.querySelector(".chosen")?.classList.remove("chosen");
+    closeCard();
+    current = part;
     element.classList.add("chosen");
-    void makeAlternatives(card, { source: part.source, text: part.text, word, options: options() }, (sentence) => {
+    document.addEventListener("pointerdown", closeOutside);
+    const place = { source: part.source, text: part.text, word, options: options(), details: details[0] };
+    const done = makeAlternatives(card, place, (sentence) => {
       keep(part, sentence);
+      closeCard();
       draw();
-      card.hidden = true;
-      readout.textContent = "The sentence was changed.";
+      report(readout, "The sentence was changed.");
     });
+    placeCard();
+    void done.then(() => card.scrollIntoView({ block: "nearest" }));
+  }
+
+  /** Put the card below its word; if the word has scrolled out of the box, close it. */
+  function placeCard(): void {
+    const element = output.querySelector(".chosen");
+    if (card.hidden || !element) return;
+    const [word, box, section] = [element, output, card.parentElement!].map((item) => item.getBoundingClientRect());
+    if (word.bottom < box.top || word.top > box.bottom) return closeCard();
+    const left = Math.min(word.left - section.left, section.width - card.offsetWidth);
+    card.style.setProperty("left", `${Math.max(0, left)}px`);
+    card.style.setProperty("top", `${word.bottom - section.top + 6}px`);
+  }
+
+  function closeCard(takesFocus = false): void {
+    const element = output.querySelector<HTMLElement>(".chosen");
+    element?.classList.remove("chosen");
+    document.removeEventListener("pointerdown", closeOutside);
+    if (takesFocus && !card.hidden) element?.focus();
+    card.hidden = true;
+  }
+
+  function closeOutside({ target }: Event): void {
+    if (!card.contains(target as Node) && !(target as Element).closest(".word")) closeCard();
+  }
+
+  /** Show how the model translates a sentence: the one that was clicked, else the first. */
+  function seeInside(): void {
+    const part = current && parts.includes(current) ? current : parts.find(({ source }) => source.trim());
+    openInside({ q: part!.source, ...options() });
   }
 
   function invite(): string {
@@ -240,10 +287,10 @@ export function makeTranslator(model: Model): Node[] {
   async function copyText(): Promise<void> {
     try {
       await navigator.clipboard.writeText(output.textContent!);
-      readout.textContent = "Copied.";
+      report(readout, "Copied.");
     } catch {
       getSelection()?.selectAllChildren(output); // without https a page may not write to the clipboard
-      readout.textContent = "The translation is selected: copy it with Ctrl+C.";
+      report(readout, "The translation is selected: copy it with Ctrl+C.");
     }
   }
 
@@ -267,28 +314,29 @@ export function makeTranslator(model: Model): Node[] {
       ),
       h(
         "section",
-        {},
+        { class: "target" },
         h("h2", {}, model.languages.length !== 2 && targets.length > 1 ? list : (to ?? "Translation")),
         output,
+        card,
       ),
     ),
     h(
       "div",
       { class: "row" },
       readout,
-      checkbox("Beam search: better, slower", false, (checked) => {
+      checkbox("Best quality (slower)", false, (checked) => {
         beamSize = checked ? BEAM_SIZE : 1;
         void translate();
       }),
+      inside,
       copy,
     ),
-    card,
     h(
       "p",
       { class: "small key" },
-      "Confidence in a word: ",
+      "How sure the model is: ",
       ...[0.9, 0.6, 0.3, 0.1].map((confidence) => {
-        const sample = h("span", { class: confidence < 0.5 ? "word unsure" : "word" }, confidence.toFixed(1));
+        const sample = h("span", { class: confidence < 0.5 ? "word unsure" : "word" }, formatPercent(confidence));
         tint(sample, confidence);
         return sample;
       }),

@@ -69,3 +69,10 @@ const skipSpace = (text: string, position: number) => position + /^\s*/.exec(tex
 export function readCore(word: string): string {
   return word.replace(/^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu, "") || word;
 }
+
+/** A probability as people say it: "93 %"; close to 0 or 1 with one more digit. */
+export function formatPercent(probability: number): string {
+  if (probability < 0.001) return "under 0.1 %";
+  if (probability > 0.999) return "over 99.9 %";
+  return `${(100 * probability).toFixed(probability < 0.01 || probability > 0.99 ? 1 : 0)} %`;
+}

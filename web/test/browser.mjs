@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { deflateSync, inflateSync } from "node:zlib";
+import { build } from "esbuild";
 import { chromium } from "playwright-core";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -88,15 +89,18 @@ async function takeTab(browser, bypassCSP) {
   return page;
 }
 
-/** Open the HTML of a page. Only one page is open at a time; `close` ends it. `fresh`: in a context of its own. */
+/** Open the HTML of a page. Only one page is open at a time; `close` ends it. `fresh`: options of a context of its own. */
 export async function openPage(
   browser,
   html,
-  { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900, fresh = false } = {},
+  { width = 1280, scheme = "light", view = "", bypassCSP = false, answer = null, height = 900, fresh = null } = {},
 ) {
-  const page = fresh ? await (await browser.newContext({ bypassCSP })).newPage() : await takeTab(browser, bypassCSP);
+  const page = fresh
+    ? await (await browser.newContext({ bypassCSP, ...fresh })).newPage()
+    : await takeTab(browser, bypassCSP);
   await page.setViewportSize({ width, height });
-  await page.emulateMedia({ colorScheme: scheme });
+  // Nothing moves by itself, so no test depends on time.
+  await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
   const problems = [];
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
@@ -119,6 +123,17 @@ export async function openPage(
   return { page, problems, close: () => (fresh ? page.context().close() : page.goto("about:blank")) };
 }
 
+/** Click the tab of a view by its name in the address, behind "More" if it is there. */
+export async function openTab(page, view) {
+  const tab = page.locator(`#tab-${view}`);
+  if (!(await tab.isVisible())) await page.locator("#tab-more").click();
+  await tab.click();
+}
+
+/** The names of all views, those behind "More" too. */
+export const viewsOf = (page) =>
+  page.locator("[role=tab]:not(#tab-more)").evaluateAll((tabs) => tabs.map((tab) => tab.id.slice(4)));
+
 /** Wait until what was asked for is drawn: the readout no longer says "Reading", and two frames have passed. */
 export async function drawn(page) {
   await page.waitForFunction(() => !document.querySelector("#panel .readout")?.textContent.startsWith("Reading"));
@@ -128,6 +143,17 @@ export async function drawn(page) {
 /** The codes of a blob, decoded without the page's program. */
 export function decode(blob) {
   return new Uint8Array(inflateSync(Buffer.from(blob.data, "base64")));
+}
+
+/** The data of a blob of codes. */
+export function encode(codes) {
+  return deflateSync(codes).toString("base64");
+}
+
+/** Import a file of web/, compiled. */
+export async function loadModule(name) {
+  const result = await build({ entryPoints: [join(here, "..", name)], format: "esm", bundle: true, write: false });
+  return import("data:text/javascript;base64," + Buffer.from(result.outputFiles[0].contents).toString("base64"));
 }
 
 /** Texts of a stranger. */

@@ -1,7 +1,7 @@
 // Figures saved as SVG, the page in a notebook's frame, and predictions of an encoder.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, makePage, open, sample } from "./browser.mjs";
+import { launch, makePage, open, openTab, sample } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -12,8 +12,8 @@ test("every view saves its drawing as SVG, with tokens as text only", async () =
   doc.sequences.source[0].text = " <script>";
   doc.vocabulary[doc.search.token[1]].text = " <script>";
   const { page, problems, close } = await open(browser, doc);
-  for (const name of ["Heads", "Beam search", "Alignment", "Attribution", "Head ablation", "Masks"]) {
-    await page.getByRole("tab", { name }).click();
+  for (const name of ["heads", "search", "alignment", "attribution", "break", "masks"]) {
+    await openTab(page, name);
     await page.waitForFunction(() => !document.querySelector("#panel .readout").textContent.startsWith("Reading"));
     const [download] = await Promise.all([
       page.waitForEvent("download"),
@@ -44,8 +44,8 @@ test("the page draws in the isolated frame of a notebook", async () => {
   await page.setContent('<iframe sandbox="allow-scripts allow-downloads" width="1000" height="700"></iframe>');
   await page.evaluate((html) => (document.querySelector("iframe").srcdoc = html), makePage(sample()));
   const frame = page.frameLocator("iframe");
-  await frame.getByText("Point at a row").waitFor();
-  await frame.getByRole("tab", { name: "Beam search" }).click();
+  await frame.getByText("What happened").waitFor();
+  await frame.getByRole("tab", { name: "Search" }).click();
   await frame.getByText("The winner ended at step").waitFor();
   await context.close();
 });
@@ -65,7 +65,14 @@ test("an encoder shows its candidates with their probabilities", async () => {
   assert.match(text, /The surest of 2 predictions: “yes”, probability 0\.90\./);
   assert.match(text, /dogs\s+0\.75\s+<b>\s+0\.20/);
   assert.match(text, /The whole text\s+yes\s+0\.90/);
-  assert.deepEqual(await page.locator("[role=tab]").allTextContents(), ["Heads", "Predictions", "Masks", "Positions"]);
+  assert.deepEqual(await page.locator("[role=tab]").allTextContents(), [
+    "Story",
+    "Look",
+    "Predictions",
+    "More",
+    "Masks",
+    "Positions",
+  ]);
   assert.deepEqual(problems, []);
   await close();
 });

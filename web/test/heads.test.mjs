@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { SIZES, decode, drawn, launch, open, sample } from "./browser.mjs";
+import { SIZES, decode, drawn, launch, open as openAny, sample as wholeSample } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
+
+const open = (browser, doc, options) => openAny(browser, doc, { view: "heads", ...options });
+
+/** Without ablation the page opens at the cross-attention. */
+const sample = () => ({ ...wholeSample(), ablation: null });
 
 const stage = (page) => page.locator(".detail .stage");
 const readout = (page) => page.locator(".detail .readout").textContent();
@@ -84,7 +89,10 @@ for (const { width, scheme } of SIZES) {
       "ArrowDown",
     ])
       await page.keyboard.press(key);
-    assert.equal(await page.locator(".detail h2").textContent(), "Decoder self-attention, layer 1, head 1");
+    assert.equal(
+      await page.locator(".detail h2").textContent(),
+      "Which earlier words it reads (layer 2 of 2, head 2 of 4)",
+    );
 
     await page.getByRole("button", { name: "Lines" }).click();
     await stage(page).hover({ position: { x: 30, y: 60 } });
@@ -99,7 +107,33 @@ test("a click on a thumbnail opens its head", async () => {
   const overview = page.locator('[data-group="encoder.self"]');
   const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
   await overview.click({ position: { x: Number(left) + 2.5 * Number(cell), y: Number(top) + 1.5 * Number(cell) } });
-  assert.equal(await page.locator(".detail h2").textContent(), "Encoder self-attention, layer 1, head 2");
+  assert.equal(
+    await page.locator(".detail h2").textContent(),
+    "Which words each word reads (layer 2 of 2, head 3 of 4)",
+  );
+  await close();
+});
+
+test("on a phone a thumbnail brings its map into view, and a long sentence does not move it", async () => {
+  const { page, problems, close } = await open(browser, sample(), {
+    width: 400,
+    height: 700,
+    fresh: { hasTouch: true, isMobile: true },
+  });
+  assert.equal(await readout(page), "Tap a row to read its weights.");
+  const overview = page.locator('[data-group="encoder.self"]');
+  const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
+  await overview.tap({ position: { x: Number(left) + 0.5 * Number(cell), y: Number(top) + 0.5 * Number(cell) } });
+  const title = await page.locator(".detail h2").boundingBox();
+  assert.ok(title.y >= -1 && title.y < 350, JSON.stringify(title));
+  const place = async () => (await stage(page).boundingBox()).y + (await page.evaluate(() => scrollY));
+  const before = await place();
+  await stage(page).focus();
+  for (const key of ["Enter", "ArrowDown"]) await page.keyboard.press(key);
+  assert.equal(await place(), before);
+  const side = await page.getByLabel("Numbers").evaluate((element) => element.getBoundingClientRect().width);
+  assert.ok(side >= 24, `the checkbox is ${side} px wide`);
+  assert.deepEqual(problems, []);
   await close();
 });
 
@@ -130,6 +164,35 @@ test("words sum their subwords, and hidden special tokens are counted", async ()
   await close();
 });
 
+test("a line break is no part of a word, and stretched rows keep their numbers", async () => {
+  const doc = sample();
+  const { source } = doc.sequences;
+  const at = source.findIndex((token, i) => token.word !== null && source[i + 1]?.word > token.word);
+  Object.assign(source[at], { text: "\n", word: source[at + 1].word });
+  const { page, problems, close } = await open(browser, doc);
+  await page.getByLabel("Words").check();
+  const before = new Set(source.slice(0, at).map((token, i) => token.word ?? `special ${i}`)).size;
+  const { left, top, cell } = await stage(page).evaluate((element) => ({ ...element.dataset }));
+  const point = (column) => ({ position: { x: Number(left) + (column + 0.5) * cell, y: Number(top) + 0.5 * cell } });
+  await stage(page).hover(point(before));
+  assert.match(await readout(page), /→ “↵”:/);
+  await stage(page).hover(point(before + 1));
+  assert.match(await readout(page), new RegExp(`→ “${source[at + 1].text.trim()}`));
+
+  await page.mouse.move(1, 1);
+  const picture = () => page.evaluate(() => document.querySelector(".detail .stage canvas").toDataURL());
+  const key = page.locator(".key canvas");
+  assert.equal(await key.getAttribute("aria-label"), "Color key: Weight from 0 to 1, square-root scale");
+  await page.getByLabel("Numbers").uncheck();
+  await page.getByLabel("Stretch rows").check();
+  assert.equal(await key.getAttribute("aria-label"), "Color key: Share of the row's largest weight, square-root scale");
+  const plain = await picture();
+  await page.getByLabel("Numbers").check();
+  assert.notEqual(await picture(), plain);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
 for (const scheme of ["light", "dark"])
   test(`every pixel of the map is the quantized weight, ${scheme}`, async () => {
     const doc = sample();
@@ -143,7 +206,9 @@ for (const scheme of ["light", "dark"])
     const overview = page.locator('[data-group="decoder.cross"]');
     const { left, top, cell } = await overview.evaluate((element) => ({ ...element.dataset }));
     await overview.click({ position: { x: Number(left) + 1.5 * Number(cell), y: Number(top) + 1.5 * Number(cell) } });
-    await page.waitForFunction(() => document.querySelector(".detail h2").textContent.endsWith("layer 1, head 1"));
+    await page.waitForFunction(() =>
+      document.querySelector(".detail h2").textContent.endsWith("(layer 2 of 2, head 2 of 4)"),
+    );
     await drawn(page);
     assert.deepEqual(await readCodes(page, ramp, group.row_count, group.column_count), [...codes]);
     await close();
@@ -167,7 +232,7 @@ test("past 100 heads a statistic colors the cells", async () => {
   await overview.hover({ position: { x: Number(left) + 15.5 * Number(cell), y: Number(top) + 15.5 * Number(cell) } });
   assert.match(
     await page.locator(".overview [role=status]").textContent(),
-    /Layer 15, head 15: .*weight 1.00 on the previous token.*sampled: 128 rows/,
+    /Layer 16, head 16: .*weight 1.00 on the previous token.*sampled: 128 rows/,
   );
   assert.deepEqual(problems, []);
   await close();
@@ -225,4 +290,52 @@ test("the header of a worked example names no parameters", async () => {
   assert.match(await header(), /[1-9][\d,]* parameters/);
   Object.assign(doc.model, { name: "lectures", parameters: 0, layers: {} });
   assert.doesNotMatch(await header(), /parameters|layer/);
+});
+
+test("the page opens with what happened: how sure the model is, and the head that matters most", async () => {
+  const doc = wholeSample();
+  const heads = Object.entries(doc.ablation.delta).flatMap(([group, table]) =>
+    table.flatMap((row, layer) => row.map((delta, head) => ({ group, layer, head, delta }))),
+  );
+  const worst = heads.reduce((best, item) => (item.delta < best.delta ? item : best));
+  assert.equal(worst.group, "decoder.self");
+  const headline = async (document) => {
+    const { page, problems, close } = await open(browser, document);
+    const said = [await page.locator("h1").innerText(), await page.locator(".detail h2").innerText()];
+    assert.deepEqual(problems, []);
+    await close();
+    return said;
+  };
+  const logprobs = doc.sequences.target.flatMap(({ logprob }) => (logprob === undefined ? [] : [logprob]));
+  const total = logprobs.reduce((sum, logprob) => sum + logprob, 0);
+  const [title, place] = await headline(doc);
+  const [, whole, each] = /probability (?:< )?([\d.]+) %, ([\d.]+) % per token$/.exec(title);
+  assert.ok(title.startsWith(doc.output), title);
+  assert.ok(Math.abs(whole / 100 - Math.exp(total)) < 0.005, `${title} ${Math.exp(total)}`);
+  assert.ok(Math.abs(each / 100 - Math.exp(total / logprobs.length)) < 0.005, title);
+  assert.ok(place.endsWith(`(layer ${worst.layer + 1} of 2, head ${worst.head + 1} of 4)`), place);
+
+  doc.predictions = [{ position: null, labels: ["Ankle boot", "Sneaker"], probabilities: [0.7437, 0.2] }];
+  doc.output = "Ankle boot";
+  assert.equal((await headline(doc))[0], "Ankle boot 74 % sure");
+  doc.predictions[0].labels[0] = doc.output = "9";
+  assert.equal((await headline(doc))[0], "Label 9 74 % sure");
+
+  // Words with the tag O are left out; a word of several tokens is named as a whole.
+  const words = doc.sequences.source.flatMap((token, position) =>
+    token.word === null ? [] : [{ ...token, position }],
+  );
+  const [first, last] = [words[0], words.at(-1)].map(({ word }) => words.filter((token) => token.word === word));
+  const [name, other] = [first, last].map((tokens) =>
+    tokens
+      .map((token) => token.text)
+      .join("")
+      .trim(),
+  );
+  doc.predictions = [
+    { position: first[0].position, labels: ["PER", "O"], probabilities: [0.9, 0.1] },
+    { position: last[0].position, labels: ["O", "PER"], probabilities: [0.8, 0.2] },
+  ];
+  doc.output = `${name}/PER ${other}/O`;
+  assert.equal((await headline(doc))[0], `${name}: PER at least 80 % sure`);
 });

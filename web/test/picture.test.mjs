@@ -3,15 +3,18 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { AXE, decode, drawn, launch, open } from "./browser.mjs";
+import { AXE, decode, drawn, encode, launch, loadModule, open as openAny, openTab } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
+const open = (browser, doc, options) => openAny(browser, doc, { view: doc.picture.kind, ...options });
+
 function gallery(name) {
   const html = readFileSync(new URL(`../../docs/gallery/${name}.html`, import.meta.url), "utf8");
-  return JSON.parse(/<script type="application\/json" id="document">(.*?)<\/script>/s.exec(html)[1]);
+  const doc = JSON.parse(/<script type="application\/json" id="document">(.*?)<\/script>/s.exec(html)[1]);
+  return { ...doc, ablation: null }; // so that the page opens at the default head
 }
 
 const stage = (page) => page.locator(".detail .stage");
@@ -119,14 +122,40 @@ test("the picture shows the pixels that the model read, tinted where it attends"
 });
 
 test("a transcript over its spectrogram, token by token", async () => {
-  const doc = gallery("seven");
+  const doc = gallery("six");
   const cross = doc.attention.find((group) => group.name === "decoder.cross");
   const [layer, head] = cross.default_head;
   const { page, problems, close } = await open(browser, doc);
   await drawn(page);
   assert.ok((await readout(page)).startsWith("Generating “s”, the decoder attends most to"), await readout(page));
   assertLargest(doc, await readout(page), weights(doc, cross, layer, [head], 0));
-  await chip(page, "v").click();
+  // The spectrogram is clear where the decoder reads it, and faded elsewhere.
+  const read = weights(doc, cross, layer, [head], 0);
+  const shape = doc.blobs[doc.picture.pixels].shape;
+  const levels = decode(doc.blobs[doc.picture.pixels]);
+  const [clearest, faintest] = [Math.max(...read), Math.min(...read)].map((weight) => read.indexOf(weight));
+  const shown = await stage(page).evaluate(
+    (element, [offset, ...columns]) => {
+      const [left, top, cell] = ["left", "top", "cell"].map((name) => Number(element.dataset[name]));
+      const context = element.querySelector("canvas").getContext("2d");
+      return columns.map((column) => [
+        ...context
+          .getImageData(Math.floor(left + (column + offset) * cell), Math.floor(top + 1), 1, 1)
+          .data.slice(0, 3),
+      ]);
+    },
+    [0.5 / doc.picture.cell[1], clearest, faintest], // the middle of a cell's first pixel
+  );
+  const [page_, ink] = [255, [0x1b, 0x1e, 0x26]];
+  const clear = (cell) => {
+    const level = levels[cell * doc.picture.cell[1] * shape[2]] / 255;
+    return ink.map((value) => page_ + level * (value - page_));
+  };
+  const near = (a, b) => a.every((value, i) => Math.abs(value - b[i]) <= 4);
+  assert.ok(near(shown[0], clear(clearest)), `${shown[0]}`);
+  const faint = clear(faintest).map((value) => value + (page_ - value) * 0.75);
+  assert.ok(near(shown[1], faint), `${shown[1]} ${faint}`);
+  await chip(page, "x").click();
   assertLargest(doc, await readout(page), weights(doc, cross, layer, [head], 2));
   await stage(page).focus();
   await page.keyboard.press("ArrowRight");
@@ -145,13 +174,53 @@ test("a transcript over its spectrogram, token by token", async () => {
   assert.ok((await readout(page)).startsWith("0.10 s attends most to"), await readout(page));
   assertLargest(doc, await readout(page), weights(doc, self, self.default_head[0], [self.default_head[1]], 5));
   // A head among generated tokens, chosen in another tab, has no place here.
-  await page.getByRole("tab", { name: "Heads" }).click();
+  await openTab(page, "heads");
   await page.locator('[data-group="decoder.self"]').focus();
   await page.keyboard.press("ArrowDown");
-  await page.getByRole("tab", { name: "Spectrogram" }).click();
-  assert.match(await page.locator(".detail h2").textContent(), /^Encoder self-attention/);
+  await openTab(page, "spectrogram");
+  assert.match(await page.locator(".detail h2").textContent(), /^Which time steps each time step reads/);
   assert.deepEqual(problems, []);
   await close();
+});
+
+test("an audio clip plays, shows where it is, and stops", async () => {
+  const doc = gallery("six");
+  const seconds = 30; // a longer clip, so that it still plays when it is stopped
+  const codes = Uint8Array.from({ length: seconds * doc.picture.rate }, (_, i) => 127 + 60 * Math.sin(i / 5));
+  doc.blobs.audio = { dtype: "u8", curve: "linear", scale: 1, shape: [codes.length], data: encode(codes) };
+  doc.picture.audio = "audio";
+  const { decodeMuLaw } = await loadModule("audio.ts");
+  const decoded = [...decodeMuLaw([0, 127, 140, 254])]; // as tests/look/test_media.py decodes them
+  [-1, 0, 0.0029963, 1].forEach((value, i) => assert.ok(Math.abs(decoded[i] - value) < 1e-6, `${decoded}`));
+  const { page, problems, close } = await open(browser, doc);
+  await drawn(page);
+  const overlay = () => stage(page).evaluate((element) => element.querySelector(".overlay").toDataURL());
+  const before = await overlay();
+  const play = page.getByRole("button", { name: "Play" });
+  await play.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  assert.notEqual(await overlay(), before, "a playhead");
+  const size = page.viewportSize();
+  for (const width of [size.width - 10, size.width]) {
+    await page.setViewportSize({ ...size, width }); // draws the controls again; the button keeps the focus
+    await drawn(page);
+  }
+  await page.waitForFunction(() => document.activeElement?.className === "play");
+  await page.keyboard.press("Enter");
+  await play.waitFor();
+  await drawn(page);
+  assert.equal(await overlay(), before);
+  await play.click();
+  await openTab(page, "heads"); // and the clip stops
+  await openTab(page, "spectrogram");
+  await play.waitFor();
+  delete doc.picture.audio;
+  await close();
+  const old = await open(browser, doc);
+  assert.equal(await old.page.getByRole("button", { name: "Play" }).count(), 0);
+  assert.deepEqual([...problems, ...old.problems], []);
+  await old.close();
 });
 
 /** The weights of a word: the mean over its rows. */

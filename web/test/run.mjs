@@ -11,7 +11,9 @@ import { OPTIONS } from "./browser.mjs";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 // The files with the most work come first, so that the two workers end at about the same time.
-const SLOW = ["experiments", "filters", "safety", "heads", "serve"].map((name) => `${name}.test.mjs`);
+const SLOW = ["living", "findings", "experiments", "filters", "safety", "heads", "serve"].map(
+  (name) => `${name}.test.mjs`,
+);
 const rest = readdirSync(folder).filter((name) => name.endsWith(".test.mjs") && !SLOW.includes(name));
 const files = [...SLOW, ...rest].map((name) => folder + name);
 

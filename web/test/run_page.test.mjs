@@ -25,7 +25,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-for (const task of ["causal_lm", "translate"])
+for (const task of ["causal_lm", "translation"])
   test(`an error of the model does not lock the page: ${task}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "regard-"));
     cpSync(pageFolder, folder, { recursive: true });

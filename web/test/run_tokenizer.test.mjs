@@ -28,6 +28,7 @@ async function checkPrompts(item, text) {
   }
   const prompts = [];
   const session = {
+    outputNames: ["logits"],
     run: async ({ input_ids: ids }) => {
       prompts.push(Array.from(ids.data, Number));
       const logits = new Float32Array(ids.dims[1] * size).fill(-9);
@@ -60,6 +61,8 @@ test("ids and texts equal Python's", async () => {
         assert.equal(tokenizer.decode(item.ids[i]), item.texts[i], where);
         assert.equal(tokenizer.isBlank(line), item.blank[i], where);
       });
+      const described = item.tokens.map((tokens) => tokens.map(({ id }) => id));
+      described.forEach((ids, i) => assert.deepEqual(tokenizer.describe(ids), item.tokens[i], `${item.kind}: ${ids}`));
       item.odd_ids.forEach((ids, i) => assert.equal(tokenizer.decode(ids), item.odd_texts[i], `${item.kind}: ${ids}`));
     }
     await checkPrompts(cases[0], lines.at(-1));

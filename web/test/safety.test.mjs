@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { AXE, HOSTILE, drawn, fullDocument, launch, open, sample } from "./browser.mjs";
+import { AXE, HOSTILE, drawn, fullDocument, launch, open, openTab, sample, viewsOf } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -33,16 +33,15 @@ function hostileDocument() {
   return doc;
 }
 
-const tabNames = (page) => page.locator("[role=tab]").allTextContents();
-const VIEWS = ["Heads", "Beam search", "Alignment", "Predictions", "Attribution", "Head ablation", "Sampling step"];
-const ALL_VIEWS = [...VIEWS, "Masks", "Positions"];
+const VIEWS = ["story", "heads", "break", "search", "sampling", "predictions"];
+const ALL_VIEWS = [...VIEWS, "alignment", "attribution", "masks", "positions"];
 
 for (const width of [1280, 400])
   test(`hostile tokens do nothing in any view at ${width} px`, async () => {
     const { page, problems, close } = await open(browser, hostileDocument(), { width });
-    assert.deepEqual(await tabNames(page), ALL_VIEWS);
-    for (const name of await tabNames(page)) {
-      await page.getByRole("tab", { name, exact: true }).click();
+    assert.deepEqual(await viewsOf(page), ALL_VIEWS);
+    for (const name of await viewsOf(page)) {
+      await openTab(page, name);
       const stage = page.locator("#panel [role=application]").first();
       if (await stage.count()) {
         await stage.focus();
@@ -64,9 +63,9 @@ for (const { width, scheme } of [
   test(`axe-core finds nothing serious at ${width} px, ${scheme}`, async () => {
     const { page, close } = await open(browser, fullDocument(), { width, scheme, bypassCSP: true });
     await page.evaluate(axe);
-    assert.deepEqual(await tabNames(page), ALL_VIEWS);
-    for (const name of await tabNames(page)) {
-      await page.getByRole("tab", { name, exact: true }).click();
+    assert.deepEqual(await viewsOf(page), ALL_VIEWS);
+    for (const name of await viewsOf(page)) {
+      await openTab(page, name);
       await drawn(page);
       const { violations } = await page.evaluate((options) => window.axe.run(options), AXE);
       const serious = violations.filter((item) => ["serious", "critical"].includes(item.impact));
@@ -78,13 +77,28 @@ for (const { width, scheme } of [
     await close();
   });
 
-test("arrow keys move along the tabs", async () => {
+test("arrow keys move along the tabs of both levels", async () => {
   const { page, close } = await open(browser, sample());
-  const names = await tabNames(page);
+  const titles = (list) => page.locator(`[role=tablist]`).nth(list).locator("[role=tab]").allTextContents();
+  const walk = async (list, key, names) => {
+    for (const name of names) {
+      await page.keyboard.press(key);
+      assert.equal(await page.locator("[role=tablist]").nth(list).locator("[aria-selected=true]").textContent(), name);
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), name);
+    }
+  };
+  const [names, details] = [await titles(0), await titles(1)];
+  assert.deepEqual([names.at(-1), details], ["More", ["Alignment", "Attribution", "Masks", "Positions"]]);
   await page.getByRole("tab").first().focus();
-  for (const name of [...names.slice(1), names[0]]) {
-    await page.keyboard.press("ArrowRight");
-    assert.equal(await page.locator("[aria-selected=true]").textContent(), name);
-  }
+  await walk(0, "ArrowRight", [...names.slice(1), names[0]]);
+  assert.equal(await page.locator("#more-views").isVisible(), false);
+  await walk(0, "End", ["More"]);
+  await page.keyboard.press("Tab"); // to the tab of the view that is shown
+  await walk(1, "ArrowLeft", [...details].reverse());
+  await walk(1, "Home", [details[0]]);
+  await page.locator("#tab-masks").click();
+  await page.getByRole("tab").first().click();
+  await page.getByRole("tab", { name: "More" }).click(); // returns to the last detail
+  assert.equal(await page.evaluate(() => location.hash), "#masks");
   await close();
 });

@@ -120,6 +120,8 @@ test("without its key the page is not shown, and with it no other site can frame
   const policy = (await ask("")).headers.get("content-security-policy");
   assert.match(policy, /^default-src 'none'; script-src 'sha256-[^ ]+'; style-src 'sha256-[^ ]+'; connect-src 'self';/);
   assert.match(policy, /frame-ancestors 'none'/);
+  for (const path of ["", "look"])
+    assert.match(await (await ask(path)).text(), /<link rel="icon" href="data:image\/svg\+xml,/);
 });
 
 test("a translation streams, and its words carry confidence and alignment", async () => {
@@ -164,10 +166,12 @@ test("a translation streams, and its words carry confidence and alignment", asyn
       return end > from && end <= from + text.length && token ? product * answer.confidence[0][i] : product;
     }, 1);
     const said = await readout();
-    assert.ok(said.startsWith(`“${text}” from “${sources[0]}”, confidence ${confidence.toFixed(2)}`), said);
+    const sure = /, (?:over |under )?([\d.]+) % sure\./.exec(said);
+    assert.ok(said.startsWith(`“${text}” from “${sources[0]}”, `) && sure, said);
+    assert.ok(Math.abs(sure[1] - 100 * confidence) <= 0.5, `${said} ${confidence}`);
   }
   await word("Männer").hover();
-  assert.match(await readout(), /^“Männer” from “[a-z.]+”, confidence [01]\.\d\d\./i);
+  assert.match(await readout(), /^“Männer” from “[a-z.]+”, .*\d % sure\./i);
   assert.deepEqual(problems, []);
 });
 
@@ -182,18 +186,41 @@ test("only a new sentence is translated when a text grows", async () => {
   await translated();
   page.off("request", listen);
   assert.deepEqual(asked, Array(2).fill(["A little girl climbs into a wooden playhouse."]));
+  const all = (await output().textContent()).split(" ").length;
+  const added = all - TARGET.split(" ").length;
+  assert.match(await readout(), new RegExp(`^${all} words, ${added} of them new, in \\d+\\.\\d\\d s\\.`));
 });
 
 test("a click on a word offers others, by pointer and by keys", async () => {
   await openPage();
   await translate(SOURCE);
   await word("Männer").click();
-  await page.waitForSelector(".alternatives button");
-  assert.equal(await page.locator(".card h2").textContent(), "Instead of “Männer”");
+  await page.waitForSelector(".card:not([aria-busy]) .alternatives button"); // they come in several rounds
+  assert.match(await page.locator(".card h2").textContent(), /^Instead of “Männer” \([\d.]+ %\)$/);
+  const [card, box] = [await page.locator(".card").boundingBox(), await word("Männer").boundingBox()];
+  assert.ok(card.y > box.y && card.y - box.y - box.height < 20, "the card opens below its word");
+  assert.ok(card.x <= box.x + box.width && card.x + card.width >= box.x);
   const first = page.locator(".alternatives button").first();
   const name = await first.locator("strong").textContent();
   assert.notEqual(name, "Männer");
-  const rest = (await first.textContent()).split(name).slice(1).join(name);
+  const rest = (await first.locator(".line").textContent()).split(name).slice(1).join(name);
+  // The percentages are the probabilities of the words, in order.
+  const shown = await page.locator(".alternatives .percent").allTextContents();
+  const values = shown.map((text) => Number(/^(?:under )?([\d.]+) %$/.exec(text)[1]));
+  assert.deepEqual(
+    values,
+    values.toSorted((a, b) => b - a),
+  );
+  const prefix = "Zwei junge weiße ";
+  const { tokens, confidence } = await (
+    await ask("translate", { q: SOURCE, prefix: prefix + name + rest, beam_size: 1, tokens: true, confidence: true })
+  ).json();
+  let bytes = 0; // the last token that ends before the word, and the last one of the word
+  const length = (text) => text.replaceAll("\ufffd", "x").length;
+  const ends = tokens[0].map((token) => (bytes += length(token)));
+  const [from, to] = [length(prefix.replace("ß", "xx")) - 1, length(prefix.replace("ß", "xx") + name)];
+  const probability = confidence[0].reduce((all, value, i) => (ends[i] > from && ends[i] <= to ? all * value : all), 1);
+  assert.ok(Math.abs(values[0] - 100 * probability) <= 0.5, `${shown} ${probability}`);
   await first.click();
   const expected = `Zwei junge weiße ${name}${rest}`;
   await page.waitForFunction((text) => document.querySelector(".output").textContent === text, expected);
@@ -204,6 +231,33 @@ test("a click on a word offers others, by pointer and by keys", async () => {
   await page.waitForFunction((text) => document.querySelector(".card").textContent.includes(text), focused.slice(0, 3));
   await page.keyboard.press("Escape");
   assert.equal(await page.locator(".card").isVisible(), false);
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), focused);
+  await page.keyboard.press("Enter");
+  await page.locator("h1").click();
+  assert.equal(await page.locator(".card").isVisible(), false);
+  assert.deepEqual(problems, []);
+});
+
+test("“See inside” shows how the model translated the sentence", async () => {
+  await openPage();
+  const second = "A little girl climbs into a wooden playhouse.";
+  await translate(`${SOURCE} ${second}`);
+  await page.locator(".output .word", { hasText: "Spielhaus" }).click();
+  await page.keyboard.press("Escape");
+  const button = page.getByRole("button", { name: "See inside" });
+  let [tab] = await Promise.all([context.waitForEvent("page"), button.click()]);
+  tab.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  tab.on("console", (message) => message.type() === "error" && problems.push(`console: ${message.text()}`));
+  await tab.waitForSelector("#panel > *");
+  assert.equal(tab.url().split("#")[0], `${url}look`); // the text is not in the address
+  assert.ok((await tab.title()).startsWith(second));
+  const header = await tab.locator("header").textContent();
+  assert.ok(header.includes(second) && header.includes("Spielhaus"), header);
+  await tab.close();
+  tab = await context.newPage();
+  await tab.goto(`${url}look`);
+  await tab.waitForFunction(() => document.querySelector("#status.error")?.textContent.includes("See inside"));
+  await tab.close();
   assert.deepEqual(problems, []);
 });
 
@@ -234,7 +288,11 @@ test("a file comes back with its structure", async () => {
     lines.map((line) => (line === SOURCE ? TARGET : line)),
   );
   await page.setInputFiles("#file", { name: "x.exe", mimeType: "text/plain", buffer: Buffer.from("x") });
-  await page.waitForFunction(() => document.querySelector(".file p").textContent.includes("cannot be translated"));
+  const refusal = page.locator('.file [role="alert"].error');
+  await refusal.waitFor();
+  assert.match(await refusal.textContent(), /^x\.exe was not translated\. .*\.exe.*\.srt/);
+  const color = (locator) => locator.evaluate((element) => getComputedStyle(element).color);
+  assert.notEqual(await color(refusal), await color(page.locator("p.key")));
   problems.length = 0; // the browser itself reports the answer 422
 });
 
@@ -287,7 +345,7 @@ test("a chosen image gets labels or a caption, a chosen sound its transcript, an
   assert.equal(await page.locator(".preview audio").count(), 1);
   assert.deepEqual(problems, []);
   await choose("fast.wav", makeWav(16000, 2400));
-  await page.waitForFunction(() => /ffmpeg/.test(document.querySelector("main > p").textContent));
+  await page.waitForFunction(() => /ffmpeg/.test(document.querySelector("main > p.error")?.textContent));
   assert.equal(await output().textContent(), "");
   problems.length = 0; // the browser itself reports the answer 422
 });
@@ -308,9 +366,28 @@ test("hostile text does nothing, and the page fits 400 px", async () => {
   assert.deepEqual(problems, []);
 });
 
-test("the page follows its window", async () => {
+test("the page follows its window, and a long text scrolls in its box", async () => {
   await openPage();
-  await translate(SOURCE);
+  const gap = "\n".repeat(60);
+  await translate(SOURCE + gap + SOURCE);
+  await input().press("ControlOrMeta+Home");
+  await page.waitForFunction(() => document.querySelector(".source").scrollTop === 0);
+  await input().press("ControlOrMeta+End");
+  await page.waitForFunction(() => document.querySelector(".source").scrollTop > 100); // the caret stays in view
+  for (const [width, bottom] of [
+    [1280, 800],
+    [400, 900], // the boxes stand one above the other
+  ]) {
+    await page.setViewportSize({ width, height: 800 });
+    const controls = await page.getByRole("button", { name: "Copy" }).boundingBox();
+    assert.ok(controls.y + controls.height < bottom, `${width}: ${controls.y}`);
+    for (const box of [page.locator(".source"), output()])
+      assert.ok(await box.evaluate((element) => element.scrollHeight > 2 * element.clientHeight));
+  }
+  assert.equal(await output().textContent(), TARGET + gap + TARGET);
+  await input().fill(SOURCE);
+  await page.waitForFunction((text) => document.querySelector(".output").textContent === text, TARGET);
+  await page.setViewportSize({ width: 1280, height: 800 });
   const place = async () => [await page.locator(".source").boundingBox(), await output().boundingBox()];
   let [left, right] = await place();
   assert.ok(right.x > left.x + left.width && Math.abs(right.y - left.y) < 40);

@@ -7,29 +7,29 @@ import sys
 from pathlib import Path
 
 import torch
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     TEXTS,
     make_decoder_only,
     make_generator_settings,
     make_tokenizers,
     make_translator_settings,
 )
-from tests.pipeline.media_models import write_captioning_model, write_image_model, write_transcription_model
+from tests.tasks.media_models import write_captioning_model, write_image_model, write_transcription_model
 
 from regard.cli import main
 from regard.models.build import build
-from regard.pipeline.scorer import Scorer
-from regard.pipeline.translator import Translator
 from regard.serve.settings import hash_key
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
+from regard.tasks.scorer import Scorer
+from regard.tasks.translation.translator import Translator
 
 KEY = "page-test-key"
 
 
 def learn_by_heart(translator: Translator) -> None:
     """Train a translator on the two sentence pairs of `TEXTS`, without dropout."""
-    rows = Scorer.from_pipeline(translator).make_rows(TEXTS[2:], TEXTS[:2])
+    rows = Scorer(translator.model, translator.tokenizers, translator.settings).make_rows(TEXTS[2:], TEXTS[:2])
     optimizer = torch.optim.Adam(translator.model.parameters(), lr=1e-2)
     for _ in range(80):
         optimizer.zero_grad()

@@ -17,6 +17,7 @@ from regard.config.tokenizers import (
     UnigramConfig,
     WordLevelConfig,
 )
+from regard.look.tokens import describe_tokens
 from regard.text.learn import learn
 
 ODD = [
@@ -92,6 +93,7 @@ def main() -> None:
             "texts": [tokenizer.decode(row) for row in ids],
             "odd_ids": odd_ids,
             "odd_texts": [tokenizer.decode(row) for row in odd_ids],
+            "tokens": [describe_tokens(tokenizer, row) for row in [*ids[: len(ODD) + 50], *odd_ids]],
             "blank": [not tokenizer.normalize(line).strip() for line in lines],
         })  # fmt: skip
     Path(sys.argv[1]).write_text(json.dumps({"lines": lines, "cases": cases}))

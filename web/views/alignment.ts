@@ -3,10 +3,21 @@
 import { choice, checkbox, fill, h, select } from "../dom.ts";
 import { type Decoded, type Hypothesis, SQUARES, encodeSqrt } from "../document.ts";
 import { type Matrix, makeMatrix, makeUnits, strongest } from "../matrix.ts";
+import { roomBelow } from "../present.ts";
 import type { Cell, State } from "../state.ts";
 import { readTheme } from "../theme.ts";
 import { showText } from "../tokens.ts";
-import { type Context, type Mounted, Stage, type View, quote, saveButton, showWeight } from "./common.ts";
+import {
+  type Context,
+  type Mounted,
+  Stage,
+  type View,
+  invite,
+  quote,
+  saveButton,
+  showWeight,
+  within,
+} from "./common.ts";
 import { type HeatmapLayout, drawHeatmap, drawHeatmapFocus, layoutHeatmap, locateInHeatmap } from "./heatmap.ts";
 import { type RibbonLayout, drawRibbons, layoutRibbons, locateInRibbons } from "./ribbons.ts";
 
@@ -15,6 +26,7 @@ const MAX_BUTTONS = 200;
 export const alignment: View = {
   name: "alignment",
   title: "Alignment",
+  level: 2,
   applies: (doc) => doc.hypotheses.length > 0 && (doc.sequences.source?.length ?? 0) > 0,
   mount,
 };
@@ -22,14 +34,14 @@ export const alignment: View = {
 function mount({ doc, store, blobs }: Context): Mounted {
   const fact = h("p", { class: "fact" });
   const controls = h("div", { class: "controls" });
-  const headGrid = h("div");
-  const stage = new Stage("Alignment. Arrow keys move along the generated words, Enter locks, Escape releases.");
+  const headGrid = h("div", { class: "slide-hidden" });
+  const stage = new Stage("Alignment. Arrow keys move along the generated words, Enter pins, Escape releases.");
   const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
   const print = h("p", { class: "small" });
   const element = h(
     "section",
     { class: "alignment", "aria-label": "Alignment" },
-    h("h2", {}, "Alignment by cross-attention"),
+    h("h2", {}, "Which source words each word comes from"),
     fact,
     controls,
     readout,
@@ -75,9 +87,9 @@ function mount({ doc, store, blobs }: Context): Mounted {
     const cross = blobs.read(hypothesis.cross);
     if (!onlyFocus) {
       const chosen = chosenHeads(state, hypothesis, cross);
-      fact.textContent = `Mean of ${nameHeads(chosen, state, hypothesis)}.`;
+      fact.textContent = nameHeads(chosen, state);
       fill(controls, ...makeControls(hypothesis));
-      fill(headGrid, cross ? makeHeadGrid(hypothesis, cross, chosen) : null);
+      fill(headGrid, cross ? makeHeadGrid(cross, chosen) : null);
       matrix = cross ? buildMatrix(hypothesis, cross, chosen, state) : null;
       print.textContent =
         "Attention is not an explanation by itself: it shows where the decoder attended, not why. Special tokens are left out." +
@@ -90,18 +102,15 @@ function mount({ doc, store, blobs }: Context): Mounted {
       return;
     }
     draw(matrix, onlyFocus);
-    const cell = active();
-    readout.textContent =
-      cell && cell.row < matrix.rows.length
-        ? sentence(matrix, cell)
-        : "Point at a generated word to see where it comes from. Click to lock it; arrow keys move.";
+    const cell = within(active(), matrix);
+    readout.textContent = cell ? sentence(matrix, cell) : invite("a generated word", "to see where it comes from");
   }
 
   function draw(shown: Matrix, onlyFocus: boolean): void {
     const theme = readTheme();
     const { state } = store;
     const available = Math.max(260, element.clientWidth);
-    const cell = active();
+    const cell = within(active(), shown);
     if (state.alignment === "ribbons") {
       ribbons = layoutRibbons(shown, available - 6, theme);
       stage.draw(ribbons.width, ribbons.height, (renderer) =>
@@ -110,12 +119,11 @@ function mount({ doc, store, blobs }: Context): Mounted {
       stage.drawOverlay(ribbons.width, ribbons.height, () => undefined);
       return;
     }
-    heatmap = layoutHeatmap(shown, Math.min(available, 900), theme);
+    heatmap = layoutHeatmap(shown, available, theme, roomBelow(stage.element, 44 * shown.rows.length));
     if (!onlyFocus)
       stage.draw(heatmap.width, heatmap.height, (renderer) => drawHeatmap(renderer, shown, heatmap!, theme));
     stage.drawOverlay(heatmap.width, heatmap.height, (renderer) => {
-      if (cell && cell.row < shown.rows.length)
-        drawHeatmapFocus(renderer, shown, heatmap!, theme, cell, state.locked !== null);
+      if (cell) drawHeatmapFocus(renderer, shown, heatmap!, theme, cell, state.locked !== null);
     });
   }
 
@@ -173,15 +181,15 @@ function mount({ doc, store, blobs }: Context): Mounted {
     ];
   }
 
-  function makeHeadGrid(hypothesis: Hypothesis, cross: Decoded, chosen: [number, number][]): HTMLElement {
+  function makeHeadGrid(cross: Decoded, chosen: [number, number][]): HTMLElement {
     const [layers, heads] = cross.shape;
     const names = new Set(chosen.map(([layer, head]) => `${layer}.${head}`));
     const set = (list: string[]) => store.set({ alignedHeads: list });
-    const grid = h("div", { class: "head-grid", role: "group", "aria-label": "Heads of which the mean is shown" });
+    const grid = h("div", { class: "head-grid", role: "group", "aria-label": "Average of these heads" });
     grid.style.gridTemplateColumns = `auto repeat(${Math.min(heads, MAX_BUTTONS)}, 30px)`;
     if (layers * heads <= MAX_BUTTONS)
       for (let layer = 0; layer < layers; layer++) {
-        grid.append(h("span", { class: "small" }, `layer ${layer}`));
+        grid.append(h("span", { class: "small" }, `layer ${layer + 1}`));
         for (let head = 0; head < heads; head++) {
           const name = `${layer}.${head}`;
           const toggle = () => {
@@ -190,41 +198,41 @@ function mount({ doc, store, blobs }: Context): Mounted {
           };
           const attributes = {
             "aria-pressed": String(names.has(name)),
-            "aria-label": `Layer ${layer}, head ${head}`,
+            "aria-label": `Layer ${layer + 1}, head ${head + 1}`,
             onclick: toggle,
           };
-          grid.append(h("button", { type: "button", ...attributes }, String(head)));
+          grid.append(h("button", { type: "button", ...attributes }, String(head + 1)));
         }
       }
     const all = Array.from({ length: layers * heads }, (_, i) => `${Math.floor(i / heads)}.${i % heads}`);
     const presets = h(
       "div",
       { class: "controls" },
-      h("button", { type: "button", onclick: () => set([]) }, `Layer ${hypothesis.link_layer}`),
+      h("button", { type: "button", onclick: () => set([]) }, "Heads that align best"),
       h("button", { type: "button", onclick: () => set(all) }, "All heads"),
     );
-    return h("div", {}, h("h3", {}, "Heads in the mean"), h("div", { class: "scroller" }, grid), presets);
+    return h("div", {}, h("h3", {}, "Average of these heads"), h("div", { class: "scroller" }, grid), presets);
   }
 
   return { element, update };
 }
 
-/** The heads whose mean is shown: those that a reader chose, else all of the document's alignment layer. */
+/** The heads whose mean is shown: those that a reader chose, else those that align best. */
 function chosenHeads(state: State, hypothesis: Hypothesis, cross: Decoded | undefined): [number, number][] {
   if (!cross) return [];
   const [layers, heads] = cross.shape;
   const chosen = state.alignedHeads
     .map((name) => name.split(".").map(Number) as [number, number])
     .filter(([layer, head]) => layer < layers && head < heads);
-  return chosen.length
-    ? chosen
-    : Array.from({ length: heads }, (_, head): [number, number] => [hypothesis.link_layer, head]);
+  return chosen.length ? chosen : hypothesis.link_heads;
 }
 
-function nameHeads(chosen: [number, number][], state: State, hypothesis: Hypothesis): string {
-  if (state.alignedHeads.length === 0) return `all heads of layer ${hypothesis.link_layer}`;
-  if (chosen.length === 1) return `one head: layer ${chosen[0][0]}, head ${chosen[0][1]}`;
-  return `${chosen.length} chosen heads`;
+function nameHeads(chosen: [number, number][], state: State): string {
+  const names = chosen.map(([layer, head]) => `layer ${layer + 1}, head ${head + 1}`);
+  const best = state.alignedHeads.length === 0;
+  if (chosen.length === 1) return best ? `The head that aligns best: ${names[0]}.` : `One head: ${names[0]}.`;
+  if (best) return `Average of the ${chosen.length} heads that align best: ${names.join("; ")}.`;
+  return `Average of ${chosen.length} chosen heads.`;
 }
 
 function sentence(matrix: Matrix, cell: Cell): string {

@@ -4,10 +4,11 @@ import { choice, fill, h } from "../dom.ts";
 import type { Attribution, LookDocument, Token } from "../document.ts";
 import type { Matrix, Unit } from "../matrix.ts";
 import type { Renderer } from "../renderer.ts";
+import { roomBelow } from "../present.ts";
 import type { Cell, State } from "../state.ts";
 import { type Theme, mixPixel, readTheme } from "../theme.ts";
 import { sequenceLabels } from "../tokens.ts";
-import { type Context, type Mounted, Stage, type View, quote, saveButton } from "./common.ts";
+import { type Context, type Mounted, Stage, type View, invite, quote, saveButton, within } from "./common.ts";
 import { type HeatmapLayout, drawLabels, layoutHeatmap, locateInHeatmap } from "./heatmap.ts";
 
 const METHODS: Record<string, { title: string; says: string }> = {
@@ -28,6 +29,7 @@ const METHODS: Record<string, { title: string; says: string }> = {
 export const attribution: View = {
   name: "attribution",
   title: "Attribution",
+  level: 2,
   applies: (doc) => (doc.attribution?.outputs.length ?? 0) > 0,
   mount,
 };
@@ -58,9 +60,9 @@ function mount({ doc, store, blobs }: Context): Mounted {
     h(
       "div",
       { class: "legend small" },
-      h("span", {}, h("i", { class: "hindered" }), "raises the logit of the output"),
-      h("span", {}, h("i", { class: "helped" }), "lowers it"),
-      h("span", {}, "rows: outputs; columns: what the model read"),
+      h("span", {}, h("i", { class: "plus" }), "makes the output likelier"),
+      h("span", {}, h("i", { class: "minus" }), "makes it less likely"),
+      h("span", {}, "rows: outputs; columns: what the model read; numbers: change of the logit"),
     ),
     print,
   );
@@ -111,23 +113,22 @@ function mount({ doc, store, blobs }: Context): Mounted {
         (renderer) => table && drawTable(renderer, table, layout!, theme, null),
       ),
     );
-    print.textContent = `${METHODS[name]?.says ?? ""} ${name === "integrated_gradients" ? completeness(data) : ""}`;
     const values = blobs.read(data.methods[name]);
     if (!values) {
       readout.textContent = "Reading the numbers …";
       return;
     }
     table = makeTable(doc, data, values.codes as Float32Array);
-    layout = layoutHeatmap(table, Math.max(260, element.clientWidth - 6), theme);
-    const cell = active();
+    layout = layoutHeatmap(table, Math.max(260, element.clientWidth - 6), theme, roomBelow(stage.element));
+    const cell = within(active(), table);
     stage.describe(layout.left, layout.top, layout.cell);
     stage.draw(layout.width, layout.height, (renderer) => drawTable(renderer, table!, layout!, theme, cell));
     stage.drawOverlay(layout.width, layout.height, () => undefined);
+    const says = [METHODS[name]?.says, name === "integrated_gradients" && completeness(data)];
+    const specials = "Special tokens are the same in the input and in the baseline, so their columns are empty.";
+    print.textContent = [...says, table.columns.some((unit) => unit.special) && specials].filter(Boolean).join(" ");
     fact.textContent = summarize(table);
-    readout.textContent =
-      cell && cell.row < table.rows.length
-        ? sentence(table, data, cell)
-        : "Point at a cell to read a contribution. Click to lock it; arrow keys move.";
+    readout.textContent = cell ? sentence(table, data, cell) : invite("a cell", "to read a contribution");
   }
 
   return { element, update };
@@ -152,11 +153,7 @@ function drawTable(renderer: Renderer, table: Table, layout: HeatmapLayout, them
   const data = new Uint32Array(rows * columns);
   for (let i = 0; i < data.length; i++) {
     const value = table.values[i];
-    data[i] = mixPixel(
-      theme.page,
-      value < 0 ? theme.accent : theme.hue,
-      Math.sqrt(Math.abs(value) / table.largest) * 0.85,
-    );
+    data[i] = mixPixel(theme.page, value < 0 ? theme.minus : theme.hue, shade(Math.abs(value) / table.largest));
   }
   renderer.pixels(left, top, columns * cell, rows * cell, { width: columns, height: rows, data });
   renderer.rect(left - 0.5, top - 0.5, columns * cell + 1, rows * cell + 1, { stroke: theme.rule });
@@ -166,11 +163,11 @@ function drawTable(renderer: Renderer, table: Table, layout: HeatmapLayout, them
       width: 2,
     });
   drawLabels(renderer, table, layout, theme, active);
-  if (!active || active.row >= rows) return;
+  if (!active) return;
   const y = top + active.row * cell;
-  renderer.rect(left, y, columns * cell, cell, { stroke: theme.ink, width: 1.5 });
+  renderer.rect(left, y, columns * cell, cell, { stroke: theme.accent, width: 1.5 });
   if (active.column !== null)
-    renderer.rect(left + active.column * cell, y, cell, cell, { stroke: theme.ink, width: 2.5 });
+    renderer.rect(left + active.column * cell, y, cell, cell, { stroke: theme.accent, width: 2.5 });
   if (cell < 30) return;
   for (let column = 0; column < columns; column++) {
     const value = table.values[active.row * columns + column];
@@ -178,6 +175,11 @@ function drawTable(renderer: Renderer, table: Table, layout: HeatmapLayout, them
     const text = value.toFixed(1).replace("-", "−");
     renderer.text(left + (column + 0.5) * cell, y + cell / 2, text, { fill: theme.ink, size: 11, anchor: "middle" });
   }
+}
+
+/** How much of its color a value gets: on a dark page less than a tenth would not be seen. */
+function shade(share: number): number {
+  return share < 0.002 ? 0 : 0.12 + 0.73 * Math.sqrt(share);
 }
 
 function summarize(table: Table): string {
@@ -194,7 +196,7 @@ function summarize(table: Table): string {
   if (best === null) return "";
   const { row, column, value } = best as { row: number; column: number; value: number };
   const from = table.sourceColumns ? "source token" : "token";
-  return `The ${from} that contributes most: ${quote(table.columns[column].label)} raises the logit of ${quote(table.rows[row].label)} by ${value.toFixed(2)}.`;
+  return `The ${from} that contributes most: ${quote(table.columns[column].label)} makes ${quote(table.rows[row].label)} likelier (+${value.toFixed(2)} logit).`;
 }
 
 function sentence(table: Table, data: Attribution, cell: Cell): string {

@@ -2,17 +2,18 @@
 
 import { fill, h } from "../dom.ts";
 import { type Continuation, Loader, type LookDocument, type Search, type TokenInfo } from "../document.ts";
+import { zoom } from "../present.ts";
 import { SvgRenderer } from "../renderer.ts";
 import type { State } from "../state.ts";
 import { readTheme } from "../theme.ts";
 import { joinTokens, showText, tokenLabel } from "../tokens.ts";
 import { drawBeam, drawFocus, textOf } from "./beam_drawing.ts";
-import { type BeamLayout, NODE_WIDTH, layoutBeam, lineage, locateInBeam, neighbor } from "./beam_layout.ts";
-import { type Context, type Mounted, type View, quote, saveButton, showWeight } from "./common.ts";
+import { type BeamLayout, layoutBeam, lineage, locateInBeam, neighbor } from "./beam_layout.ts";
+import { type Context, type Mounted, type View, invite, quote, saveButton, showWeight } from "./common.ts";
 
 export const beam: View = {
   name: "search",
-  title: "Beam search",
+  title: "Search",
   applies: (doc) => doc.search !== null && doc.search.step.length > 1,
   mount,
 };
@@ -59,7 +60,7 @@ function mount({ doc, store, live }: Context): Mounted {
   let focus: SVGSVGElement | null = null;
   const locate = (event: MouseEvent) => {
     const box = surface.getBoundingClientRect();
-    return locateInBeam(layout, event.clientX - box.left, event.clientY - box.top);
+    return locateInBeam(layout, (event.clientX - box.left) / zoom(), (event.clientY - box.top) / zoom());
   };
   surface.addEventListener("pointermove", (event) => store.set({ pointed: locate(event) }));
   surface.addEventListener("pointerleave", () => store.set({ pointed: null }));
@@ -73,7 +74,7 @@ function mount({ doc, store, live }: Context): Mounted {
     if (next === null) return;
     store.set({ candidate: next, pointed: null });
     const node = layout.nodes.get(next)!;
-    if (node.x < scroller.scrollLeft || node.x + NODE_WIDTH > scroller.scrollLeft + scroller.clientWidth)
+    if (node.x < scroller.scrollLeft || node.x + layout.node > scroller.scrollLeft + scroller.clientWidth)
       scroller.scrollLeft = node.x - scroller.clientWidth / 2;
   });
 
@@ -81,7 +82,8 @@ function mount({ doc, store, live }: Context): Mounted {
     const { state } = store;
     const theme = readTheme();
     if (changed.size === 0 || changed.has("unfolded")) {
-      layout = layoutBeam(search, state.unfolded ? search.last_step : search.winner_step);
+      layout = layoutBeam(search, state.unfolded ? search.last_step : search.winner_step, element.clientWidth);
+      surface.dataset["step"] = String(layout.step);
       const renderer = new SvgRenderer(layout.width, layout.height, theme.font);
       drawBeam(renderer, search, vocabulary, layout, theme);
       base?.remove();
@@ -111,9 +113,10 @@ function mount({ doc, store, live }: Context): Mounted {
   function foldButton(): HTMLElement | null {
     const extra = search.last_step - search.winner_step;
     if (extra <= 0) return null;
+    const steps = extra === 1 ? "step" : "steps";
     const text = store.state.unfolded
-      ? `Fold the ${extra} steps after the winner's end`
-      : `Unfold the ${extra} steps after the winner's end`;
+      ? `Hide the last ${extra === 1 ? "" : `${extra} `}${steps}`
+      : `Show ${extra} more ${steps}`;
     return h("button", { type: "button", onclick: () => store.set({ unfolded: !store.state.unfolded }) }, text);
   }
 
@@ -168,13 +171,11 @@ function mount({ doc, store, live }: Context): Mounted {
       ];
     if (search.lineage.includes(candidate)) return [h("p", { class: "small" }, "It is part of the winner.")];
     if (!search.continuations[candidate] && !live.available)
-      return [
-        h("p", { class: "small" }, "A live page (regard look) can force this hypothesis and show where it leads."),
-      ];
+      return [h("p", { class: "small" }, "A live page (regard look) shows where this hypothesis would have led.")];
     const found = continuations.read(String(candidate));
     if (!found) {
       const problem = continuations.problem(String(candidate));
-      return [h("p", { class: "small" }, problem ?? "Forcing this hypothesis …")];
+      return [h("p", { class: "small" }, problem ?? "Continuing this hypothesis …")];
     }
     const forced = joinTokens(found.tokens.slice(0, found.forced).map((id) => vocabulary[id]));
     const best = search.score[search.winners[0]];
@@ -183,13 +184,13 @@ function mount({ doc, store, live }: Context): Mounted {
       difference === null
         ? ""
         : difference > 1e-6
-          ? " Better than the winner: the search missed it."
-          : ` Worse than the winner by ${(-difference).toFixed(2)}.`;
+          ? " Higher than the winner: the search missed it."
+          : ` ${(-difference).toFixed(2)} lower than the winner (higher is better).`;
     const text = showText(found.text);
     const length = prefixLength(text, forced);
     const rest = length ? [h("mark", {}, text.slice(0, length)), text.slice(length)] : [text];
     return [
-      h("p", { dir: "auto" }, "Forced, it leads to: ", ...rest),
+      h("p", { dir: "auto" }, "If the model had to begin this way: ", ...rest),
       h("p", { class: "small" }, `Score ${showNumber(found.score)}.${verdict} The same search continued it.`),
     ];
   }
@@ -233,9 +234,7 @@ function summarize(search: Search): string {
       : `It was not always the best: at step ${ranks.indexOf(worst) + 1} it ranked ${worst} of ${layout.steps[ranks.indexOf(worst) + 1].length}.`,
   );
   if (search.last_step > search.winner_step)
-    parts.push(
-      `The search continued to step ${search.last_step} to ${search.end === "bound" ? "prove that no open hypothesis could win any more" : "see whether a longer hypothesis wins"}.`,
-    );
+    parts.push(`The search continued to step ${search.last_step} to see whether a longer hypothesis wins.`);
   else if (search.end === "max_new_tokens") parts.push("It ended at the maximum length.");
   return parts.join(" ");
 }
@@ -255,8 +254,11 @@ function sentence(
 }
 
 function invitation(isLive: boolean): string {
-  const force = isLive ? "Click a dropped one to see where it would have led." : "Click to keep one.";
-  return `Point at a hypothesis to read it. ${force} Arrow keys move.`;
+  return invite(
+    "a hypothesis",
+    "to read it",
+    isLive ? "Click a dropped one to see where it would have led" : "Click to pin",
+  );
 }
 
 function probability(search: Search, candidate: number): string {
@@ -276,6 +278,6 @@ function makeLegend(): HTMLElement {
     item("", "kept"),
     item("finished", "finished"),
     item("dropped", "dropped"),
-    h("span", {}, "bar: probability of the token"),
+    h("span", {}, "number and bar: probability of the token"),
   );
 }

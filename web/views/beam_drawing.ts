@@ -1,14 +1,13 @@
 // Drawing of a search with any renderer, and the labels of its candidates.
 
-import { linkHorizontal } from "d3-shape";
+import { across } from "../curve.ts";
 import type { Search, TokenInfo } from "../document.ts";
 import type { Renderer } from "../renderer.ts";
 import type { Theme } from "../theme.ts";
 import { joinTokens, tokenLabel } from "../tokens.ts";
-import { type BeamLayout, NODE_HEIGHT, NODE_WIDTH, STEP, isKept, lineage } from "./beam_layout.ts";
-import { fitText } from "./common.ts";
+import { type BeamLayout, NODE_HEIGHT, isKept, lineage } from "./beam_layout.ts";
+import { fitText, showPercent } from "./common.ts";
 
-const link = linkHorizontal<unknown, [number, number]>();
 const marked = new WeakMap<object, boolean>();
 
 /** Draw all candidates; the winner last, so that it lies on top. */
@@ -21,7 +20,7 @@ export function drawBeam(
 ): void {
   const winner = new Set(search.lineage);
   for (let step = 1; step <= layout.lastStep; step++)
-    renderer.text(layout.nodes.get(0)!.x + step * STEP + NODE_WIDTH / 2, 10, String(step), {
+    renderer.text(layout.nodes.get(0)!.x + step * layout.step + layout.node / 2, 10, String(step), {
       fill: theme.muted,
       size: 11,
       anchor: "middle",
@@ -33,7 +32,7 @@ export function drawBeam(
     if (candidate === 0) continue;
     const kept = isKept(search, candidate);
     const style = winner.has(candidate)
-      ? { stroke: theme.accent, width: 3 }
+      ? { stroke: theme.hue, width: 3.5 }
       : kept
         ? { stroke: theme.hue, width: 1.2, opacity: 0.75 }
         : { stroke: theme.muted, width: 0.8, opacity: 0.35 };
@@ -53,12 +52,12 @@ export function drawFocus(
   candidate: number,
 ): void {
   const path = lineage(search, candidate);
-  for (const number of path.slice(1)) renderer.path(linkTo(search, layout, number), { stroke: theme.ink, width: 2 });
+  for (const number of path.slice(1)) renderer.path(linkTo(search, layout, number), { stroke: theme.accent, width: 2 });
   for (const number of path) {
     drawNode(renderer, search, vocabulary, layout, theme, number, search.lineage.includes(number));
     const node = layout.nodes.get(number)!;
-    renderer.rect(node.x - 1, node.y - 1, NODE_WIDTH + 2, NODE_HEIGHT + 2, {
-      stroke: theme.ink,
+    renderer.rect(node.x - 1, node.y - 1, layout.node + 2, NODE_HEIGHT + 2, {
+      stroke: theme.accent,
       width: number === candidate ? 2.5 : 1.2,
       radius: search.status[number] === "finished" ? 12 : 5,
     });
@@ -76,29 +75,34 @@ function drawNode(
 ): void {
   const { x, y } = layout.nodes.get(candidate)!;
   const kept = isKept(search, candidate);
-  renderer.rect(x, y, NODE_WIDTH, NODE_HEIGHT, {
+  renderer.rect(x, y, layout.node, NODE_HEIGHT, {
     fill: theme.page,
-    stroke: isWinner ? theme.accent : kept ? theme.hue : theme.muted,
-    width: isWinner ? 2.5 : kept ? 1.2 : 0.8,
+    stroke: kept ? theme.hue : theme.muted,
+    width: isWinner ? 3 : kept ? 1.2 : 0.8,
     dash: kept ? undefined : "3 3",
     radius: search.status[candidate] === "finished" ? NODE_HEIGHT / 2 : 4,
   });
   const fill = kept ? theme.ink : theme.muted;
   const label = candidate === 0 ? "start" : nodeLabel(search, vocabulary, candidate);
-  const short = fitText(label, 12, theme.font, NODE_WIDTH - 8);
-  renderer.text(x + NODE_WIDTH / 2, y + NODE_HEIGHT / 2 - 1, short, {
+  const short = fitText(label, 12, theme.font, layout.node - 8);
+  const isRoot = candidate === 0;
+  renderer.text(x + layout.node / 2, y + (isRoot ? NODE_HEIGHT / 2 : 12), short, {
     fill,
     size: 12,
     anchor: "middle",
-    weight: isWinner ? 600 : 400,
+    weight: isWinner ? 700 : 400,
   });
-  if (candidate === 0) return;
-  // The bar is the probability of the token after its parent.
-  const length = Math.exp(search.logprob[candidate] ?? -Infinity) * (NODE_WIDTH - 16);
-  if (length > 0.5)
-    renderer.rect(x + 8, y + NODE_HEIGHT - 4.5, length, 2, {
-      fill: isWinner ? theme.accent : kept ? theme.hue : theme.muted,
-    });
+  if (isRoot) return;
+  // The probability of the token after its parent, as a number and as a bar on a track.
+  const probability = Math.exp(search.logprob[candidate] ?? -Infinity);
+  renderer.text(x + layout.node / 2, y + 25, showPercent(probability), {
+    fill: theme.muted,
+    size: 11,
+    anchor: "middle",
+  });
+  const bar = { x: x + 8, y: y + NODE_HEIGHT - 6, width: layout.node - 16 };
+  renderer.rect(bar.x, bar.y, bar.width, 3, { fill: theme.rule });
+  renderer.rect(bar.x, bar.y, Math.max(1, probability * bar.width), 3, { fill: kept ? theme.hue : theme.muted });
 }
 
 /** The text of a hypothesis so far. Vocabularies of whole words have no spaces of their own. */
@@ -131,5 +135,5 @@ function marksWords(vocabulary: Record<string, TokenInfo>): boolean {
 function linkTo(search: Search, layout: BeamLayout, candidate: number): string {
   const [from, to] = [layout.nodes.get(search.parent[candidate])!, layout.nodes.get(candidate)!];
   const middle = NODE_HEIGHT / 2;
-  return link({ source: [from.x + NODE_WIDTH, from.y + middle], target: [to.x, to.y + middle] })!;
+  return across([from.x + layout.node, from.y + middle], [to.x, to.y + middle]);
 }

@@ -15,14 +15,17 @@ export interface BeamLayout {
   /** Candidates of each step, by rank. */
   steps: number[][];
   lastStep: number;
+  /** Pixels from one step to the next, and of a node. */
+  step: number;
+  node: number;
   width: number;
   height: number;
 }
 
-export const STEP = 76; // pixels from one step to the next
-export const NODE_WIDTH = 60;
-export const NODE_HEIGHT = 22;
-const ROW = 28;
+const [MIN_STEP, MAX_STEP] = [78, 140]; // pixels from one step to the next
+const SPACE = 16; // between them
+export const NODE_HEIGHT = 38;
+const ROW = 44;
 const LEFT = 8;
 const TOP = 26;
 
@@ -31,7 +34,10 @@ export function isKept(search: Search, candidate: number): boolean {
   return search.status[candidate] !== "dropped";
 }
 
-export function layoutBeam(search: Search, lastStep: number): BeamLayout {
+/** Steps are as wide as the page allows. */
+export function layoutBeam(search: Search, lastStep: number, available = 0): BeamLayout {
+  const pitch = Math.floor(Math.max(MIN_STEP, Math.min(MAX_STEP, (available - 16) / (lastStep + 1))));
+  const node = pitch - SPACE;
   const steps: number[][] = Array.from({ length: lastStep + 1 }, () => []);
   search.step.forEach((step, candidate) => {
     if (step <= lastStep) steps[step].push(candidate);
@@ -45,12 +51,13 @@ export function layoutBeam(search: Search, lastStep: number): BeamLayout {
     candidates.forEach((candidate, i) => {
       // A gap parts the hypotheses that live from those that were dropped.
       if (i > 0 && !isKept(search, candidate) && isKept(search, candidates[i - 1])) y += 8;
-      nodes.set(candidate, { candidate, x: LEFT + step * STEP, y, rank: i + 1 });
+      nodes.set(candidate, { candidate, x: LEFT + step * pitch, y, rank: i + 1 });
       y += ROW;
     });
     height = Math.max(height, y);
   });
-  return { nodes, steps, lastStep, width: LEFT + lastStep * STEP + NODE_WIDTH + 8, height: height + 4 };
+  const width = LEFT + lastStep * pitch + node + 8;
+  return { nodes, steps, lastStep, step: pitch, node, width, height: height + 4 };
 }
 
 /** A candidate and its ancestors, the root first. */
@@ -61,10 +68,10 @@ export function lineage(search: Search, candidate: number): number[] {
 }
 
 export function locateInBeam(layout: BeamLayout, x: number, y: number): number | null {
-  const step = Math.floor((x - LEFT) / STEP);
+  const step = Math.floor((x - LEFT) / layout.step);
   const found = layout.steps[step]?.find((candidate) => {
     const node = layout.nodes.get(candidate)!;
-    return x >= node.x && x <= node.x + NODE_WIDTH && y >= node.y && y <= node.y + NODE_HEIGHT;
+    return x >= node.x && x <= node.x + layout.node && y >= node.y && y <= node.y + NODE_HEIGHT;
   });
   return found ?? null;
 }

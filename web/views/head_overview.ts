@@ -38,7 +38,11 @@ export function makeOverview({ store }: Context, group: Group, subtitle: string,
   overview.element.addEventListener("click", (event) => {
     const { x, y } = overview.locate(event);
     const place = locateInOverview(group, layout, x, y);
-    if (place) choose(place);
+    if (!place) return;
+    choose(place);
+    // On a phone the map stands above the overview, most likely out of view.
+    if (matchMedia("(max-width: 760px)").matches)
+      overview.element.closest("section")?.querySelector(".detail")?.scrollIntoView();
   });
   overview.element.addEventListener("keydown", (event) => {
     const [down, right] =
@@ -65,7 +69,7 @@ export function makeOverview({ store }: Context, group: Group, subtitle: string,
         drawOverview(renderer, group, layout, theme, thumbnails, state.statistic, selected),
       );
   };
-  const heading = h("h3", {}, GROUP_TITLES[group.name], h("span", { class: "small" }, ` ${subtitle}`));
+  const heading = h("h2", {}, GROUP_TITLES[group.name], h("span", { class: "small" }, ` ${subtitle}`));
   return { element: h("div", { class: "group" }, heading, h("div", { class: "scroller" }, overview.element)), draw };
 }
 
@@ -75,5 +79,5 @@ function sentence(group: Group, layer: number, head: number): string {
     return value === null || value === undefined ? [] : [STATISTICS[name].says(value.toFixed(2))];
   });
   const sampled = group.sampled_rows ? ` (sampled: ${group.sampled_rows} rows)` : "";
-  return `Layer ${layer}, head ${head}: ${parts.join(", ")}${sampled}.`;
+  return `Layer ${layer + 1}, head ${head + 1}: ${parts.join(", ")}${sampled}.`;
 }

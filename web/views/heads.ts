@@ -1,13 +1,15 @@
 // The view of heads: all heads on the left, one of them on the right, and what it says as a sentence.
 
 import { choice, checkbox, fill, h, select } from "../dom.ts";
-import { type Group, type GroupName, Loader, type Statistic } from "../document.ts";
+import { type Group, type GroupName, Loader, type LookDocument, type Statistic } from "../document.ts";
 import { type Matrix, groupTokens, makeMatrix, makeUnits, strongest } from "../matrix.ts";
+import { roomBelow, zoom } from "../present.ts";
 import { CanvasRenderer } from "../renderer.ts";
 import type { Cell, State } from "../state.ts";
 import { readTheme } from "../theme.ts";
-import { type Context, GROUP_SUBTITLES, GROUP_TITLES, type Mounted, type View } from "./common.ts";
-import { Stage, findGroup, quote, saveButton, showWeight } from "./common.ts";
+import { BYTES, continuesWord, hasBytes } from "../tokens.ts";
+import { type Context, GROUP_SUBTITLES, type Mounted, type View, headPlace, headQuestion, invite } from "./common.ts";
+import { Stage, findGroup, quote, saveButton, showWeight, within } from "./common.ts";
 import { hasThumbnails, makeOverview } from "./head_overview.ts";
 import {
   type HeatmapLayout,
@@ -20,6 +22,7 @@ import {
 import { drawLens, lensSize } from "./lens.ts";
 import { type LinesLayout, drawLines, layoutLines, locateInLines } from "./lines.ts";
 import { makeMaps } from "./maps.ts";
+import { isDrawable } from "./picture.ts";
 import { STATISTICS, describeHead, statisticRange } from "./overview.ts";
 
 const REST = 80; // milliseconds
@@ -31,8 +34,17 @@ const AXES: Record<GroupName, [string, string]> = {
 
 export const heads: View = {
   name: "heads",
+  title: "Look",
+  applies: (doc) => doc.attention.length > 0 && !isDrawable(doc),
+  mount,
+};
+
+/** Where attention is drawn over a picture, the heads are a detail. */
+export const allHeads: View = {
+  name: "heads",
   title: "Heads",
-  applies: (doc) => doc.attention.length > 0,
+  level: 2,
+  applies: (doc) => doc.attention.length > 0 && isDrawable(doc),
   mount,
 };
 
@@ -59,11 +71,11 @@ function mount(context: Context): Mounted {
   const title = h("h2");
   const fact = h("p", { class: "fact" });
   const controls = h("div", { class: "controls" });
-  const stage = new Stage("Attention of the chosen head. Arrow keys move, Enter locks, Escape releases.");
+  const stage = new Stage("Attention of the chosen head. Arrow keys move, Enter pins, Escape releases.");
   const scroller = h("div", { class: "scroller" }, stage.element);
   const lens = h("canvas", { class: "lens", "aria-hidden": "true" });
   const stageRow = h("div", { class: "stage-row" }, scroller, lens);
-  const key = h("canvas", { role: "img", "aria-label": "Color key: weights from 0 to 1 on a square-root scale" });
+  const key = h("canvas", { role: "img" });
   const axes = h("span", { class: "small" });
   const keyRow = h("div", { class: "key" }, key, axes);
   const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
@@ -147,12 +159,13 @@ function mount(context: Context): Mounted {
         item.draw(aside.clientWidth, drawsThumbnails ? blobs.read(doc.attention[i].thumbnails) : null),
       );
       if (!drawsThumbnails) fill(statisticList, statisticChoice(context));
-      title.textContent = `${GROUP_TITLES[group.name]}, layer ${state.layer}, head ${state.head}`;
-      fact.textContent = describeHead(group, state.layer, state.head);
+      title.textContent = `${headQuestion(doc, group)} (${headPlace(group, state.layer, state.head)})`;
+      fact.textContent = describeHead(doc, group, state.layer, state.head);
       fill(controls, ...makeControls(context, saveCurrent));
       const [rows, columns] = AXES[isGenerating(group) || group.name !== "decoder.cross" ? group.name : "encoder.self"];
-      axes.textContent = `Weight, square-root scale. Rows: ${rows}. Columns: ${columns}.`;
-      print.textContent = smallPrint(group, state, isThumbnail, maps.problem(group, state.layer, state.head));
+      axes.textContent = `${scaleName(state)}. Rows: ${rows}. Columns: ${columns}.`;
+      const problem = maps.problem(group, state.layer, state.head);
+      fill(print, ...smallPrint(doc, group, state, isThumbnail, problem));
       drawBase(state, isThumbnail);
     }
     drawFocus(state, group);
@@ -161,30 +174,30 @@ function mount(context: Context): Mounted {
   function drawBase(state: State, isThumbnail: boolean): void {
     const theme = readTheme();
     keyRow.hidden = state.drawing === "lines";
-    drawKey(new CanvasRenderer(key, 256, 30, theme.font), theme, 256);
+    drawKey(new CanvasRenderer(key, 256, 30, theme.font), theme, 256, state.stretched ? null : 1);
+    key.setAttribute("aria-label", `Color key: ${scaleName(state)}`);
     if (!matrix) return;
     const isLarge = Math.max(matrix.rows.length, matrix.columns.length) > 96;
     const lensWidth = isLarge && state.drawing === "heatmap" && available > 760 ? lensSize : 0;
     lens.hidden = lensWidth === 0;
     const room = available - (lensWidth ? lensWidth + 16 : 0);
+    const height = roomBelow(stageRow, 44 * matrix.rows.length);
     heatmap = isThumbnail
-      ? { ...layoutHeatmap(matrix, room, theme), labeled: false, left: 12, top: 12 }
-      : layoutHeatmap(matrix, Math.min(room, isLarge ? 720 : room), theme);
+      ? { ...layoutHeatmap(matrix, room, theme, height), labeled: false, left: 12, top: 12 }
+      : layoutHeatmap(matrix, Math.min(room, isLarge ? 720 : room), theme, height);
     if (state.drawing !== "heatmap") return;
     stage.describe(heatmap.left, heatmap.top, heatmap.cell);
     stage.draw(heatmap.width, heatmap.height, (renderer) =>
       drawHeatmap(renderer, matrix!, heatmap!, theme, {
         ...drawingOptions(),
-        pixelRatio: window.devicePixelRatio || 1,
+        pixelRatio: (window.devicePixelRatio || 1) * zoom(),
       }),
     );
   }
 
   function drawFocus(state: State, group: Group): void {
     const theme = readTheme();
-    const raw = active();
-    const cell =
-      raw && matrix && raw.row < matrix.rows.length && (raw.column ?? 0) < matrix.columns.length ? raw : null;
+    const cell = matrix && within(active(), matrix);
     if (cell) refineRow(state, group, cell.row);
     if (matrix && state.drawing === "lines") {
       lines = layoutLines(matrix, available - 6, state.locked);
@@ -192,8 +205,7 @@ function mount(context: Context): Mounted {
       stage.drawOverlay(lines.width, lines.height, () => undefined);
     } else if (matrix && heatmap) {
       stage.drawOverlay(heatmap.width, heatmap.height, (renderer) => {
-        if (cell)
-          drawHeatmapFocus(renderer, matrix!, heatmap!, theme, cell, state.locked !== null, drawingOptions().numbers);
+        if (cell) drawHeatmapFocus(renderer, matrix!, heatmap!, theme, cell, state.locked !== null, drawingOptions());
       });
       if (!lens.hidden) drawLens(lens, matrix, cell ?? { row: 0, column: 0 }, theme);
     }
@@ -226,6 +238,10 @@ function mount(context: Context): Mounted {
   return { element, update };
 }
 
+function scaleName({ stretched }: State): string {
+  return stretched ? "Share of the row's largest weight, square-root scale" : "Weight from 0 to 1, square-root scale";
+}
+
 function statisticChoice({ doc, store }: Context): HTMLElement {
   const options = (Object.keys(STATISTICS) as Statistic[])
     .filter((name) => doc.attention.some((group) => group.statistics[name]?.flat().some((value) => value !== null)))
@@ -246,9 +262,7 @@ function makeControls({ doc, store }: Context, saveCurrent: () => HTMLElement): 
   const clear = { hover: null, locked: null };
   const sequences = Object.values(doc.sequences);
   // Patches of an image are no parts of words, and a sound has no special tokens: no switch without an effect.
-  const hasWords = sequences.some((tokens) =>
-    tokens.some((token, i) => i > 0 && token.word !== null && token.word === tokens[i - 1].word),
-  );
+  const hasWords = sequences.some((tokens) => tokens.some((_, i) => continuesWord(tokens, i)));
   const hasSpecials = sequences.flat().some((token) => token.role === "special");
   return [
     choice(
@@ -297,25 +311,33 @@ function sentence(group: Group, matrix: Matrix, cell: Cell): string {
 
 function invitation(matrix: Matrix): string {
   return matrix.rows.length
-    ? "Point at a row to read its weights. Click to lock it; arrow keys move."
+    ? invite("a row", "to read its weights")
     : "All tokens here are special tokens, which are hidden.";
 }
 
-function smallPrint(group: Group, state: State, isThumbnail: boolean, problem: string | null): string {
+function smallPrint(
+  doc: LookDocument,
+  group: Group,
+  state: State,
+  isThumbnail: boolean,
+  problem: string | null,
+): (HTMLElement | string)[] {
   const error = group.errors[state.layer]?.[state.head];
-  const parts = [];
+  const parts: (HTMLElement | string)[] = [];
   if (problem) parts.push(problem);
   if (isThumbnail)
     parts.push(
       "This file has only the thumbnail of this head: each cell is the maximum of the weights that it covers.",
     );
   if (error !== null && error !== undefined) {
-    const exact = error === 0 ? "exactly" : `within ${error.toExponential(1)}`;
-    parts.push(`Recomputed weights reproduce the model's attention output ${exact} (max |A·V − output|).`);
+    const exact = error === 0 ? "Exact." : `Exact to ${error.toExponential(0).replace("e-", "e−")}.`;
+    const title = "Largest difference between weights × values and what the model computed: max |A·V − output|";
+    parts.push(h("span", { title }, exact));
   }
   if (group.sampled_rows) parts.push(`Statistics and thumbnails are sampled: ${group.sampled_rows} query rows.`);
   if (state.words) parts.push("Words: columns are sums over subwords, rows are means.");
-  return parts.join(" ");
+  if (hasBytes(doc)) parts.push(BYTES);
+  return parts.flatMap((part) => [part, " "]);
 }
 
 /** The cell after a key; null releases it, undefined means that the key has no meaning here. */

@@ -1,6 +1,6 @@
 // A head's weights as lines between two columns of tokens; the opacity of a line is its weight.
 
-import { linkHorizontal } from "d3-shape";
+import { across } from "../curve.ts";
 import { type Matrix, strongest } from "../matrix.ts";
 import type { Renderer } from "../renderer.ts";
 import type { Cell } from "../state.ts";
@@ -20,7 +20,6 @@ export interface LinesLayout {
 
 const TOP = 10;
 const WINDOW = 60;
-const link = linkHorizontal<unknown, [number, number]>();
 
 /** Choose the places. Past 60 tokens only a window around the active row is drawn. */
 export function layoutLines(matrix: Matrix, available: number, active: Cell | null): LinesLayout {
@@ -50,7 +49,7 @@ export function drawLines(
     for (let column = columns[0]; column < columns[0] + columns[1]; column++) {
       const weight = matrix.value(row, column);
       if (weight < (active ? 0.002 : 0.04)) continue; // fainter lines only make a haze
-      const data = link({ source: [layout.left, rowY(layout, row)], target: [layout.right, columnY(layout, column)] })!;
+      const data = across([layout.left, rowY(layout, row)], [layout.right, columnY(layout, column)]);
       renderer.path(data, {
         stroke: active ? theme.accent : theme.hue,
         width: 0.5 + 3.5 * weight,

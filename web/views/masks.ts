@@ -14,8 +14,11 @@ import {
   type View,
   findGroup,
   fitText,
+  invite,
   quote,
   saveButton,
+  textWidth,
+  within,
 } from "./common.ts";
 
 const MAX_SHOWN = 40;
@@ -24,6 +27,7 @@ const LABEL = 90;
 export const masks: View = {
   name: "masks",
   title: "Masks",
+  level: 2,
   // That every patch attends to every other one needs no table.
   applies: (doc) =>
     doc.attention.length > 0 &&
@@ -137,14 +141,13 @@ function mount({ doc, store }: Context): Mounted {
         (renderer, theme) => drawMask(renderer, layout, terms, theme, null),
       ),
     );
+    const at = within(active(), layout);
     stage.describe(LABEL, LABEL, cell);
-    stage.draw(layout.width, layout.height, (renderer, theme) => drawMask(renderer, layout, terms, theme, active()));
+    stage.draw(layout.width, layout.height, (renderer, theme) => drawMask(renderer, layout, terms, theme, at));
     stage.drawOverlay(layout.width, layout.height, () => undefined);
-    const at = active();
-    readout.textContent =
-      at && at.row < rows.length
-        ? sentence(rows, columns, terms, at)
-        : "Point at a cell to read whether its row may attend to its column.";
+    readout.textContent = at
+      ? sentence(rows, columns, terms, at)
+      : invite("a cell", "to read whether its row may attend to its column");
     leak.hidden = mask.leak === null;
     if (mask.leak) fill(leak, ...describeLeak(mask.leak));
     const cut = Math.max(tokens.rows.length, tokens.columns.length) > MAX_SHOWN;
@@ -180,9 +183,11 @@ function drawMask(
   columns.forEach((unit, column) => {
     const fill = column === active?.column ? theme.accent : theme.muted;
     const label = fitText(unit.label, 12, theme.font, LABEL - 10);
-    renderer.text(LABEL + (column + 0.5) * cell, LABEL - 6, label, { fill, size: 12, angle: -53 });
+    const [x, isNarrow] = [LABEL + (column + 0.5) * cell, textWidth(label, 12, theme.font) <= cell - 2];
+    if (isNarrow) renderer.text(x, LABEL - 10, label, { fill, size: 12, anchor: "middle" });
+    else renderer.text(x, LABEL - 6, label, { fill, size: 12, angle: -53 });
   });
-  if (active && active.column !== null && active.row < rows.length && active.column < columns.length)
+  if (active && active.column !== null)
     renderer.rect(LABEL + active.column * cell, LABEL + active.row * cell, cell, cell, {
       stroke: theme.accent,
       width: 2.5,
@@ -192,7 +197,7 @@ function drawMask(
 function summarize(mask: MaskView, state: State): string {
   if (mask.terms.length === 0) return "No mask: every row attends to every column.";
   const off = mask.terms.filter((term) => state.hiddenTerms.includes(term.kind));
-  if (off.length) return `Not the model's mask: ${off.map((term) => term.kind).join(", ")} switched off here.`;
+  if (off.length) return `What if: no ${off.map((term) => term.kind).join(", no ")} mask (the model does use it).`;
   if (mask.terms.length === 1 && mask.terms[0].kind === "causal")
     return "Causal: a token attends to itself and to earlier tokens only.";
   return `A row attends to a column if all terms allow it: ${mask.terms.map((term) => term.kind).join(", ")}.`;
@@ -207,27 +212,25 @@ function sentence(rows: Unit[], columns: Unit[], terms: MaskTerm[], cell: Cell):
 }
 
 function describeLeak(leak: LeakTest): HTMLElement[] {
-  const show = (value: number) => (value === 0 ? "0" : value < 1e-3 ? value.toExponential(1) : value.toFixed(2));
+  const show = (value: number) => (value < 1e-3 ? value.toExponential(1) : value.toFixed(2));
   const verdict =
     leak.later_change === 0
-      ? "The test shows nothing: the replaced tokens changed nothing."
+      ? "The test shows nothing: replacing later tokens changed no prediction."
       : leak.change < 1e-4
         ? "No future leaks."
         : "The future leaks!";
+  const first = leak.prefix === 1 ? "First prediction" : `First ${leak.prefix} predictions`;
+  const kept =
+    leak.change === 0
+      ? `${first} unchanged when the rest is replaced`
+      : `${first} ${leak.change < 1e-4 ? "unchanged" : "changed"} when the rest is replaced (by up to ${show(leak.change)})`;
   return [
     h("p", {}, h("strong", {}, `Leak test: ${verdict}`)),
-    h(
-      "dl",
-      {},
-      h("dt", {}, `Change at the ${leak.prefix} first tokens`),
-      h("dd", {}, h("mark", {}, show(leak.change))),
-      h("dt", {}, `Change at the ${leak.replaced} replaced tokens`),
-      h("dd", {}, show(leak.later_change)),
-    ),
+    h("p", {}, `${kept}.`),
     h(
       "p",
       { class: "small" },
-      "The model read the same beginning with another future. Numbers are the largest change of a log-probability.",
+      `The model read the same beginning with ${leak.replaced} other tokens after it; their own predictions changed by up to ${show(leak.later_change)}. Numbers are changes of a log-probability.`,
     ),
   ];
 }

@@ -16,6 +16,7 @@ const GAP = 6;
 export const merges: View = {
   name: "merges",
   title: "BPE merges",
+  level: 2,
   applies: (doc) => doc.merges !== null,
   mount,
 };
@@ -65,9 +66,9 @@ export function drawMerges(renderer: Renderer, data: Merges, layout: MergesLayou
   );
   for (const { text, x, y, width, isNew } of layout.boxes) {
     const middle = y + (PITCH - 8) / 2;
-    renderer.rect(x, y, width, PITCH - 8, isNew ? { fill: theme.accent, opacity: 0.18, radius: 6 } : { radius: 6 });
-    renderer.rect(x, y, width, PITCH - 8, { stroke: isNew ? theme.accent : theme.rule, width: 1.5, radius: 6 });
-    const style = { fill: isNew ? theme.accent : theme.ink, size: SIZE, weight: isNew ? 600 : 400 };
+    renderer.rect(x, y, width, PITCH - 8, isNew ? { fill: theme.hue, opacity: 0.18, radius: 6 } : { radius: 6 });
+    renderer.rect(x, y, width, PITCH - 8, { stroke: isNew ? theme.hue : theme.rule, width: 1.5, radius: 6 });
+    const style = { fill: isNew ? theme.hue : theme.ink, size: SIZE, weight: isNew ? 600 : 400 };
     renderer.text(x + width / 2, middle, text, { ...style, anchor: "middle" });
   }
 }

@@ -1,6 +1,6 @@
 // All heads of a group in one drawing: a thumbnail of each, or past 100 heads a cell colored by a statistic.
 
-import type { Decoded, Group, Statistic } from "../document.ts";
+import type { Decoded, Group, LookDocument, Statistic } from "../document.ts";
 import { colorCodes } from "../matrix.ts";
 import type { Renderer } from "../renderer.ts";
 import type { Theme } from "../theme.ts";
@@ -22,12 +22,15 @@ export const STATISTICS: Record<Statistic, { title: string; unit: string; says: 
   first: { title: "First token (attention sink)", unit: "", says: (value) => `weight ${value} on the first token` },
 };
 
+const LEFT = 34; // as wide as "layer"
+const TOP = 30; // "head" and its numbers
+
 export function layoutOverview(group: Group, available: number, thumbnails: boolean): OverviewLayout {
-  const left = group.layers > 10 ? 24 : 16;
+  const left = LEFT;
   const room = (available - left) / group.heads;
   const pitch = thumbnails ? Math.max(30, Math.min(62, Math.floor(room))) : Math.max(6, Math.min(20, Math.floor(room)));
   const cell = pitch - (thumbnails ? 8 : 1);
-  const top = 16;
+  const top = TOP;
   return { cell, pitch, left, top, width: left + group.heads * pitch, height: top + group.layers * pitch };
 }
 
@@ -43,12 +46,19 @@ export function drawOverview(
 ): void {
   const { cell, pitch, left, top } = layout;
   const labeled = (index: number) => pitch >= 18 || index % Math.ceil(18 / pitch) === 0;
+  const name = { fill: theme.muted, size: 11 };
+  renderer.text(left, 6, "head", name);
+  renderer.text(left - 6, TOP / 2 + 6, "layer", { ...name, anchor: "end" });
   for (let head = 0; head < group.heads; head++)
     if (labeled(head))
-      renderer.text(left + head * pitch + cell / 2, 6, String(head), { fill: theme.muted, size: 11, anchor: "middle" });
+      renderer.text(left + head * pitch + cell / 2, TOP / 2 + 6, String(head + 1), {
+        fill: theme.muted,
+        size: 11,
+        anchor: "middle",
+      });
   for (let layer = 0; layer < group.layers; layer++)
     if (labeled(layer))
-      renderer.text(left - 6, top + layer * pitch + cell / 2, String(layer), {
+      renderer.text(left - 6, top + layer * pitch + cell / 2, String(layer + 1), {
         fill: theme.muted,
         size: 11,
         anchor: "end",
@@ -107,20 +117,34 @@ export function locateInOverview(group: Group, layout: OverviewLayout, x: number
 }
 
 /** What a head does, from its statistics, in one sentence. */
-export function describeHead(group: Group, layer: number, head: number): string {
+export function describeHead(doc: LookDocument, group: Group, layer: number, head: number): string {
   const read = (name: Statistic) => group.statistics[name]?.[layer]?.[head] ?? null;
   const [entropy, distance, previous, first] = [read("entropy"), read("distance"), read("previous"), read("first")];
   const percent = (value: number) => `${Math.round(value * 100)} %`;
   if (previous !== null && previous >= 0.5)
-    return `This head attends to the previous token: it holds ${percent(previous)} of the weight.`;
+    return `This head reads the previous token: it gets ${percent(previous)} of the weight.`;
   if (first !== null && first >= 0.5 && group.name !== "decoder.cross" && group.column_count > 4)
-    return `This head rests on the first token, an attention sink: it holds ${percent(first)} of the weight.`;
+    return `This head rests on the first token, an attention sink: it gets ${percent(first)} of the weight.`;
   if (entropy === null) return "";
   // exp(entropy) is the number of equally weighted tokens with this entropy.
   const effective = Math.exp(entropy);
-  const spread =
-    effective < 2
-      ? `This head is sharp: a row attends to about ${effective.toFixed(1)} tokens`
-      : `A row of this head spreads over about ${effective < 10 ? effective.toFixed(1) : Math.round(effective)} tokens`;
-  return distance === null ? `${spread}.` : `${spread}, on average ${distance.toFixed(1)} tokens away.`;
+  const number = effective < 1.5 ? "one" : String(Math.round(effective));
+  const cell = doc.picture?.kind === "image" ? "patch" : doc.picture ? "time step" : "token";
+  const noun =
+    group.columns === "source"
+      ? doc.picture
+        ? cell
+        : group.name === "decoder.cross"
+          ? "source token"
+          : cell
+      : "token";
+  const reader =
+    group.rows === "target"
+      ? group.name === "decoder.cross" && group.row_start > 0
+        ? "generated token"
+        : "token"
+      : cell;
+  const many = number === "one" ? noun : noun.endsWith("ch") ? `${noun}es` : `${noun}s`;
+  const away = distance === null ? "" : `, ${distance.toFixed(1)} positions away on average`;
+  return `Each ${reader} reads about ${number} ${many}${away}.`;
 }

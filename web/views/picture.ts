@@ -1,13 +1,26 @@
 // The views of an image and of a spectrogram: what a head attends to, drawn over what the model read.
 
+import { makePlayControl } from "../audio.ts";
 import { checkbox, choice, fill, h } from "../dom.ts";
 import { type Decoded, type Group, type LookDocument, type Picture, SQUARES, encodeSqrt } from "../document.ts";
 import { groupTokens, makeUnits } from "../matrix.ts";
+import { roomBelow } from "../present.ts";
 import { CanvasRenderer } from "../renderer.ts";
 import type { State } from "../state.ts";
 import { readTheme } from "../theme.ts";
 import { tokenLabel } from "../tokens.ts";
-import { type Context, GROUP_TITLES, type Mounted, Stage, type View, quote, saveButton, showWeight } from "./common.ts";
+import {
+  type Context,
+  GROUP_TITLES,
+  type Mounted,
+  Stage,
+  type View,
+  headPlace,
+  headQuestion,
+  quote,
+  saveButton,
+  showWeight,
+} from "./common.ts";
 import { hasThumbnails, makeOverview } from "./head_overview.ts";
 import { drawKey } from "./heatmap.ts";
 import { makeMaps } from "./maps.ts";
@@ -15,6 +28,7 @@ import {
   type PictureLayout,
   drawPicture,
   drawPictureFocus,
+  drawPlayhead,
   drawTinted,
   layoutPicture,
   layoutThumbnail,
@@ -28,15 +42,18 @@ const THUMBNAIL = 72; // pixels of the larger side of a word's picture
 /** Groups whose columns are the cells of the picture. */
 const drawable = (doc: LookDocument) => doc.attention.filter((group) => group.columns === "source");
 
-const makeView = (kind: Picture["kind"], title: string): View => ({
+/** Whether attention can be drawn over what the model read. */
+export const isDrawable = (doc: LookDocument): boolean => !!doc.picture && drawable(doc).length > 0;
+
+const makeView = (kind: Picture["kind"]): View => ({
   name: kind,
-  title,
-  applies: (doc) => doc.picture?.kind === kind && drawable(doc).length > 0,
+  title: "Look",
+  applies: (doc) => doc.picture?.kind === kind && isDrawable(doc),
   mount,
 });
 
-export const image = makeView("image", "Image");
-export const spectrogram = makeView("spectrogram", "Spectrogram");
+export const image = /* @__PURE__ */ makeView("image");
+export const spectrogram = /* @__PURE__ */ makeView("spectrogram");
 
 function mount(context: Context): Mounted {
   const { doc, store, blobs } = context;
@@ -77,6 +94,7 @@ function mount(context: Context): Mounted {
   );
   const element = h("section", { class: "heads", "aria-label": isImage ? "Image" : "Spectrogram" }, aside, detail);
 
+  const player = makePlayControl(doc, blobs, () => drawFocus(store.state, group()));
   let layout: PictureLayout | null = null;
   let weights: Float32Array | null = null; // of all columns: the class token comes before the cells
   // What attends, each with its rows of the map: a word of a caption has those of all its tokens.
@@ -184,22 +202,27 @@ function mount(context: Context): Mounted {
     const shown = readShown(item, state, queryOf(item));
     weights = shown ?? null;
     overviews.forEach((overview, i) => overview.draw(aside.clientWidth, makeThumbnails(groups[i]), state.meanOfHeads));
-    const head = state.meanOfHeads ? `mean of ${item.heads} heads` : `head ${state.head}`;
-    title.textContent = `${GROUP_TITLES[item.name]}, layer ${state.layer}, ${head}`;
+    const place = state.meanOfHeads
+      ? `layer ${state.layer + 1} of ${item.layers}, mean of ${item.heads} heads`
+      : headPlace(item, state.layer, state.head);
+    title.textContent = `${headQuestion(doc, item)} (${place})`;
     fill(controls, ...makeControls(item));
     fill(queries, ...makeQueries(item));
     fact.textContent = weights ? summarize() : shown === null ? "This file has no complete map of this head." : "";
     const problem = maps.problem(item, state.layer, state.head);
     print.textContent = [
       problem,
-      "Colors are scaled to the largest weight that is shown.",
+      weights &&
+        (isImage
+          ? `Full color is the largest weight here, ${showWeight(largest())}; in Heads it is 1.`
+          : `Faded where the weight is small; clear at the largest, ${showWeight(largest())}.`),
       "Attention shows what a head read, not why the model decided.",
     ]
       .filter(Boolean)
       .join(" ");
     keyRow.hidden = !isImage || !weights;
     if (!pixels) return;
-    layout = layoutPicture(picture, pixels.shape, Math.max(260, detail.clientWidth - 4));
+    layout = layoutPicture(picture, pixels.shape, Math.max(260, detail.clientWidth - 4), roomBelow(stage.element));
     const { x, y } = layout.picture;
     stage.describe(x, y, layout.cell.width);
     stage.draw(layout.width, layout.height, (renderer) =>
@@ -219,16 +242,12 @@ function mount(context: Context): Mounted {
   function drawFocus(state: State, item: Group): void {
     const pointed = state.hover?.column ?? null;
     if (layout)
-      stage.drawOverlay(layout.width, layout.height, (renderer, theme) =>
-        drawPictureFocus(
-          renderer,
-          picture,
-          layout!,
-          theme,
-          queryCell(),
-          pointed !== null && pointed < count ? pointed : null,
-        ),
-      );
+      stage.drawOverlay(layout.width, layout.height, (renderer, theme) => {
+        const shown = pointed !== null && pointed < count ? pointed : null;
+        drawPictureFocus(renderer, picture, layout!, theme, queryCell(), shown);
+        const seconds = player?.position() ?? null;
+        if (seconds !== null) drawPlayhead(renderer, picture, layout!, theme, seconds);
+      });
     if (!weights || !layout) {
       readout.textContent = fact.textContent || "Reading the map …";
       return;
@@ -310,6 +329,7 @@ function mount(context: Context): Mounted {
     const { state } = store;
     const names = groups.map((entry): [Group["name"], string] => [entry.name, GROUP_TITLES[entry.name]]);
     return [
+      player?.button ?? null,
       names.length > 1
         ? choice("Attention", names, item.name, (name) => {
             const [layer, head] = groups.find((entry) => entry.name === name)!.default_head;

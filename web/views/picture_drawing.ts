@@ -26,28 +26,31 @@ const GAP = 32;
 const TINT = 0.75; // opacity at the largest weight: the picture stays visible below it
 const BARS = 96;
 
-/** Choose sizes for a width. `shape` is that of the pixels: height, width, channels. */
-export function layoutPicture(picture: Picture, shape: number[], available: number): PictureLayout {
+/** Choose sizes for a width and a height. `shape` is that of the pixels: height, width, channels. */
+export function layoutPicture(picture: Picture, shape: number[], available: number, room = 640): PictureLayout {
   const [height, width] = shape;
   if (picture.kind === "spectrogram") {
+    const tall = Math.max(100, Math.min(220, 3 * height));
+    const share = Math.max(0.6, Math.min(1.3, (room - 58) / (tall + BARS)));
+    const bars = BARS * share;
     const box = {
       x: 46,
       y: 8,
-      width: Math.min(available - 54, 1100),
-      height: Math.max(100, Math.min(220, 3 * height)),
+      width: Math.min(available - 54, 1500),
+      height: tall * share,
     };
     return {
       picture: box,
-      weights: { ...box, y: box.y + box.height + 34, height: BARS },
+      weights: { ...box, y: box.y + box.height + 34, height: bars },
       cell: { width: (picture.cell[1] * box.width) / width, height: box.height },
       width: box.x + box.width + 8,
-      height: box.y + box.height + 34 + BARS + 8,
+      height: box.y + box.height + 34 + bars + 8,
     };
   }
   const [left, top] = [22, 38];
   const beside = available >= 560;
-  const room = Math.min(400, beside ? (available - GAP) / 2 - left : available - left - 4);
-  const scale = Math.min(room / width, 440 / height);
+  const side = beside ? (available - GAP) / 2 - left : available - left - 4;
+  const scale = Math.min(side / width, (room - top - 6) / height);
   const box = { x: left, y: top, width: width * scale, height: height * scale };
   const second = beside ? { ...box, x: left + box.width + GAP + left } : { ...box, y: top + box.height + GAP + top };
   return {
@@ -82,7 +85,7 @@ export function drawPicture(
   else drawBars(renderer, picture, weights, largest, layout, theme);
 }
 
-/** Draw the picture alone, tinted by the weights of its cells. */
+/** Draw the picture alone, with the weights of its cells. */
 export function drawTinted(
   renderer: Renderer,
   picture: Picture,
@@ -94,10 +97,15 @@ export function drawTinted(
 ): void {
   const { x, y, width, height } = layout.picture;
   renderer.pixels(x, y, width, height, toPixels(picture, pixels, theme));
+  // An image is tinted where it is read. A spectrogram fades where it is not, so that one sees what is read.
+  const isImage = picture.kind === "image";
+  const isRead = weights.some((weight) => weight > 0);
   weights.forEach((weight, index) => {
-    const opacity = TINT * Math.sqrt(weight / largest);
+    const share = Math.sqrt(weight / largest);
+    const opacity = isImage ? TINT * share : isRead ? TINT * (1 - share) : 0;
     const cell = locateCell(picture, layout, layout.picture, index);
-    if (opacity > 0.01) renderer.rect(cell.x, cell.y, cell.width, cell.height, { fill: theme.tint, opacity });
+    const fill = isImage ? theme.tint : theme.page;
+    if (opacity > 0.01) renderer.rect(cell.x, cell.y, cell.width, cell.height, { fill, opacity });
   });
   outline(renderer, layout.picture, theme);
 }
@@ -126,6 +134,21 @@ export function drawPictureFocus(
   }
 }
 
+/** Draw a line through a spectrogram and its weights at a time. */
+export function drawPlayhead(
+  renderer: Renderer,
+  picture: Picture,
+  layout: PictureLayout,
+  theme: Theme,
+  seconds: number,
+): void {
+  const { x, width } = layout.picture;
+  const at = x + Math.min(width, (seconds / (picture.seconds ?? 1)) * layout.cell.width);
+  const [top, bottom] = [layout.picture.y, layout.weights.y + layout.weights.height];
+  renderer.path(`M${at} ${top}V${bottom}`, { stroke: theme.page, width: 5 });
+  renderer.path(`M${at} ${top}V${bottom}`, { stroke: theme.ink, width: 2 });
+}
+
 /** The cell at a point, of the picture or of its weights. */
 export function locateInPicture(picture: Picture, layout: PictureLayout, x: number, y: number): number | null {
   for (const box of [layout.picture, layout.weights]) {
@@ -137,7 +160,8 @@ export function locateInPicture(picture: Picture, layout: PictureLayout, x: numb
   return null;
 }
 
-function locateCell(picture: Picture, layout: PictureLayout, box: Box, index: number): Box {
+/** Where a cell is drawn. */
+export function locateCell(picture: Picture, layout: PictureLayout, box: Box, index: number): Box {
   const column = index % picture.grid[1];
   const row = Math.floor(index / picture.grid[1]);
   const x = box.x + column * layout.cell.width;

@@ -18,6 +18,7 @@ import {
 export const positions: View = {
   name: "positions",
   title: "Positions",
+  level: 2,
   applies: (doc) => doc.positions.some((item) => item.kind !== "none"),
   mount,
 };
@@ -63,8 +64,11 @@ function mount({ doc, store, blobs }: Context): Mounted {
     const item = doc.positions.find((entry) => entry.stack === store.state.stack) ?? doc.positions[0];
     fact.textContent = KINDS[item.kind];
     fill(controls, stacks.length > 1 ? choice("Stack", stacks, item.stack, (stack) => store.set({ stack })) : null);
-    const limit = item.max_positions === null ? "It has no maximum." : `Its maximum is ${item.max_positions}.`;
-    print.textContent = `Blue is above zero, orange below. The model read ${item.length} tokens. ${item.kind === "none" ? "" : limit}`;
+    const limit =
+      item.max_positions === null
+        ? "No length limit."
+        : `At most ${item.max_positions} tokens; this text has ${item.length}.`;
+    print.textContent = `Blue is above zero, purple below. ${item.kind === "none" ? "" : limit}`;
     const room = element.clientWidth;
     const width = room > 1000 ? Math.min(440, (room - 84) / 3) : Math.min(440, Math.max(240, room - 12));
     const drawn = makeFigures(item, width, (name) => blobs.read(name));
@@ -87,10 +91,11 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
   if (item.kind === "sinusoidal") {
     const table = sinusoidal(item, SHOWN);
     return [
-      gridFigure("Vectors: rows are positions, columns dimensions", table, width, item.length),
-      gridFigure("PE·PEᵀ: how alike two positions are", dotProducts(table), width, item.length),
+      gridFigure("Vectors: rows are positions, columns dimensions", "dimension", table, width, item.length),
+      gridFigure("PE·PEᵀ: how alike two positions are", "position", dotProducts(table), width, item.length),
       curveFigure(
-        "Wavelength of each pair of dimensions (tokens, log scale)",
+        "Wavelength of each pair of dimensions",
+        ["pair of dimensions", "tokens (log scale)"],
         [{ label: "", points: wavelengths(item.base!, item.width!) }],
         width,
         true,
@@ -103,25 +108,28 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
     const [rows, columns] = decoded.shape;
     const table = { rows, columns, values: Float64Array.from(decoded.codes, (code) => code * decoded.scale) };
     return [
-      gridFigure("Vectors: rows are positions, columns dimensions", table, width, item.length),
-      gridFigure("PE·PEᵀ: how alike two positions are", dotProducts(table), width, item.length),
+      gridFigure("Vectors: rows are positions, columns dimensions", "dimension", table, width, item.length),
+      gridFigure("PE·PEᵀ: how alike two positions are", "position", dotProducts(table), width, item.length),
     ];
   }
   if (item.kind === "rotary")
     return [
       gridFigure(
         "Cosine of the angle: rows are positions, columns pairs of dimensions",
+        "pair of dimensions",
         angles(item, SHOWN),
         width,
         item.length,
       ),
       curveFigure(
         "Mean of cos(angle) by distance: turned vectors grow apart",
+        ["distance in tokens", "cosine"],
         [{ label: "", points: relativeCurves(item, SHOWN) }],
         width,
       ),
       curveFigure(
-        "Wavelength of each pair of dimensions (tokens, log scale)",
+        "Wavelength of each pair of dimensions",
+        ["pair of dimensions", "tokens (log scale)"],
         [{ label: "", points: wavelengths(item.base!, item.key_dim!) }],
         width,
         true,
@@ -130,10 +138,10 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
   if (item.kind === "alibi" && item.slopes) {
     const distances = Array.from({ length: SHOWN }, (_, distance) => distance);
     const curves = item.slopes.map((slope, head) => ({
-      label: `head ${head}`,
+      label: `head ${head + 1}`,
       points: distances.map((distance): [number, number] => [distance, -slope * distance]),
     }));
-    return [curveFigure("Bias by distance, one line per head", curves, width)];
+    return [curveFigure("Bias by distance, one line per head", ["distance in tokens", "bias"], curves, width)];
   }
   if (item.kind === "relative" && item.curves && item.offsets) {
     const decoded = read(item.curves);
@@ -141,7 +149,7 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
     const [tables, count, offsets] = decoded.shape;
     return Array.from({ length: tables }, (_, table) => {
       const curves = Array.from({ length: count }, (_, head) => ({
-        label: `head ${head}`,
+        label: `head ${head + 1}`,
         points: item.offsets!.map((offset, i): [number, number] => [
           offset,
           decoded.codes[(table * count + head) * offsets + i],
@@ -149,39 +157,44 @@ function makeFigures(item: Positions, width: number, read: (name: string) => Dec
       }));
       const title =
         tables > 1
-          ? `Bias by offset (column − row), layer ${table}`
+          ? `Bias by offset (column − row), layer ${table + 1}`
           : "Bias by offset (column − row), one line per head";
-      return curveFigure(title, curves, width);
+      return curveFigure(title, ["offset in tokens", "bias"], curves, width);
     });
   }
   return [];
 }
 
-/** Signed numbers as colors: the accent below zero, the hue above, the page at zero. */
-function gridFigure(title: string, grid: Grid, width: number, length: number): Figure {
-  const cell = Math.max(1, Math.min(6, (width - 40) / Math.max(grid.columns, grid.rows)));
-  const [left, top] = [32, 6];
+/** Signed numbers as colors: the page at zero. */
+function gridFigure(title: string, columns: string, grid: Grid, width: number, length: number): Figure {
+  const cell = Math.max(1, Math.min(14, (width - 40) / Math.max(grid.columns, grid.rows)));
+  // A few columns are stretched, so that the names of both axes have room above them.
+  const across = Math.max(grid.columns * cell, Math.min(240, width - 40));
+  const [left, top] = [32, 22];
   return {
     title,
-    width: left + grid.columns * cell + 4,
+    width: left + across + 4,
     height: top + grid.rows * cell + 18,
     draw(renderer, theme) {
       const largest = grid.values.reduce((best, value) => Math.max(best, Math.abs(value)), 1e-12);
       const data = new Uint32Array(grid.values.length);
       grid.values.forEach(
-        (value, i) => (data[i] = mixPixel(theme.page, value < 0 ? theme.accent : theme.hue, Math.abs(value) / largest)),
+        (value, i) => (data[i] = mixPixel(theme.page, value < 0 ? theme.minus : theme.hue, Math.abs(value) / largest)),
       );
-      renderer.pixels(left, top, grid.columns * cell, grid.rows * cell, {
+      renderer.pixels(left, top, across, grid.rows * cell, {
         width: grid.columns,
         height: grid.rows,
         data,
       });
-      renderer.rect(left - 0.5, top - 0.5, grid.columns * cell + 1, grid.rows * cell + 1, { stroke: theme.rule });
+      renderer.rect(left - 0.5, top - 0.5, across + 1, grid.rows * cell + 1, { stroke: theme.rule });
+      const axis = { fill: theme.muted, size: 11 };
+      renderer.text(0, 9, "position ↓", axis);
+      renderer.text(left + across, 9, `${columns} →`, { ...axis, anchor: "end" });
       for (let row = 0; row < grid.rows; row += 16)
         renderer.text(left - 6, top + (row + 0.5) * cell, String(row), { fill: theme.muted, size: 11, anchor: "end" });
       if (length < grid.rows) {
         const y = top + length * cell;
-        renderer.path(`M${left} ${y}h${grid.columns * cell}`, { stroke: theme.ink, width: 1, dash: "4 3" });
+        renderer.path(`M${left} ${y}h${across}`, { stroke: theme.ink, width: 1, dash: "4 3" });
         renderer.text(left, top + grid.rows * cell + 11, `dashed: the last of ${length} tokens`, {
           fill: theme.muted,
           size: 11,
@@ -191,8 +204,14 @@ function gridFigure(title: string, grid: Grid, width: number, length: number): F
   };
 }
 
-function curveFigure(title: string, curves: Curve[], width: number, isLog = false): Figure {
-  const [left, right, top, bottom, height] = [52, 58, 8, 24, 230];
+function curveFigure(
+  title: string,
+  [xName, yName]: [string, string],
+  curves: Curve[],
+  width: number,
+  isLog = false,
+): Figure {
+  const [left, right, top, bottom, height] = [52, 58, 24, 40, 256];
   const value = (y: number) => (isLog ? Math.log10(y) : y);
   const xs = curves.flatMap((curve) => curve.points.map(([x]) => x));
   const ys = curves.flatMap((curve) => curve.points.map(([, y]) => value(y)));
@@ -205,6 +224,8 @@ function curveFigure(title: string, curves: Curve[], width: number, isLog = fals
     height,
     draw(renderer, theme) {
       const small = { fill: theme.muted, size: 11 };
+      renderer.text(4, 8, yName, small);
+      renderer.text(width - right, height - 8, `${xName} →`, { ...small, anchor: "end" });
       for (let i = 0; i <= 4; i++) {
         const level = y0 + ((y1 - y0) * i) / 4;
         const y = top + (1 - i / 4) * (height - top - bottom);
@@ -214,7 +235,7 @@ function curveFigure(title: string, curves: Curve[], width: number, isLog = fals
           : Number(level.toPrecision(2)).toString().replace("-", "−");
         renderer.text(left - 6, y, text, { ...small, anchor: "end" });
         const x = x0 + ((x1 - x0) * i) / 4;
-        renderer.text(px(x), height - 8, String(Math.round(x)).replace("-", "−"), { ...small, anchor: "middle" });
+        renderer.text(px(x), height - 26, String(Math.round(x)).replace("-", "−"), { ...small, anchor: "middle" });
       }
       let lowest = -Infinity;
       const labeled = curves

@@ -1,6 +1,6 @@
 // An alignment as ribbons between two sentences; the width of a ribbon is its weight.
 
-import { linkHorizontal, linkVertical } from "d3-shape";
+import { across, down } from "../curve.ts";
 import { type Matrix, strongest } from "../matrix.ts";
 import type { Renderer } from "../renderer.ts";
 import type { Theme } from "../theme.ts";
@@ -16,19 +16,17 @@ export interface RibbonLayout {
   height: number;
 }
 
-const SIZE = 15;
+const SIZE = 16;
 const GAP = 18;
 const DEPTH = 170; // distance between the two sentences
 const COVERED = 0.75; // a word's ribbons stop at this share of its weight; the rest would be a haze
-const across = linkHorizontal<unknown, [number, number]>();
-const down = linkVertical<unknown, [number, number]>();
 
 export function layoutRibbons(matrix: Matrix, available: number, theme: Theme): RibbonLayout {
   const measure = (label: string) => Math.min(160, Math.max(14, textWidth(label, SIZE, theme.font)));
   const place = (labels: string[]): [number, number][] => {
     const widths = labels.map(measure);
-    const spare = Math.min(available, 820) - widths.reduce((sum, width) => sum + width, 20);
-    const gap = Math.max(GAP, Math.min(56, spare / Math.max(1, labels.length - 1))); // short words spread out
+    const spare = Math.min(available, 1500) - widths.reduce((sum, width) => sum + width, 20);
+    const gap = Math.max(GAP, Math.min(180, spare / Math.max(1, labels.length - 1))); // short words spread out
     let x = 8;
     return widths.map((width) => {
       x += width + gap;
@@ -53,7 +51,7 @@ export function layoutRibbons(matrix: Matrix, available: number, theme: Theme): 
     upright: false,
     rows: list(matrix.rows.length),
     columns: list(matrix.columns.length),
-    width: Math.min(available, 560),
+    width: Math.min(available, 640),
     height: 24 + pitch * Math.max(matrix.rows.length, matrix.columns.length),
   };
 }
@@ -72,7 +70,7 @@ export function drawRibbons(
     layout.upright ? [layout.rows[row][0], DEPTH + 22] : [layout.width - side, layout.rows[row][0]];
   const draw = (row: number, color: string) => {
     for (const { column, weight } of shownLinks(matrix, row)) {
-      const data = (layout.upright ? down : across)({ source: from(column), target: to(row) })!;
+      const data = (layout.upright ? down : across)(from(column), to(row));
       renderer.path(data, { stroke: color, width: 1 + 13 * weight, opacity: 0.2 + 0.6 * weight });
     }
   };

@@ -21,7 +21,7 @@ const NEUTRAL: Record<string, number> = { temperature: 1, repetition_penalty: 1 
 
 export const sampling: View = {
   name: "sampling",
-  title: "Sampling step",
+  title: "Sampling",
   applies: (doc) => (doc.sampling?.steps.length ?? 0) > 0,
   mount,
 };
@@ -41,7 +41,7 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
   const stages = new Stage("Probabilities after each filter", { role: "img", tabindex: null });
   const raceTitle = h("h3");
   const raceText = h("p", { class: "small" });
-  const race = new Stage("The race between the tokens", { role: "img", tabindex: null });
+  const race = new Stage("How the token was drawn", { role: "img", tabindex: null });
   const raceControls = h("div", { class: "controls" });
   const readout = h("p", { class: "readout", role: "status", "aria-live": "polite" });
   const element = h(
@@ -56,7 +56,7 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
       { class: "columns" },
       h("div", {}, h("h3", {}, "Filters, in their order"), sliders),
       h("div", { class: "wide" }, stageTitle, makeScroller("Distributions", stages)),
-      h("div", {}, raceTitle, raceText, makeScroller("Race", race), raceControls),
+      h("div", {}, raceTitle, raceText, makeScroller("Draw", race), raceControls),
     ),
   );
   let another: Race | null = null;
@@ -110,7 +110,9 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     const last = filtered.stages[filtered.stages.length - 1].probabilities;
     const rows = makeRows(step, filtered);
     const kept = last.reduce((count, value) => count + Number(value > 0), 0);
-    stageTitle.textContent = `${kept.toLocaleString("en")} of ${last.length.toLocaleString("en")} tokens are left`;
+    const shown = rows.filter((row) => row.values[row.values.length - 1] > 0).length;
+    const some = shown < kept ? `, ${shown} of them shown` : "";
+    stageTitle.textContent = `${kept.toLocaleString("en")} of ${last.length.toLocaleString("en")} tokens are left${some}`;
     const names = filtered.stages.map((stage) => stage.name);
     const layout = layoutStages(rows.length, names.length);
     stages.draw(layout.width, layout.height, (renderer, theme) => drawStages(renderer, rows, names, layout, theme));
@@ -132,15 +134,15 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     };
     const isGreedy = state().filters["temperature"] === 0;
     raceTitle.textContent = isGreedy
-      ? "No race: greedy"
+      ? "No dice: greedy"
       : another
         ? "Another draw, not the recorded one"
-        : "The race that took place";
+        : "How the dice fell";
     raceText.textContent = isGreedy
       ? "At temperature 0 the most probable token is taken."
       : shown
-        ? `Every token waits E, exponential with mean 1; the largest p / E wins. ${describeField(shown.contenders)}`
-        : "With these settings no race took place. Draw one:";
+        ? `Each token gets a random wait (exponential, mean 1); the largest probability / wait wins. ${describeField(shown.contenders)}`
+        : "No token was drawn with these settings. Draw one:";
     race.element.hidden = !shown || isGreedy;
     fill(
       raceControls,
@@ -160,10 +162,8 @@ function mount({ doc, store, blobs, live }: Context): Mounted {
     );
     if (!shown || isGreedy) return;
     const layout = layoutRace(Math.min(8, shown.tokens.length));
-    race.draw(layout.width, layout.height, (renderer, theme) =>
-      drawRace(renderer, shown, label, layout, theme, another === null),
-    );
-    race.element.setAttribute("aria-label", `Race: ${label(shown.tokens[0])} won`);
+    race.draw(layout.width, layout.height, (renderer, theme) => drawRace(renderer, shown, label, layout, theme));
+    race.element.setAttribute("aria-label", `The draw: ${label(shown.tokens[0])} won`);
   }
 
   const state = () => store.state;

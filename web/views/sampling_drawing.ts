@@ -36,9 +36,9 @@ export function drawStages(renderer: Renderer, rows: Row[], names: string[], lay
   rows.forEach((row, r) => {
     const y = TOP + r * PITCH + PITCH / 2;
     if (row.isChosen)
-      renderer.rect(0, y - PITCH / 2 + 1, layout.width, PITCH - 2, { fill: theme.accent, opacity: 0.13, radius: 4 });
+      renderer.rect(0, y - PITCH / 2 + 1, layout.width, PITCH - 2, { fill: theme.hue, opacity: 0.16, radius: 4 });
     const label = fitText(row.label, 13, theme.font, LABEL - 14);
-    renderer.text(LABEL - 8, y, label, { fill: row.isChosen ? theme.accent : theme.ink, anchor: "end" });
+    renderer.text(LABEL - 8, y, label, { fill: theme.ink, weight: row.isChosen ? 700 : 400, anchor: "end" });
     row.values.forEach((value, i) => {
       const x = LABEL + i * COLUMN;
       if (value === 0) {
@@ -46,7 +46,7 @@ export function drawStages(renderer: Renderer, rows: Row[], names: string[], lay
         return;
       }
       const length = Math.max(1.5, scale(value));
-      renderer.rect(x, y - 6, length, 12, { fill: row.isChosen ? theme.accent : theme.hue });
+      renderer.rect(x, y - 6, length, 12, { fill: theme.hue });
       renderer.text(x + length + 5, y, showWeight(value), { fill: theme.ink, size: 11 });
     });
   });
@@ -56,31 +56,29 @@ export function layoutRace(rows: number): Layout {
   return { width: 360, height: TOP + rows * PITCH + 6 };
 }
 
-/** Bars of p / E; the longest wins. */
+/** Bars of probability / wait; the longest wins. */
 export function drawRace(
   renderer: Renderer,
   race: Race,
   label: (token: number) => string,
   layout: Layout,
   theme: Theme,
-  recorded: boolean,
 ): void {
   const count = Math.min(8, race.tokens.length);
   const ratio = (i: number) => race.probabilities[i] / race.times[i];
   const scale = (value: number) => (value / ratio(0)) * (layout.width - LABEL - 104);
   const header = { fill: theme.muted, size: 12 };
-  renderer.text(LABEL, 10, "p / E", header);
-  renderer.text(layout.width - 52, 10, "p", { ...header, anchor: "end" });
-  renderer.text(layout.width - 2, 10, "E", { ...header, anchor: "end" });
+  renderer.text(LABEL, 10, "probability / wait", header);
+  renderer.text(layout.width - 52, 10, "prob.", { ...header, anchor: "end" });
+  renderer.text(layout.width - 2, 10, "wait", { ...header, anchor: "end" });
   for (let i = 0; i < count; i++) {
     const y = TOP + i * PITCH + PITCH / 2;
-    const fill = i > 0 ? theme.hue : recorded ? theme.accent : theme.ink;
     renderer.text(LABEL - 8, y, fitText(label(race.tokens[i]), 13, theme.font, LABEL - 14), {
-      fill: i > 0 ? theme.ink : fill,
+      fill: theme.ink,
       anchor: "end",
-      weight: i > 0 ? 400 : 600,
+      weight: i > 0 ? 400 : 700,
     });
-    renderer.rect(LABEL, y - 6, Math.max(1.5, scale(ratio(i))), 12, { fill });
+    renderer.rect(LABEL, y - 6, Math.max(1.5, scale(ratio(i))), 12, { fill: theme.hue, opacity: i > 0 ? 0.5 : 1 });
     const small = { fill: theme.ink, size: 11, anchor: "end" as const };
     renderer.text(layout.width - 52, y, showWeight(race.probabilities[i]), small);
     renderer.text(layout.width - 2, y, showWeight(race.times[i]), small);

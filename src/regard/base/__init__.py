@@ -1,1 +1,1 @@
-"""Foundations of every other package: errors, limits, atomic files, sealed folders."""
+"""Shared utilities: errors, limits, atomic files, sealed folders."""

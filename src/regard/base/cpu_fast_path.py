@@ -1,7 +1,7 @@
-"""The switch of the CPU fast path: faster implementations beside the plain reference code (docs/cpu.md).
+"""Switch for the CPU fast path: faster implementations of the plain reference code (docs/why/cpu.md).
 
-The fast path is on by default. REGARD_CPU_FAST_PATH=0 turns it off for a whole process, and
-`device.cpu_fast_path = false` in the settings of a run turns it off for that run.
+The fast path is on by default. REGARD_CPU_FAST_PATH=0 turns it off for a process, and `device.cpu_fast_path = false` in
+a run's settings turns it off for that run.
 """
 
 import os
@@ -20,7 +20,7 @@ def is_enabled() -> bool:
 
 @contextmanager
 def enabled(condition: bool) -> Iterator[None]:
-    """Switch the fast path off inside a block, in the whole process, unless the condition holds."""
+    """Disable the fast path for the whole process inside this block, unless `condition` is True."""
     global _enabled
     before, _enabled = _enabled, _enabled and condition
     try:

@@ -1,4 +1,4 @@
-"""Errors that say what went wrong, where, and what to do about it."""
+"""Errors with a message, a location and a hint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from typing import Any
 class RegardError(Exception):
     """Base class of every error that Regard raises on purpose.
 
-    >>> print(RegardError("The file is empty.", location="train.en", hint="Give a file with text."))
+    >>> print(RegardError("The file is empty.", location="train.en", hint="Pass a file with text."))
     The file is empty.
       where: train.en
-      fix:   Give a file with text.
+      fix:   Pass a file with text.
     """
 
     def __init__(self, message: str, *, location: str | None = None, hint: str | None = None) -> None:
@@ -32,8 +32,12 @@ class RegardError(Exception):
         return _escape_unprintable("\n".join(lines))
 
 
+class RegardWarning(UserWarning):
+    """A warning that does not stop the command."""
+
+
 class RetryError(RegardError):
-    """An error that need not come again: a launcher may start the ranks of a run once more."""
+    """An error that may be transient: a launcher may restart the ranks of a run."""
 
 
 def _escape_unprintable(text: str) -> str:
@@ -58,7 +62,7 @@ def _restore(error_type: type[RegardError], arguments: tuple[Any, ...], state: d
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault in a settings file: the path of the key, what is wrong, and how to fix it."""
+    """One error in a settings file: the key, the problem, and how to fix it."""
 
     path: str
     message: str
@@ -70,15 +74,15 @@ class Fault:
 
 
 class ConfigError(RegardError):
-    """A configuration has faults; the message lists all of them."""
+    """A configuration is invalid; the message lists all errors."""
 
     def __init__(self, faults: Sequence[Fault], *, location: str | None = None, omitted: int = 0) -> None:
         """Create the error.
 
         Args:
             faults: The faults to list.
-            where: The file that has them.
-            omitted: How many further faults the message only counts.
+            location: The file that contains them.
+            omitted: Number of faults that are counted but not listed.
         """
         self.faults = tuple(faults)
         total = len(self.faults) + omitted
@@ -89,7 +93,7 @@ class ConfigError(RegardError):
 
 
 class ShapeError(RegardError):
-    """A tensor, a length or a capacity does not fit the model."""
+    """A tensor, a length or a capacity does not match the model."""
 
 
 class DamagedError(RegardError):

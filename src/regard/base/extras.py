@@ -1,4 +1,4 @@
-"""Optional dependencies: imported on first use; if one is missing, the error gives the command that installs it."""
+"""Optional dependencies, imported on first use. If one is missing, the error shows the install command."""
 
 import importlib
 import json
@@ -17,12 +17,12 @@ EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "audio": (("soundfile",), "reading .flac files"),
     "language": (("lingua",), "language detection in `regard check`"),
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "`regard export --to onnx` and `--to web`"),
-    "huggingface": (("transformers",), "the proof of `regard export --to huggingface`"),
-    "peft": (("peft", "transformers"), "the proof of `regard export --to peft`"),
+    "huggingface": (("transformers",), "verifying `regard export --to huggingface`"),
+    "peft": (("peft", "transformers"), "verifying `regard export --to peft`"),
     "cluster": (("datatrove",), "corpus preparation on a cluster"),
     "ctranslate2": (("ctranslate2",), '`regard export --to ctranslate2`, `regard.load(..., engine="ctranslate2")`'),
     "serve": (
-        ("fastapi", "httptools", "jinja2", "multipart", "prometheus_client", "starlette", "uvicorn"),
+        ("fastapi", "httptools", "jinja2", "python_multipart", "prometheus_client", "starlette", "uvicorn"),
         "`regard serve`",
     ),
     "tensorboard": (("tensorboard",), "`regard train --track tensorboard`"),
@@ -59,7 +59,7 @@ def list_missing(extra: str) -> list[str]:
 
 
 def install_command(extra: str) -> str:
-    """Return the pip command that adds an extra to this installation of Regard: from a checkout, a file or an index."""
+    """Return the pip command that adds an extra to this installation: from a checkout, a file or an index."""
     checkout = Path(__file__).parents[3]
     if (checkout / "pyproject.toml").is_file() and (checkout / "src" / "regard").is_dir():
         return f"pip install -e {shlex.quote(f'{checkout}[{extra}]')}"

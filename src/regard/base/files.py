@@ -1,12 +1,11 @@
 """Atomic file writes, and folders sealed by a manifest.
 
-A crash at any instant leaves either the old file or the new one, never a partial one: the bytes go to a temporary
-file beside the target, are flushed to disk, and only then the temporary file takes the target's name. `write_manifest`
-writes `manifest.json` last: the name, size and sha256 of every file in the folder.
+A crash leaves either the old file or the new one, never a partial file: the bytes are written to a temporary file next
+to the target and flushed to disk before the temporary file is renamed. `write_manifest` writes `manifest.json` last:
+the name, size and sha256 of every file in the folder.
 """
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -23,26 +22,38 @@ from typing import Any
 
 from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
+from regard.base.formatting import truncate
+from regard.base.locks import lock_folder
 from regard.base.parsing import parse_json
 
 AnyPath = str | os.PathLike[str]
 FileEntry = dict[str, int | str]  # of a manifest: "bytes" and "sha256"
 MANIFEST = "manifest.json"
+_OPENS_FOLDERS = hasattr(os, "O_DIRECTORY")  # False on Windows
+# O_NONBLOCK: do not wait for the writer of a pipe. O_BINARY (Windows): do not translate line ends.
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 # Parts of a path that every operating system accepts: no drives, devices or separators of Windows.
 _PORTABLE_NAME = re.compile(
     r"""(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[^\\/:*?"<>|]{1,255}(?<![. ])""", re.IGNORECASE
 )
 
 
+def check_not_overwritten(source: AnyPath | None, output: AnyPath | None) -> None:
+    """Raise an error if the output file is the input file."""
+    if source is not None and output is not None and Path(output).exists() and Path(output).samefile(source):
+        message = "The output would overwrite the input."
+        raise RegardError(message, location=str(output), hint="Choose another name.")
+
+
 def read_regular_file(path: Path, max_bytes: int) -> bytes:
-    """Read a regular file of at most `max_bytes`; pipes and devices, which might never end, are refused.
+    """Read a regular file of at most `max_bytes`; raise an error for pipes and devices, which might never end.
 
     Raises:
         FileNotFoundError: If there is no such file.
         DamagedError: If it is not a regular file, is too large, or cannot be read.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # do not wait for the writer of a pipe
+        descriptor = os.open(path, _READ_FLAGS)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -60,7 +71,7 @@ def read_regular_file(path: Path, max_bytes: int) -> bytes:
     if max(status.st_size, len(content)) > max_bytes:
         message = f"The file has {status.st_size:,} bytes; the limit is {max_bytes:,}."
         raise DamagedError(
-            message, location=str(path), hint="Restore an intact copy: Regard never writes so large a file."
+            message, location=str(path), hint="Restore an intact copy: Regard never writes files this large."
         )
     return content
 
@@ -70,7 +81,7 @@ def read_json(path: Path, hint: str = "Restore an intact copy.") -> Any:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        DamagedError: If it is not JSON; the error gives `hint` as its advice.
+        DamagedError: If it is not JSON; the error has this `hint`.
     """
     content = read_regular_file(path, limits.DOCUMENT)
     try:
@@ -84,7 +95,7 @@ def write_atomic(path: Path, content: bytes) -> None:
     temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with explain_full_disk(path, len(content)):
         try:
-            with temporary_path.open("xb") as file:  # with the permissions that the umask gives, unlike `tempfile`
+            with temporary_path.open("xb") as file:  # with the umask's permissions, unlike `tempfile`
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -96,15 +107,15 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether this is a temporary file that a killed write left behind; it is safe to delete."""
+    """Whether this is a temporary file left behind by a killed process; it is safe to delete."""
     return path.name.startswith(".") and path.suffix == ".tmp"
 
 
 def check_writable(folder: Path) -> None:
-    """Raise an error unless a folder, which may not exist yet, can be created and written; leaves no trace.
+    """Raise an error if a folder, which may not exist yet, cannot be created and written. Leaves no files behind.
 
     Raises:
-        RegardError: With the reason: a file of this name, no permission, a read-only disk, a name that is too long, ...
+        RegardError: With the reason, such as missing permissions or a read-only disk.
     """
     try:
         existing = next(path for path in (folder, *folder.parents) if path.exists())
@@ -135,14 +146,15 @@ def create_folder(
 
     Args:
         path: The new folder.
-        replace: The new folder replaces an older one; `recover` restores the older one after a kill in between.
-        entries: Of files that other processes write and flush; filled before the block ends (see `write_manifest`).
-        backup: Where the older folder waits while it is replaced; default: `NAME.old`, which is only Regard's inside a
-            folder of a run.
-        size: Bytes of the files, for the error of a full disk.
+        replace: Replace an existing folder; `recover` restores it if the process is killed in between.
+        entries: Manifest entries of files that other processes write and flush; must be filled before the block ends
+            (see `write_manifest`).
+        backup: Path of the old folder during the replacement. Default: `NAME.old`, which is reserved for Regard only
+            inside a run folder.
+        size: Total size of the files in bytes, for the error message if the disk is full.
     """
     if path.exists() and not replace:
-        raise RegardError("The folder exists already.", location=str(path), hint="Choose another name or remove it.")
+        raise RegardError("The folder already exists.", location=str(path), hint="Choose another name or remove it.")
     temporary_path, backup = path.with_name(f"{path.name}.tmp"), backup or path.with_name(f"{path.name}.old")
     if temporary_path.exists():
         with lock_folder(temporary_path):  # the lock is free: a killed process left this, never sealed
@@ -169,7 +181,7 @@ def create_folder(
 
 
 def backup_path(path: Path) -> Path:
-    """Return a place for the older folder beside one that the user has named: `NAME.old` may be the user's own."""
+    """Return a backup path for a folder named by the user, because `NAME.old` may belong to the user."""
     return path.with_name(f".{path.name}.old")
 
 
@@ -181,26 +193,8 @@ def recover(path: Path, backup: Path | None = None) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder; the operating system releases the lock when the process ends, however it ends."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RegardError(
-                "Another process is writing this folder.",
-                location=str(folder),
-                hint="Wait for it, or choose another name.",
-            ) from error
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
 def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
-    """Turn "no space left" into a `RegardError` that says where and, if `size` is given, how many bytes are needed."""
+    """Convert "no space left" to a `RegardError` with the location and, if `size` is given, the required bytes."""
     try:
         yield
     except OSError as error:
@@ -211,7 +205,7 @@ def explain_full_disk(path: Path, size: int | None = None) -> Iterator[None]:
         raise RegardError(
             f"The disk is full: {error.strerror}.{size_note}",
             location=str(error.filename or path),
-            hint="Free some space and try again (a run: `regard train --resume`). No existing file is lost.",
+            hint="Free some space and try again (for a run: `regard train --resume`). Existing files are intact.",
         ) from error
 
 
@@ -220,10 +214,10 @@ def write_manifest(folder: Path, entries: Mapping[str, FileEntry] | None = None)
 
     Args:
         folder: The folder to seal.
-        entries: Size and sha256 of files that other processes have written, flushed and hashed already.
+        entries: Size and sha256 of files that other processes have already written, flushed and hashed.
 
     Raises:
-        RegardError: If something is not a regular file, or one of the `entries` is missing or has another size.
+        RegardError: If an entry is not a regular file, or a file in `entries` is missing or has a different size.
     """
     files = dict(entries or {})
     sizes: dict[str, int] = {}
@@ -239,15 +233,13 @@ def write_manifest(folder: Path, entries: Mapping[str, FileEntry] | None = None)
                 flush_file(path)
                 files[name] = {"bytes": sizes[name], "sha256": sha256(path)}
     if wrong := [name for name, entry in files.items() if sizes.get(name) != entry["bytes"]]:
-        message = f"A file that another process wrote is not here, or has another size: {', '.join(sorted(wrong)[:5])}."
-        raise RegardError(
-            message, location=str(folder), hint="Give all processes the same folder: on a shared file system."
-        )
+        message = f"A file written by another process is missing or has another size: {', '.join(sorted(wrong)[:5])}."
+        raise RegardError(message, location=str(folder), hint="Use a folder on a shared file system for all processes.")
     write_atomic(folder / MANIFEST, _serialize_manifest(files))
 
 
 def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[str] = ()) -> None:
-    """Check that a folder holds exactly what its manifest lists.
+    """Check that a folder contains exactly the files in its manifest.
 
     Args:
         folder: The sealed folder.
@@ -255,7 +247,7 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
         size_only: Names of files whose size is compared, but not their sha256.
 
     Raises:
-        DamagedError: If anything differs; it lists the differences.
+        DamagedError: If there are differences; the message lists them.
     """
     manifest = folder / MANIFEST
     if not manifest.is_file() or manifest.is_symlink():
@@ -264,7 +256,7 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
         )
     try:
         faults = _find_faults(folder, _read_manifest(manifest), max_bytes, size_only)
-    except OSError as error:  # it was removed or replaced meanwhile, or may not be read
+    except OSError as error:  # it was removed or replaced in the meantime, or cannot be read
         message, location = f"A file cannot be read: {error.strerror}.", str(error.filename or folder)
         raise DamagedError(message, location=location, hint="Restore an intact copy of the folder.") from error
     if faults:
@@ -272,7 +264,7 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
         raise DamagedError(
             "The folder does not match its manifest: " + "; ".join(faults[: limits.MAX_REPORTED]) + omitted_note + ".",
             location=str(folder),
-            hint="Restore an intact copy: Regard never uses a damaged file.",
+            hint="Restore an intact copy: Regard does not load damaged files.",
         )
 
 
@@ -295,7 +287,7 @@ def _find_faults(
         elif sha256(folder / name) != entry["sha256"]:
             faults.append(f"{name} has different content (sha256)")
     strangers = sorted(sizes.keys() - files.keys() - {MANIFEST})
-    return faults + [f"{_shorten_name(name)} is not in the manifest" for name in strangers]
+    return faults + [f"{truncate(name, 80)} is not in the manifest" for name in strangers]
 
 
 def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
@@ -312,17 +304,15 @@ def _iter_file_sizes(folder: Path) -> Iterator[tuple[str, int | None]]:
         count += len(entries)
         if count > limits.FILES:
             hint = "A model or a checkpoint has only a few files: check the path."
-            raise DamagedError(f"The folder holds more than {limits.FILES:,} files.", location=str(folder), hint=hint)
+            raise DamagedError(
+                f"The folder contains more than {limits.FILES:,} files.", location=str(folder), hint=hint
+            )
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 pending.append((directory / entry.name, f"{prefix}{entry.name}/"))
             else:
                 is_regular = entry.is_file(follow_symlinks=False)
                 yield prefix + entry.name, entry.stat(follow_symlinks=False).st_size if is_regular else None
-
-
-def _shorten_name(name: str) -> str:
-    return name if len(name) <= 80 else f"{name[:77]}..."
 
 
 def sha256(path: Path) -> str:
@@ -333,12 +323,14 @@ def sha256(path: Path) -> str:
 
 def flush_file(path: Path) -> None:
     """Flush the bytes of a file to disk."""
-    with path.open("rb") as file:
+    with path.open("rb" if _OPENS_FOLDERS else "r+b") as file:  # Windows only flushes files opened for writing
         os.fsync(file.fileno())
 
 
 def flush_folder(path: Path) -> None:
-    """Flush the entries of a folder (renames, new files) to disk."""
+    """Flush the entries of a folder (renames, new files) to disk; Windows has no call for that."""
+    if not _OPENS_FOLDERS:
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -357,7 +349,7 @@ def _read_manifest(manifest: Path) -> dict[str, FileEntry]:
         files = parse_json(content)["files"]
         is_valid = _serialize_manifest(files) == content  # detects any flipped bit, even in white space
         for name in [name for name, entry in files.items() if not _is_valid_entry(name, entry)]:
-            is_valid, reason = False, f": its entry {_shorten_name(name)!r} is not a file of this folder"
+            is_valid, reason = False, f": its entry {truncate(name, 80)!r} is not a file of this folder"
     except (ValueError, KeyError, TypeError, AttributeError):
         is_valid, files = False, {}
     if not is_valid:

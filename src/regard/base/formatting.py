@@ -1,7 +1,10 @@
 """Durations, counts, texts and dataclasses, formatted for display."""
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
+from math import log10
 from os import PathLike, fspath
 from typing import Any
 
@@ -23,12 +26,47 @@ def format_duration(seconds: float) -> str:
 
 
 def pluralize(count: int, singular: str, plural: str | None = None) -> str:
-    """Format a count and its noun in the right number.
+    """Format a count with its noun in singular or plural.
 
     >>> pluralize(1, "line"), pluralize(1200, "line"), pluralize(2, "batch", "batches")
     ('1 line', '1,200 lines', '2 batches')
     """
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def quote_path(path: str | PathLike[str]) -> str:
+    """Return a path for a shell command, quoted if it has spaces or special characters.
+
+    >>> quote_path("models/größe"), quote_path("my model"), quote_path("a$b")
+    ('models/größe', '"my model"', "'a$b'")
+    """
+    text = fspath(path)
+    if re.fullmatch(r"[\w./\\:@%+=,-]+", text):
+        return text
+    return shlex.quote(text) if set(text) & set('"$`!') else f'"{text}"'  # cmd.exe reads double quotes only
+
+
+def round_digits(number: float, digits: int = 2) -> int:
+    """Round a number to a few significant digits.
+
+    >>> round_digits(7985.3), round_digits(123), round_digits(7)
+    (8000, 120, 7)
+    """
+    if number < 1:
+        return round(number)
+    scale = 10 ** max(0, int(log10(number)) - digits + 1)
+    return round(number / scale) * scale
+
+
+def format_count(number: float) -> str:
+    """Format a large number with two significant digits.
+
+    >>> format_count(2605056), format_count(1115394), format_count(808064), format_count(950)
+    ('2.6 million', '1.1 million', '810,000', '950')
+    """
+    if number >= 1e9:
+        return f"{number / 1e9:.1f} billion"
+    return f"{number / 1e6:.1f} million" if number >= 1e6 else f"{round_digits(number):,}"
 
 
 def escape_control_characters(text: str) -> str:
@@ -41,8 +79,17 @@ def escape_control_characters(text: str) -> str:
     return "".join(visible)
 
 
+def truncate(text: str, length: int) -> str:
+    """Truncate a text to at most `length` characters, ending with "...".
+
+    >>> truncate("one two three", 10)
+    'one two...'
+    """
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
 def join_lines(text: str) -> str:
-    """Replace line breaks by spaces: one text must stay one line of the output."""
+    """Replace line breaks with spaces, so that a text stays on one output line."""
     return text.replace("\r", " ").replace("\n", " ")
 
 

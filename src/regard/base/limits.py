@@ -1,9 +1,10 @@
-"""Limits on untrusted files: larger ones are refused before they are read.
+"""Limits on untrusted files: larger files are rejected before they are read.
 
-Every limit is far beyond what Regard writes, and small enough that a refusal takes less than a second and 200 MB.
-`docs/untrusted-files.md` states the guarantees, `tests/hostile` tests them.
+Every limit is far above the sizes that Regard writes, and low enough to reject a file in less than a second with less
+than 200 MB. See docs/reference/security.md for the guarantees and tests/hostile for their tests.
 """
 
+import ctypes
 import os
 
 SETTINGS = 1 << 20  # bytes of a TOML file or of a manifest
@@ -14,7 +15,7 @@ KEYS = 10_000  # keys in one TOML file
 DEPTH = 64  # nesting of tables, lists and dotted keys
 FILES = 5_000  # files in a sealed folder: a checkpoint has one per rank, and its manifest stays below SETTINGS
 TEACHERS = 64  # models that a run is distilled from
-MAX_REPORTED = 20  # faults that a message lists; it counts the rest
+MAX_REPORTED = 20  # errors that a message lists; the rest are counted
 
 LAYERS, HEADS, THREADS = 512, 4_096, 1_024  # each one is a Python object (or a thread), even if its tensors are tiny
 PIXELS = 1 << 26  # of one image: 8192 x 8192
@@ -23,6 +24,15 @@ SAMPLE_RATE, MEL_BINS = 768_000, 1_024
 SIZE = 1 << 40  # any other size in the settings
 
 
+def count_cores() -> int:
+    """Return the number of cores available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def total_memory() -> int:
     """Return the physical memory of this machine in bytes."""
+    if not hasattr(os, "sysconf"):  # Windows
+        status = (ctypes.c_uint64 * 8)(64)  # a MEMORYSTATUSEX of 64 bytes; the second number is the total
+        ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
+        return status[1]
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,7 +1,7 @@
 """Parsing of untrusted JSON and TOML, bounded in size, number of values and depth.
 
-A hundred thousand nested lists overflow a parser's stack; three million empty ones fill the memory. Both raise a
-`ValueError` here, as does any malformed text.
+A hundred thousand nested lists can overflow a parser's stack, and three million empty lists can exhaust memory. Both
+raise a `ValueError`, as does malformed input.
 """
 
 import tomllib
@@ -33,7 +33,7 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     {'a': {'b': 1}}
     """
     text = content.decode()
-    # The parser's cost grows with the square of a key's parts: check before parsing.
+    # Parsing time is quadratic in the number of parts of a key, so check it first.
     if text.count("=") > limits.KEYS or _count_key_parts(text) > limits.DEPTH:
         raise ValueError(f"it has more than {limits.KEYS:,} keys, or one of more than {limits.DEPTH} parts")
     try:

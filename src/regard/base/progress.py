@@ -1,4 +1,4 @@
-"""Progress of long work: any package reports it, and the command line draws it. Without a listener nothing happens."""
+"""Progress reporting for long tasks. The command line displays it; without a listener it has no effect."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,12 +18,17 @@ _begin: ContextVar[Begin] = ContextVar("begin", default=_ignore)
 
 
 def begin(stage: str, total: int | None = None) -> Advance:
-    """Begin a stage of the work and return the function that advances it; `total` None: the number is unknown."""
+    """Start a stage and return a function that advances it; `total` is None if the number is unknown."""
     return _begin.get()(stage, total)
 
 
+def is_shown() -> bool:
+    """Whether a listener is active."""
+    return _begin.get() is not _ignore
+
+
 def track(items: Iterable[Item], stage: str) -> Iterator[Item]:
-    """Iterate over items as one stage of the work."""
+    """Iterate over items as one stage."""
     all_items = list(items)
     advance = begin(stage, len(all_items))
     for item in all_items:
@@ -33,7 +38,7 @@ def track(items: Iterable[Item], stage: str) -> Iterator[Item]:
 
 @contextmanager
 def listen(listener: Begin) -> Iterator[None]:
-    """Let a listener begin the stages that are reported inside the block."""
+    """Send the stages inside the block to a listener."""
     token = _begin.set(listener)
     try:
         yield

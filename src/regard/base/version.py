@@ -1,3 +1,3 @@
-"""The version of Regard, in a module that every layer may import."""
+"""Regard's version, in a module that every package may import."""
 
 __version__ = "0.1.0"

@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import typer  # noqa: TID251
 import typer.main  # noqa: TID251
-from rich.console import Console  # noqa: TID251
 
-import regard
 from regard.base.errors import ConfigError, RegardError
+from regard.base.version import __version__
 from regard.cli.help import HelpCommand, HelpGroup, UsageError, explain_usage
 from regard.cli.options import option
 
@@ -17,8 +16,8 @@ regard demo
 regard train --source train.en --target train.de --out my-model
 regard translate my-model "Where is Tom?"
 """
-COMMANDS = {  # by heading in the help; a module has the name of its command, except for the keyword `import`
-    "Start": ("demo", "info"),
+COMMANDS = {  # by heading in the help; modules are named after their command, except `import`, a keyword
+    "Start": ("demo", "info", "lectures"),
     "Train": ("check", "train", "tune", "model"),
     "Use": ("translate", "generate", "predict", "embed", "serve"),
     "Inspect": ("evaluate", "look"),
@@ -28,14 +27,14 @@ COMMANDS = {  # by heading in the help; a module has the name of its command, ex
 
 
 class CommandGroup(HelpGroup):
-    """The commands; the module of each is imported when it is called, because some imports are slow."""
+    """Command group that imports each command's module on first use, because some imports are slow."""
 
     def list_commands(self, _ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return [name for names in COMMANDS.values() for name in names]
 
     def get_command(self, ctx: Any, name: str) -> Any:
-        """Return the command of this name, or None."""
+        """Return the command with this name, or None."""
         if name in self.list_commands(ctx) and name not in self.commands:
             self.commands[name] = _load_command(name)
         return super().get_command(ctx, name)
@@ -78,7 +77,7 @@ def run() -> int:
     except RegardError as error:
         _print_error(error)
         return 1
-    except OSError as error:  # a file that cannot be read or written: no fault of Regard
+    except OSError as error:  # a file that cannot be read or written: not a bug in Regard
         hint = "Check the path, its permissions and the free space."
         _print_error(
             RegardError(f"{error.strerror or error}.", location=error.filename and str(error.filename), hint=hint)
@@ -95,13 +94,15 @@ def run() -> int:
 
 def _print_error(error: RegardError) -> None:
     if isinstance(error, ConfigError) and error.hint is None:
-        error.hint = "`regard model settings` lists all settings, their values and defaults."
+        error.hint = "`regard model settings` lists all settings with their values and defaults."
+    from rich.console import Console  # noqa: TID251 - takes time that a command without errors needs not spend
+
     Console(stderr=True).print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_version(is_requested: bool) -> None:
     if is_requested:
-        typer.echo(f"regard {regard.__version__}")
+        typer.echo(f"regard {__version__}")
         raise typer.Exit
 
 

@@ -1,15 +1,14 @@
 """`regard check`: find defects in a corpus, write an HTML report and a cleaned corpus."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Annotated
 
 import typer  # noqa: TID251
-from rich.console import Console  # noqa: TID251
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
@@ -17,7 +16,15 @@ from regard.base.errors import RegardError
 from regard.base.files import write_atomic
 from regard.base.formatting import pluralize
 from regard.cli.console import make_console
-from regard.cli.options import COLUMNS_HELP, file_option, option, output_file_option
+from regard.cli.options import (
+    COLUMNS_HELP,
+    OUTPUT_PANEL,
+    StringList,
+    file_option,
+    option,
+    output_file_option,
+)
+from regard.cli.progress import show_stages
 from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig
 from regard.data.corpus import detect_source
 from regard.data.doctor import CorpusReport, check_corpus, select_rules
@@ -38,23 +45,26 @@ Paths = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FILE",
-        help="A corpus file or folder of any supported format, or two aligned files.",
+        help="Corpus file or folder in any supported format, or two aligned files.",
         show_default=False,
     ),
 ]
-RuleNames = list[str] | None
+_corpus = partial(option, panel="Corpus")
+_held_out = partial(file_option, panel="Held-out data, to find leakage")
+_output = partial(option, panel=OUTPUT_PANEL)
+_rule = partial(option, panel="Rules")
 EXAMPLES = """
 regard check train.en train.de
 regard check train.en train.de --report report.html --write clean
 regard check train.en train.de --validation-source val.en --validation-target val.de
 regard check reviews.tsv --strict
 """
-SAMPLE = 1000  # examples at the start of each corpus that are compared with languages and with each other
-FIRST_LINES = 10  # locations of a rule in the output of --json
+SAMPLE = 1000  # leading examples of each corpus used to compare languages and splits
+FIRST_LINES = 10  # locations per rule in the --json output
 
 
 class RereadableCorpus:
-    """A corpus that can be iterated repeatedly; `defects` counts only the defects of the first pass."""
+    """A re-iterable corpus; `defects` counts the defects of the first pass only."""
 
     def __init__(self, *sources: AnySourceConfig) -> None:
         self.sources = sources
@@ -69,61 +79,41 @@ class RereadableCorpus:
 
 def check(
     files: Paths = None,
-    source: Annotated[str | None, file_option("Source side, one sentence per line.", panel="Corpus")] = None,
+    source: Annotated[str | None, _corpus("Source side, one sentence per line.", metavar="FILE")] = None,
     target: Annotated[
-        str | None, file_option("Target side; line n translates line n of the source.", panel="Corpus")
+        str | None, _corpus("Target side; line n translates line n of the source.", metavar="FILE")
     ] = None,
-    columns: Annotated[str | None, option(COLUMNS_HELP, metavar="COLUMNS", panel="Corpus")] = None,
+    columns: Annotated[str | None, _corpus(COLUMNS_HELP, metavar="COLUMNS")] = None,
     languages: Annotated[
-        tuple[str, str] | None,
-        option("Languages of source and target, e.g. en de.", metavar="SOURCE TARGET", panel="Corpus"),
+        tuple[str, str] | None, _corpus("Languages of source and target, e.g. en de.", metavar="SOURCE TARGET")
     ] = None,
-    validation_source: Annotated[
-        str | None,
-        file_option("Validation data: a corpus file, or its source side.", panel="Held-out data, to find leakage"),
-    ] = None,
-    validation_target: Annotated[
-        str | None, file_option("Target side of the validation data.", panel="Held-out data, to find leakage")
-    ] = None,
-    test_source: Annotated[
-        str | None, file_option("Test data: a corpus file, or its source side.", panel="Held-out data, to find leakage")
-    ] = None,
-    test_target: Annotated[
-        str | None, file_option("Target side of the test data.", panel="Held-out data, to find leakage")
-    ] = None,
+    validation_source: Annotated[str | None, _held_out("Validation data: a corpus file, or its source side.")] = None,
+    validation_target: Annotated[str | None, _held_out("Target side of the validation data.")] = None,
+    test_source: Annotated[str | None, _held_out("Test data: a corpus file, or its source side.")] = None,
+    test_target: Annotated[str | None, _held_out("Target side of the test data.")] = None,
     report: Annotated[Path | None, output_file_option("Write an HTML report to this file.")] = None,
     output_folder: Annotated[
         Path | None,
-        option(
-            "Write the cleaned corpus and a quarantine file to this new folder.",
-            "--write",
-            metavar="FOLDER",
-            panel="Output",
-        ),
+        _output("Write the cleaned corpus and a quarantine file to this new folder.", "--write", metavar="FOLDER"),
     ] = None,
     remove: Annotated[
-        RuleNames, option("Also remove the lines that this rule flags. Repeatable.", metavar="RULE", panel="Rules")
+        StringList, _rule("Also remove the lines that this rule flags. Repeatable.", metavar="RULE")
     ] = None,
-    keep: Annotated[
-        RuleNames, option("Keep the lines that this rule flags. Repeatable.", metavar="RULE", panel="Rules")
-    ] = None,
-    near_duplicates: Annotated[
-        bool, option("Search for near duplicates (80 bytes of memory per line).", panel="Rules")
-    ] = True,
+    keep: Annotated[StringList, _rule("Keep the lines that this rule flags. Repeatable.", metavar="RULE")] = None,
+    near_duplicates: Annotated[bool, _rule("Search for near duplicates (80 bytes of memory per line).")] = True,
     lingua: Annotated[
-        bool,
-        option("Detect languages with lingua instead of profiles learned from the corpus.", "--lingua", panel="Rules"),
+        bool, _rule("Detect languages with lingua instead of profiles learned from the corpus.", "--lingua")
     ] = False,
     strict: Annotated[
-        bool, option("Exit with code 1 if the verdict is: Do not train on this yet.", "--strict", panel="Output")
+        bool, _output("Exit with code 1 if the verdict is 'Do not train on this yet'.", "--strict")
     ] = False,
     as_json: Annotated[
-        bool, option("Print one JSON object: verdict, advice, and the lines of each rule.", "--json", panel="Output")
+        bool, _output("Print one JSON object: verdict, advice, and the lines of each rule.", "--json")
     ] = False,
 ) -> None:
     """Check a corpus for duplicates, leakage, wrong languages, encoding errors, misalignment and other defects.
 
-    The exit code is 0 whatever the check finds, unless --strict is given or the corpus cannot be read to its end.
+    The exit code is 0 regardless of the findings, unless --strict is given or part of the corpus cannot be read.
     """
     if output_folder is not None:
         _check_output_folder(output_folder)
@@ -141,22 +131,16 @@ def check(
     preview = list(preview_source(corpus.sources[0]))
     language_classifier = LinguaClassifier(_require_languages(corpus)) if lingua else None
     rules = select_rules(tuple(remove or ()), tuple(keep or ()))
-    with _make_progress() as progress:
-        task = progress.add_task("reading", total=None)
-
-        def advance(stage: str, lines: int) -> None:
-            progress.update(task, description=stage, advance=lines)
-
+    with show_stages():
         corpus_report = check_corpus(
             corpus,
             held_out,
             rules=rules,
             near_duplicates=near_duplicates,
             language_classifier=language_classifier,
-            progress=advance,
         )
     corpus_report.findings += _find_differences(corpus, held_out, corpus_report)
-    messages = []  # write the files before printing: a closed pipe (`| head`) must not lose them
+    messages = []  # write the files before printing, so a closed pipe (`| head`) does not lose them
     if report is not None:
         name = " · ".join(path for source in corpus.sources for path in source.paths)
         content = render_page(name, corpus_report, sample_flagged(corpus_report, corpus), corpus.defects)
@@ -184,7 +168,7 @@ def check(
 def _find_differences(
     corpus: RereadableCorpus, held_out: dict[str, RereadableCorpus], corpus_report: CorpusReport
 ) -> Iterator[CorpusFinding]:
-    """Yield differences of texts from the declared languages, and of held-out data from the corpus."""
+    """Yield mismatches between the texts and the declared languages, and between held-out data and the corpus."""
     for name, examined in {"": corpus, **held_out}.items():
         try:
             sample = list(islice(examined, SAMPLE))
@@ -199,7 +183,7 @@ def _find_differences(
 
 
 def _to_dict(corpus_report: CorpusReport) -> dict[str, object]:
-    """The result of a check for `--json`: lines are counts, and the locations of the first ten."""
+    """Convert a report for `--json`: line counts and the first ten locations of each rule."""
     summary = summarize(corpus_report)
     rules = {}
     for rule in corpus_report.rules:
@@ -211,11 +195,11 @@ def _to_dict(corpus_report: CorpusReport) -> dict[str, object]:
 
 
 def _check_output_folder(folder: Path) -> None:
-    """Reject an unusable output folder before the long examination."""
+    """Reject an unusable output folder before the check, which may take long."""
     if not folder.absolute().parent.is_dir():
         raise RegardError("There is no such folder.", location=str(folder.parent), hint="Create it first.")
     if folder.exists():
-        raise RegardError("The folder exists already.", location=str(folder), hint="Choose another name or remove it.")
+        raise RegardError("The folder already exists.", location=str(folder), hint="Choose another name or remove it.")
 
 
 def _make_source(
@@ -225,7 +209,7 @@ def _make_source(
     languages: tuple[str, str] | None,
     columns: str | None,
 ) -> AnySourceConfig:
-    """Make a source from positional files or from --source and --target."""
+    """Build the corpus source from positional files or from --source and --target."""
     if target is not None and source is None:
         raise RegardError(f"The target {target} has no source.", hint="Also give the source side.")
     named_paths = [path for path in (source, target) if path is not None]
@@ -236,9 +220,9 @@ def _make_source(
     if isinstance(detected, ImagesConfig | AudioConfig):
         media = detected.kind
         noun = "audio clips" if media == "audio" else media
-        message = f"These are {noun}, and the rules of the corpus check are about text."
+        message = f"These are {noun}, but the corpus check only supports text."
         hint = (
-            f"Train on them: `regard train --{media}` refuses damaged files, and {noun} that are also in --validation."
+            f"Start training: `regard train --{media}` rejects damaged files, and {noun} that are also in --validation."
         )
         raise RegardError(message, location=detected.path, hint=hint)
     return detected.model_copy(update={"languages": languages}) if languages else detected
@@ -247,7 +231,7 @@ def _make_source(
 def _require_languages(corpus: RereadableCorpus) -> tuple[str, ...]:
     languages = corpus.sources[0].languages
     if not languages:
-        raise RegardError("lingua needs the languages of the corpus.", hint="Give them, e.g. --languages en de.")
+        raise RegardError("--lingua needs the corpus languages.", hint="Give them, e.g. --languages en de.")
     return languages
 
 
@@ -267,10 +251,18 @@ def _print_diagnosis(corpus_report: CorpusReport, defects: Defects) -> None:
     console.print()
     console.print(_make_rule_table(corpus_report))
     console.print()
-    console.print(_make_side_table(corpus_report))
+    sides = {
+        side.name: (side.characters, side.words, side.min_length, round(side.median_length), side.max_length)
+        for side in corpus_report.statistics.sides
+    }
+    console.print(_make_number_table("|characters|words|shortest|median|longest", sides))
     console.print()
     if corpus_report.leaks:
-        console.print(_make_leak_table(corpus_report))
+        leaks = {
+            f"{leak.held_out} in {leak.corpus}": (leak.lines, leak.pairs, leak.sources, leak.targets)
+            for leak in corpus_report.leaks
+        }
+        console.print(_make_number_table("shared lines|of|same pair|same source|same target", leaks))
         console.print()
     for line in (*corpus_report.remarks, *str(defects).split("\n")):
         if line:
@@ -286,7 +278,7 @@ def _make_rule_table(corpus_report: CorpusReport) -> Table:
         if len(rows):
             style = "red" if rule.severity == "remove" else "yellow"
             first_location = corpus_report.locations[int(rows[0])]
-            name = PurePath(first_location.file).name  # full paths would fill the screen
+            name = PurePath(first_location.file).name  # full paths are too long for the screen
             location_text = Text(f"{name}:{first_location.line}", overflow="fold")
             share = f"{len(rows) / len(corpus_report.verdicts):.2%}"
             table.add_row(rule.name, Text(rule.severity, style=style), f"{len(rows):,}", share, location_text)
@@ -295,27 +287,11 @@ def _make_rule_table(corpus_report: CorpusReport) -> Table:
     return table
 
 
-def _make_side_table(corpus_report: CorpusReport) -> Table:
-    table = Table("", "characters", "words", "shortest", "median", "longest", box=None, pad_edge=False)
+def _make_number_table(headings: str, rows: Mapping[str, Sequence[int]]) -> Table:
+    """Make a table of numbers with one name per row; headings are separated by |."""
+    table = Table(*headings.split("|"), box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for side in corpus_report.statistics.sides:
-        numbers = (side.characters, side.words, side.min_length, round(side.median_length), side.max_length)
-        table.add_row(side.name, *(f"{number:,}" for number in numbers))
+    for name, numbers in rows.items():
+        table.add_row(name, *(f"{number:,}" for number in numbers))
     return table
-
-
-def _make_leak_table(corpus_report: CorpusReport) -> Table:
-    table = Table("shared lines", "of", "same pair", "same source", "same target", box=None, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for leak in corpus_report.leaks:
-        numbers = (leak.lines, leak.pairs, leak.sources, leak.targets)
-        table.add_row(f"{leak.held_out} in {leak.corpus}", *(f"{number:,}" for number in numbers))
-    return table
-
-
-def _make_progress() -> Progress:
-    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,} lines"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -1,4 +1,4 @@
-"""When a command began: `--minutes` counts from there."""
+"""The start time of a command: `--minutes` counts from it."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from regard.base.process_start import STARTED
 
 
 def is_this_command(original: list[str], arguments: list[str]) -> bool:
-    """Return whether the process was started as `regard ...` or `python -m regard ...`, not as a program that uses it.
+    """Return whether the process was started as `regard ...` or `python -m regard ...`, not by another program.
 
     >>> is_this_command(["python", "/bin/regard", "train"], ["/bin/regard", "train"])
     True
@@ -23,5 +23,5 @@ def is_this_command(original: list[str], arguments: list[str]) -> bool:
 
 
 def command_start() -> float:
-    """Return when the command began (`time.perf_counter()`): with its process, or now if a program calls it."""
+    """Return the command's start time (`time.perf_counter()`): the process start, or now in another program."""
     return STARTED if is_this_command(sys.orig_argv, sys.argv) else time.perf_counter()

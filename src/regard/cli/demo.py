@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.base.formatting import quote_path
+from regard.cli.console import show_events
 from regard.cli.options import option
 from regard.cli.text_input import load_as
-from regard.cli.train import EXIT_CODES, show_events
+from regard.cli.train import EXIT_CODES
 from regard.training.options import TrainOptions
 
 if TYPE_CHECKING:
-    from regard.training.events import Event, Listener, SampleOutput
+    from regard.data.example import SampleOutput
+    from regard.training.events import Event, Listener
 
 ASSETS = files("regard") / "assets" / "demo"
 SPLITS = ("train", "validation", "test")
 LANGUAGES = ("en", "de")
-RUN_FILE_FOLDER = "regard-demo"  # the folder that the bundled run file names
+RUN_FILE_FOLDER = "regard-demo"  # the folder named in the bundled run file
 QUICK_PAIRS = {"train": 500, "validation": 20, "test": 20}
 QUICK_SETTINGS = {  # a small vocabulary and small batches, without tuning for the device
     "tokenizer.vocabulary": 600,
@@ -46,28 +49,28 @@ regard demo --quick
 def demo(
     out: Annotated[Path, option("New folder for the text and the model.", metavar="FOLDER")] = Path("regard-demo"),
     steps: Annotated[
-        int | None, option("Number of optimizer steps; more take longer and translate better.", min=1)
+        int | None, option("Number of optimizer steps; more steps take longer and translate better.", min=1)
     ] = None,
     is_short: Annotated[
         bool,
-        option("Train 20 steps on 500 pairs: shows the steps in a few seconds, and learns little.", "--quick"),
+        option("Train 20 steps on 500 pairs in a few seconds; the model learns little.", "--quick"),
     ] = False,
 ) -> None:
     """Train an English-German translation model in about three minutes.
 
-    It shows the translations of five sentences that the model never trains on, before, during and after training: the
-    first five of the validation data, which is in random order.
+    Shows translations of five held-out sentences before, during and after training: the first five of the validation
+    data, which is shuffled.
     """
     model = out / "model"
     _check_folder(out, model)
     counts = _write_corpus(out, QUICK_PAIRS if is_short else {})
     duration = "a few seconds" if is_short else "about three minutes on two CPU cores"
     typer.echo(
-        f"A Transformer learns to translate from English to German, from {counts['train']:,} short texts.\n"
+        f"Training a Transformer to translate from English to German on {counts['train']:,} sentence pairs.\n"
         f"This takes {duration}. Ctrl-C saves and stops.\n\n"
         f"  text      {out / 'train.en'}, {out / 'train.de'}  (Tatoeba, CC BY 2.0 FR: {out / 'README.md'})\n"
         f"  settings  {out / 'run.toml'}\n"
-        f"  command   regard train {out / 'run.toml'} --out {model}\n"
+        f"  command   regard train {quote_path(out / 'run.toml')} --out {quote_path(model)}\n"
     )
     from regard.training.api import start  # only when needed
 
@@ -75,14 +78,14 @@ def demo(
     with show_events() as listener:
         finished = start(options, [SampleListener(listener, out)])
     if finished.reason == "stop requested":
-        typer.echo(f"Continue with: regard train --resume {model}")
+        typer.echo(f"Continue with: regard train --resume {quote_path(model)}")
     else:
         _print_results(out, model)
     raise typer.Exit(EXIT_CODES[finished.reason])
 
 
 class SampleListener:
-    """Passes events on to another listener, and adds the translations of the sample sentences as messages."""
+    """Forwards events to another listener and adds translations of the sample sentences as messages."""
 
     def __init__(self, listener: "Listener", folder: Path) -> None:
         self._listener, self._folder = listener, folder
@@ -112,21 +115,20 @@ class SampleListener:
 
 
 def _check_folder(out: Path, model: Path) -> None:
+    name = quote_path(model)
     if (model / "best").is_dir():
-        hint = (
-            f'Use it: regard translate {model} "Where is my book?". To train again: regard demo --out ANOTHER-FOLDER.'
-        )
-        raise RegardError("The demo was trained here before.", location=str(out), hint=hint)
+        hint = f'Use it: regard translate {name} "Where is my book?". To train again: regard demo --out ANOTHER-FOLDER.'
+        raise RegardError("This folder already has a trained demo.", location=str(out), hint=hint)
     if (model / "run.toml").is_file():
-        hint = f"Continue it: regard train --resume {model}. To start over: regard demo --out ANOTHER-FOLDER."
-        raise RegardError("A demo was started here before, and stopped.", location=str(out), hint=hint)
+        hint = f"Continue it: regard train --resume {name}. To start over: regard demo --out ANOTHER-FOLDER."
+        raise RegardError("This folder has an unfinished demo.", location=str(out), hint=hint)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         message = "The folder is not empty." if out.is_dir() else "--out is a file; the demo needs a folder."
         raise RegardError(message, location=str(out), hint="Choose a new folder: regard demo --out ANOTHER-FOLDER.")
 
 
 def _write_corpus(folder: Path, max_pairs: Mapping[str, int]) -> dict[str, int]:
-    """Write the bundled pairs as two files per split, the run file and the license; return the number of pairs."""
+    """Write the bundled pairs as two files per split, the run file and the license; return the pairs per split."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         counts = {}
@@ -153,12 +155,12 @@ def _translate_untrained(run_folder: Path, folder: Path) -> "list[SampleOutput]"
     """Translate the sample sentences with the initial weights of the run."""
     from regard.config.codec import RUN_FILES
     from regard.config.model import EncoderDecoderConfig
+    from regard.data.example import SampleOutput
     from regard.models.build import build
-    from regard.pipeline.search import Beam
-    from regard.pipeline.translator import Translator
     from regard.store.run_folder import RunFolder
+    from regard.tasks.search import Beam
+    from regard.tasks.translation.translator import Translator
     from regard.text.tokenizer_pair import TokenizerPair
-    from regard.training.events import SampleOutput
 
     run = RUN_FILES.load(run_folder / "run.toml")
     assert isinstance(run.model, EncoderDecoderConfig)  # noqa: S101 - the bundled run file
@@ -174,22 +176,24 @@ def _translate_untrained(run_folder: Path, folder: Path) -> "list[SampleOutput]"
 
 def _print_results(out: Path, model: Path) -> None:
     from regard.measure.bleu_chrf import bleu, chrf
-    from regard.pipeline.translator import Translator
+    from regard.tasks.translation.translator import Translator
 
     sources, references = (
         (out / f"test.{language}").read_text(encoding="utf-8").splitlines() for language in LANGUAGES
     )
+    name = quote_path(model)
     outputs = [translation.text for translation in load_as(model, Translator).translate(sources)]
     typer.echo(
         f"\nOn {len(sources)} test sentences that it never saw: BLEU {bleu(outputs, references).value:.1f}, "
         f"chrF {chrf(outputs, references).value:.1f} (of 100; beam search).\n\n"
-        "What to type next:\n"
-        f'  regard translate {model} "Hello" "My brother likes music."\n'
-        f'  regard look {model} "My brother likes music."   # see inside the model, in a browser\n'
-        f"  regard serve {model}                            # a page and an HTTP API on this machine\n"
-        f"  regard evaluate {model} --source {out / 'test.en'} --reference {out / 'test.de'}\n"
-        f"  regard train --resume {model} --more 500        # longer training, better translations\n"
+        "Next steps:\n"
+        f'  regard translate {name} "Hello" "My brother likes music."\n'
+        f'  regard look {name} "My brother likes music."   # see inside the model, in a browser\n'
+        f"  regard serve {name}                            # a page and an HTTP API on this machine\n"
+        f"  regard evaluate {name} --source {quote_path(out / 'test.en')} --reference {quote_path(out / 'test.de')}\n"
+        f"  regard train --resume {name} --more 500        # longer training, better translations\n"
         "  regard check yours.en yours.de                  # your own sentence pairs: are they clean?\n"
         "  regard train --source yours.en --target yours.de --out my-model\n"
-        "  regard train --text book.txt --out my-book      # a language model instead"
+        "  regard train --text book.txt --out my-book      # a language model instead\n"
+        f"  regard look {name}                             # watch how it learned, step by step"
     )

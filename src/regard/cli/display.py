@@ -1,8 +1,10 @@
 """The live display of a run: progress, loss curve, scores and a sample output. Messages scroll above it.
 
-It is at most 80 columns wide, so that resizing the terminal leaves no artifacts.
+It is at most 80 columns wide, so resizing the terminal leaves no artifacts.
 """
 
+import io
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Sequence
@@ -17,20 +19,14 @@ from rich.table import Table  # noqa: TID251
 from rich.text import Text  # noqa: TID251
 
 from regard.base.formatting import escape_control_characters, format_duration
-from regard.training.event_lines import (
-    Speed,
-    format_brief_scores,
-    format_finished,
-    format_score,
-    format_started,
-)
+from regard.cli.notebook import NotebookOutput
+from regard.data.example import SampleOutput
+from regard.training.event_lines import EventFormatter, format_brief_scores, format_score
 from regard.training.events import (
     Event,
     Finished,
     Message,
     Planned,
-    Replanned,
-    SampleOutput,
     Saved,
     Spiked,
     Stage,
@@ -47,7 +43,7 @@ REFRESH_RATE = 4  # per second
 
 
 class Display:
-    """A listener that draws a live display.
+    """Listener that draws a live display.
 
     with Display(Console()) as display:
         fit(run, folder, listeners=[display])
@@ -55,21 +51,20 @@ class Display:
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
-        self._speed, self._losses = Speed(), LossHistory()
+        self._format, self._losses = EventFormatter(), LossHistory()
         self._started: Started | None = None
-        self._steps = 0  # planned in all
         self._updated: StepFinished | None = None
         self._validated: Validated | None = None
         self._best_validation: Validated | None = None
         self._saved_step: int | None = None
         self._stage, self._start_time = "starting", clock()
-        # stdout and stderr are not redirected: no package below the cli prints.
+        # Lines printed by Python listeners scroll above the display. Commands print to the display's own stream.
         self._live = Live(
             console=console,
             get_renderable=self.render,
             refresh_per_second=REFRESH_RATE,
             transient=True,
-            redirect_stdout=False,
+            redirect_stdout=console.stderr and sys.stdout.isatty(),
             redirect_stderr=False,
         )
 
@@ -83,38 +78,29 @@ class Display:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        """Handle an event. A thread redraws the display a few times per second, independent of the events."""
+        """Handle an event. A thread redraws the display a few times per second, independently of events."""
+        self._format.record(event)
         match event:
-            case Message():
-                self._print(event.text, "yellow" if event.kind == "warning" else "")
             case Stage():
-                self._stage = event.name + (f": {event.progress}" if event.progress else "")
-            case Planned():
-                for reason in event.reasons:
-                    for line in textwrap.wrap(
-                        f"- {reason}", self._console.width, subsequent_indent="  ", break_on_hyphens=False
-                    ):
-                        self._print(line)
-            case Started():
-                self._started, self._steps = event, event.steps
-                for line in format_started(event):
-                    self._print(line)
+                self._stage = next(text for text, _ in self._format(event))
             case StepFinished():
-                self._speed.add(event)
                 self._losses.add(event.loss)
-                self._updated = event  # last: the drawing thread may read in between
+                self._updated = event  # set last: the drawing thread may read in between
             case Validated():
                 self._validated = event
                 self._best_validation = event if event.is_best else self._best_validation
                 self._print(f"{event.step:,}  {format_brief_scores(event.scores)}", "bold" if event.is_best else "")
             case Saved():
                 self._saved_step = event.step
-            case Replanned():
-                self._steps = event.steps
-            case Spiked():
-                self._print(f"spike at step {event.step:,}: {event.fault}; {event.action}", "yellow")
-            case Finished():
-                self._print(format_finished(event), "bold")
+            case Message() | Planned() | Started() | Spiked() | Finished():
+                self._started = event if isinstance(event, Started) else self._started
+                for text, kind in self._format(event):
+                    lines = [text]
+                    if kind == "reason":
+                        width = self._console.width
+                        lines = textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+                    for line in lines:
+                        self._print(line, {"warning": "yellow", "end": "bold"}.get(kind, ""))
 
     def _print(self, text: str, style: str = "") -> None:
         """Print above the display; user text is never interpreted as markup."""
@@ -138,9 +124,8 @@ class Display:
 
     def _render_progress(self, width: int) -> Table:
         assert self._updated is not None  # noqa: S101 - `render` checked
-        step, steps = self._updated.step, self._steps
-        time_left = format_duration((steps - step) * self._speed.seconds_per_step)
-        labels = (f"{step:,}/{steps:,}", f"{step / steps:.0%}", f"{time_left} left")
+        step, steps = self._updated.step, self._format.steps
+        labels = (f"{step:,}/{steps:,}", f"{step / steps:.0%}", self._format.format_time_left(self._updated))
         table = Table.grid(padding=(0, 1))
         for _ in range(4):
             table.add_column(no_wrap=True)
@@ -152,11 +137,7 @@ class Display:
         assert self._updated is not None  # noqa: S101 - `render` checked
         event = self._updated
         saved = "" if self._saved_step is None else f"  saved at {self._saved_step:,}"
-        return _truncate(
-            f"epoch {event.epoch + 1}  {self._speed.tokens_per_second:,.0f} tokens/s  lr {event.learning_rate:.3g}  "
-            f"grad norm {event.gradient_norm:.2f}{saved}",
-            width,
-        )
+        return _truncate(f"epoch {event.epoch + 1}  {self._format.format_figures(event)}{saved}", width)
 
     def _render_sparkline(self, width: int) -> Text:
         losses = self._losses.downsample(min(SPARKLINE_WIDTH, width - 16))
@@ -182,8 +163,40 @@ class Display:
         return lines
 
 
+class NotebookDisplay(Display):
+    """Notebook display: one output that is updated in place, with the messages above it."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        console = Console(file=io.StringIO(), width=WIDTH, color_system=None, force_jupyter=False)
+        super().__init__(console, clock=clock)
+        self._messages: list[str] = []
+        self._next_update = 0.0
+        self._output = NotebookOutput()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, event: Event) -> None:
+        """Handle an event and update the output; step events update it a few times per second."""
+        super().__call__(event)
+        if not isinstance(event, StepFinished) or self._clock() >= self._next_update:
+            self._next_update = self._clock() + 1 / REFRESH_RATE
+            self._update()
+
+    def _print(self, text: str, style: str = "") -> None:  # noqa: ARG002 - plain text has no style
+        self._messages.append(escape_control_characters(text))
+
+    def _update(self) -> None:
+        with self._console.capture() as capture:
+            self._console.print(self.render())
+        self._output.show("\n".join([*self._messages, capture.get().rstrip()]))
+
+
 class LossHistory:
-    """The losses of a run in bounded memory: when the history is full, neighbors are averaged."""
+    """Loss history in bounded memory: when it is full, neighbors are averaged."""
 
     def __init__(self) -> None:
         self._means: list[float] = []
@@ -209,7 +222,7 @@ class LossHistory:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Draw values as block characters; values that are not finite leave a gap.
+    """Draw values as block characters; non-finite values leave a gap.
 
     >>> sparkline([3.0, 2.0, 1.0, float("nan"), 1.5])
     '█▅▁ ▃'
@@ -236,7 +249,7 @@ def _make_sample_table(sample: SampleOutput, width: int) -> Table:
 
 
 def _truncate(text: str | Text, width: int) -> Text:
-    """Truncate to one line: a display that changes its height flickers."""
+    """Truncate to one line: a display that changes height flickers."""
     line = Text(text) if isinstance(text, str) else text
     line.truncate(width, overflow="ellipsis")
     line.no_wrap = True

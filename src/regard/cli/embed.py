@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,7 @@ from regard.cli.options import (
 )
 from regard.cli.text_input import check_paths, read_lines
 
-NEIGHBORS_PANEL = "Similar words"
+_neighbors = partial(option, panel="Similar words")
 EXAMPLES = """
 regard embed my-encoder "A dog barks." --json
 regard embed my-encoder --search corpus.txt "Where is the dog?"
@@ -40,23 +41,18 @@ def embed(
     input_file: InputFile = None,
     search: Annotated[
         Path | None,
-        input_file_option("Search the lines of this file for those most similar to each text."),
+        input_file_option("Search this file for the lines most similar to each text."),
     ] = None,
     neighbors: Annotated[
         bool,
-        option(
+        _neighbors(
             "Find the tokens whose embedding vectors are most similar to the sum of the words (any model).",
             "--neighbors",
-            panel=NEIGHBORS_PANEL,
         ),
     ] = False,
-    minus: Annotated[
-        StringList, option("Subtract this word. Repeatable.", metavar="WORD", panel=NEIGHBORS_PANEL)
-    ] = None,
-    is_target: Annotated[
-        bool, option("Use the target embedding of an encoder-decoder.", "--target", panel=NEIGHBORS_PANEL)
-    ] = False,
-    output: Annotated[Path | None, output_file_option("Write the vectors to a .npy file of NumPy.", "--output")] = None,
+    minus: Annotated[StringList, _neighbors("Subtract this word. Repeatable.", metavar="WORD")] = None,
+    is_target: Annotated[bool, _neighbors("Use the target embeddings of an encoder-decoder.", "--target")] = False,
+    output: Annotated[Path | None, output_file_option("Write the vectors to a NumPy .npy file.", "--output")] = None,
     n_best: Annotated[
         int | None,
         option("With --search or --neighbors: number of results.", min=1, show_default="5 or 10", panel=OUTPUT_PANEL),
@@ -68,27 +64,27 @@ def embed(
 ) -> None:
     """Embed texts with an encoder, search a file for similar lines, or find words with similar embedding vectors.
 
-    Prints the vector of each text as numbers between spaces; with --search the similarity, line number and text of
-    the most similar lines; with --neighbors the cosine similarity and text of each token, without the words themselves.
+    Prints each text's vector as space-separated numbers; with --search the similarity, line number and text of the most
+    similar lines; with --neighbors the cosine similarity and text of each token, excluding the given words.
     """
     if neighbors:
         for option_name, path in (("--search", search), ("--input", input_file), ("--output", output)):
             if path is not None:
-                raise RegardError(f"--neighbors reads words, not {option_name}.", hint=f"Leave out {option_name}.")
+                raise RegardError(f"--neighbors takes words, not {option_name}.", hint=f"Leave out {option_name}.")
         _print_neighbors(folder, texts or [], minus or [], is_target=is_target, n_best=n_best or 10, as_json=as_json)
         return
     if minus or is_target:
         raise RegardError("--minus and --target need --neighbors.", hint="Add --neighbors.")
     for option_name, is_wrong in (("--search", search is not None), ("--json", as_json)):
         if output is not None and is_wrong:
-            message = f"--output writes vectors to a file; {option_name} has no effect on it."
+            message = f"{option_name} has no effect with --output, which writes vectors."
             raise RegardError(message, hint=f"Leave out --output or {option_name}.")
     check_paths(texts, input_file, output)
     import numpy as np
 
-    from regard.pipeline.embedder import compute_similarities
-    from regard.pipeline.encoding import chunks  # imports torch: only when needed
-    from regard.pipeline.load import load_embedder
+    from regard.tasks.embedding import compute_similarities
+    from regard.tasks.encoding import chunks  # imports torch: only when needed
+    from regard.tasks.load import load_embedder
 
     embedder = load_embedder(folder)
     corpus = [] if search is None else list(read_lines(None, search)[0])
@@ -119,7 +115,7 @@ def embed(
 def _print_neighbors(
     folder: Path, words: list[str], minus: list[str], *, is_target: bool, n_best: int, as_json: bool
 ) -> None:
-    from regard.pipeline.token_vectors import load_token_vectors  # imports torch: only when needed
+    from regard.tasks.token_vectors import load_token_vectors  # imports torch: only when needed
 
     if not words:
         raise RegardError("--neighbors needs a word.", hint="Give at least one WORD.")

@@ -1,4 +1,4 @@
-"""The results of `regard evaluate` as tables on a terminal."""
+"""Terminal tables of `regard evaluate` results."""
 
 from collections.abc import Sequence
 from math import log2
@@ -8,12 +8,12 @@ import typer  # noqa: TID251
 from rich.markup import escape  # noqa: TID251
 from rich.table import Table  # noqa: TID251
 
-from regard.base.formatting import pluralize
+from regard.base.formatting import pluralize, truncate
 from regard.cli.console import make_console
 
-MAX_MATRIX_LABELS = 8  # a confusion matrix with more columns is not readable
+MAX_MATRIX_LABELS = 8  # a wider confusion matrix is not readable
 MAX_CONFUSIONS = 10
-LEFT_ALIGNED = ("predicted as", "signature", "description", "output", "flags")  # columns of text, not of numbers
+LEFT_ALIGNED = ("predicted as", "signature", "description", "output", "flags")  # text columns, not numbers
 TableRows = list[tuple[str, ...]]
 LOWER_IS_BETTER = " (lower is better)"
 METRIC_NAMES = {
@@ -32,10 +32,10 @@ METRIC_NAMES = {
 
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
-    """Print all parts of an evaluation that are present."""
+    """Print every section that the evaluation contains."""
     for key, noun in (("texts", "text"), ("images", "image"), ("audio", "audio clip")):
         if key in evaluation:
-            typer.echo(pluralize(evaluation[key], noun))
+            typer.echo(pluralize(evaluation[key], noun) + _describe_engines(evaluation))
     if "by_label" in evaluation:
         _print_label_report(evaluation)
     elif "scores" in evaluation:
@@ -79,6 +79,12 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
     if "probes" in evaluation:
         _print_repetition_probe(evaluation["probes"]["repetition"])
         _print_gender_probe(evaluation["probes"])
+
+
+def _describe_engines(evaluation: dict[str, Any]) -> str:
+    """Return a note on the engines that ran the models, unless it was PyTorch."""
+    engines = [evaluation[key] for key in ("engine", "other_engine") if key in evaluation]
+    return f", translated by {' and '.join(dict.fromkeys(engines))}" if set(engines) - {"torch"} else ""
 
 
 def _print_label_report(evaluation: dict[str, Any]) -> None:
@@ -141,8 +147,8 @@ def _format_comparison_row(comparison: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _describe_comparison(comparison: dict[str, Any], systems: dict[str, str]) -> str:
-    """Say by how much this system is better or worse than the other one; the interval has the same direction."""
-    metric, difference = comparison["metric"], comparison["difference"]  # of the other one minus this one
+    """Describe how much better or worse this system is than the other; the interval has the same sign."""
+    metric, difference = comparison["metric"], comparison["difference"]  # other minus this
     name, baseline, candidate = (
         METRIC_NAMES[metric].removesuffix(LOWER_IS_BETTER),
         systems["baseline"],
@@ -176,7 +182,7 @@ def _print_repetition_probe(probe: dict[str, Any]) -> None:
     rows = []
     for case in cases:
         numbers = (str(case["excess"]), f"{case['relevance']:.2f}")
-        rows.append((f"{case['word']} x {case['times']}", _shorten(case["output"]), *numbers, _format_flags(case)))
+        rows.append((f"{case['word']} x {case['times']}", truncate(case["output"], 40), *numbers, _format_flags(case)))
     title = f"repetitive input: {probe['flagged']} of {len(cases)} outputs flagged"
     _print_table(title, ("input", "output", "excess repeats", "relevance", "flags"), rows)
 
@@ -206,10 +212,6 @@ def _format_range(bucket: dict[str, Any]) -> str:
     if bucket["high"] is None:
         return f"{bucket['low']:,} and more"
     return f"{bucket['low']:,}" if bucket["low"] == bucket["high"] else f"{bucket['low']:,} to {bucket['high']:,}"
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _print_table(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[str]]) -> None:

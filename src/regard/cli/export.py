@@ -38,7 +38,7 @@ def export(
     ] = None,
     max_positions: Annotated[
         int | None,
-        option("Number of positions in exported tables of sinusoidal positions.", min=1),
+        option("Number of positions in exported sinusoidal position tables.", min=1),
     ] = None,
     architecture: Annotated[
         str | None,
@@ -54,7 +54,7 @@ def export(
 ) -> None:
     """Export a model to another engine.
 
-    The folder is complete or not there at all: it gets its name when the export has finished.
+    The export is atomic: the folder appears under its final name only when it is complete.
     """
     options = ExportOptions(
         dtype=dtype, max_positions=max_positions, architecture=architecture, license=license_name, runtime=runtime

@@ -1,8 +1,9 @@
-"""`regard generate`: continue a prompt with a language model, or sample images with a model of pixels."""
+"""`regard generate`: continue a prompt with a language model, or sample images with a pixel model."""
 
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +17,10 @@ from regard.cli.search_options import SearchKind
 from regard.cli.text_input import load_as
 
 if TYPE_CHECKING:
-    from regard.pipeline.generator import TextGenerator
-    from regard.pipeline.results import GeneratedText
+    from regard.tasks.causal_lm.generator import TextGenerator
+    from regard.tasks.results import GeneratedText
 
-IMAGE_PANEL = "Images"
+_image = partial(option, panel="Images")
 EXAMPLES = """
 regard generate my-book "ROMEO:" --max-new-tokens 100
 regard generate my-book "ROMEO:" --temperature 0.5 --seed 1
@@ -47,12 +48,13 @@ def generate(
     ] = 1,
     search: search_options.SearchOption = SearchKind.sample,
     forbid: Annotated[
-        list[str] | None, option("No text contains this phrase. Repeatable.", metavar="PHRASE", panel=SEARCH_PANEL)
+        list[str] | None,
+        option("Phrase that the text must not contain. Repeatable.", metavar="PHRASE", panel=SEARCH_PANEL),
     ] = None,
     draft: Annotated[
         Path | None,
         option(
-            "Smaller model for speculative decoding: the same distribution, in less time.",
+            "Smaller model for speculative decoding: same distribution, less time.",
             metavar="MODEL",
             panel=SEARCH_PANEL,
             callback=check_model,
@@ -61,20 +63,19 @@ def generate(
     as_json: Annotated[
         bool, option("Print one JSON object per text: prompt, text, score, tokens, ...", "--json", panel=OUTPUT_PANEL)
     ] = False,
-    label: Annotated[str | None, option("Label of the images.", metavar="LABEL", panel=IMAGE_PANEL)] = None,
+    label: Annotated[str | None, _image("Label of the images.", metavar="LABEL")] = None,
     complete: Annotated[
         list[Path] | None,
-        option("Keep the upper half of this image and sample the rest. Repeatable.", metavar="FILE", panel=IMAGE_PANEL),
+        _image("Keep the upper half of this image and sample the rest. Repeatable.", metavar="FILE"),
     ] = None,
-    rows: Annotated[int | None, option("With --complete: rows to keep.", min=1, panel=IMAGE_PANEL)] = None,
+    rows: Annotated[int | None, _image("With --complete: rows to keep.", min=1)] = None,
     out: Annotated[
-        Path | None,
-        option("Folder for the images, PNG files.", metavar="FOLDER", panel=IMAGE_PANEL, callback=check_output_folder),
+        Path | None, _image("Folder for the images, PNG files.", metavar="FOLDER", callback=check_output_folder)
     ] = None,
 ) -> None:
-    """Continue a prompt; the text is streamed as it is generated. A model of pixels samples images."""
+    """Continue a prompt and stream the text, or sample images with a pixel model."""
     from regard.decode.filters import Filters  # imports torch: only when needed
-    from regard.pipeline.generator import TextGenerator
+    from regard.tasks.causal_lm.generator import TextGenerator
 
     search_options.check_unused_options(context, search)
     filters = Filters(temperature, top_k, top_p, min_p, typical_p, repetition_penalty, no_repeat_ngram)
@@ -101,7 +102,7 @@ def generate(
     elif count == 1 and search is SearchKind.sample and not forbid and not as_json:
         _stream(text_generator, prompt, max_new_tokens=max_new_tokens, filters=filters, seed=seed)
     else:
-        # Several texts are the best ones of a search; --count is also the size of a beam.
+        # Several texts are the best hypotheses of a search; --count is also the beam size.
         size = count if search is SearchKind.beam else max(count, search_options.default_count(search, count))
         strategy = search_options.make_search(search, size, 1.0, filters)
         (best_result,) = text_generator.generate(

@@ -1,4 +1,4 @@
-"""`regard generate` with a model whose tokens are pixels: sample images of a label, or complete images."""
+"""`regard generate` with a pixel model: sample images of a label, or complete images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
+from regard.cli.options import is_given
 from regard.cli.progress import show_progress
 from regard.cli.text_input import load_as
 
@@ -42,7 +43,7 @@ class ImageRequest:
 
 
 def generates_images(folder: Path) -> bool:
-    """Whether the tokens of the model are pixels."""
+    """Whether the model's tokens are pixels."""
     from regard.config import codec  # pydantic: only when needed
     from regard.store.model_path import find_model
 
@@ -51,23 +52,22 @@ def generates_images(folder: Path) -> bool:
 
 
 def check_kind(context: typer.Context, *, is_image: bool) -> None:
-    """Raise an error for options of the other kind of model."""
+    """Raise an error for options that this kind of model does not support."""
     kinds = ("text", "images") if is_image else ("images", "text")
     for name in TEXT_OPTIONS if is_image else IMAGE_OPTIONS:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if is_given(context, name):
             option = SPELLED.get(name, f"--{name.replace('_', '-')}")
-            message = f"{option} is for models that generate {kinds[0]}, and this one generates {kinds[1]}."
+            message = f"{option} is for models that generate {kinds[0]}, but this one generates {kinds[1]}."
             raise RegardError(message, hint="Leave it out.")
 
 
 def generate_images(folder: Path, request: ImageRequest, filters: "Filters") -> None:
     """Sample images, or complete some, and write them as PNG files."""
-    from regard.pipeline.image_generator import ImageGenerator  # imports torch: only when needed
-    from regard.pipeline.images import save_image
+    from regard.tasks.image_generation import ImageGenerator  # imports torch: only when needed
+    from regard.tasks.inputs.image import save_image
 
     if request.out is None:
-        raise RegardError("There is no folder for the images.", hint="Give --out FOLDER.")
+        raise RegardError("--out is missing.", hint="Give --out FOLDER.")
     if request.out.exists() and not request.out.is_dir():
         raise RegardError(
             "This is a file; images need a folder.", location=str(request.out), hint="Choose another name."
@@ -96,7 +96,7 @@ def generate_images(folder: Path, request: ImageRequest, filters: "Filters") -> 
 
 
 def _make_distinct(names: Sequence[str]) -> list[str]:
-    """Number names that occur twice: two files of one name in different folders.
+    """Number duplicate names: files in different folders may share a name.
 
     >>> _make_distinct(["a-1", "b-1", "a-1"])
     ['a-1', 'b-1', 'a-1-2']

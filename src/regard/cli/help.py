@@ -1,4 +1,4 @@
-"""The help of the commands, and the errors for command lines that cannot be parsed.
+"""Command help, and errors for command lines that cannot be parsed.
 
 Typer's own help differs between versions, shows a type for flags, and has no place for examples.
 """
@@ -17,15 +17,15 @@ from typer.core import TyperCommand, TyperGroup  # noqa: TID251
 
 from regard.base.errors import RegardError
 
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of Click, which newer versions of Typer contain
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # Click's class; newer Typer versions bundle Click
 OTHER_OPTIONS = "Other options"
-HINTS = {  # options of other tools, and what the commands that train have instead; see also `config.foreign_names`
+HINTS = {  # other tools' options and our training commands' equivalents; see also `config.foreign_names`
     "--epochs": "Use --steps N or --minutes N.",
     "--device": "Use --set device.name=cuda.",
     "--model": "Use --preset NAME; `regard model presets` lists them.",
 }
 RUN_HINTS = {"--device": 'The command runs on the CPU; in Python: regard.load("MODEL", "cuda").'}
-SYNONYMS = (  # one thing in several commands or tools
+SYNONYMS = (  # synonyms across commands and tools
     ("--batch-tokens", "--batch-size"),
     ("--max-new-tokens", "--max-new-tokens", "--max-tokens"),
     ("--n-best", "--count", "--num-return-sequences"),
@@ -33,15 +33,15 @@ SYNONYMS = (  # one thing in several commands or tools
     ("--beam", "--beam-size", "--num-beams"),
     ("--reference", "--target"),
 )
-SIMILARITY = 0.75  # of two names, from which one may be a misspelling of the other
+SIMILARITY = 0.75  # minimum similarity at which one name may be a misspelling of the other
 SHOWS_ALL = "regard.shows_all"  # key of the context
-MAX_WIDTH, NAME_WIDTH = 100, 28  # columns of the help, and of the names in it
+MAX_WIDTH, NAME_WIDTH = 100, 28  # width of the help, and of its name column
 
 
 class HelpCommand(TyperCommand):
-    """A command whose help has examples (its epilog) and groups of options (`rich_help_panel`).
+    """Command whose help has examples (its epilog) and option groups (`rich_help_panel`).
 
-    The help leaves out the parameters in `advanced`; --help-all lists them, too.
+    --help omits the parameters in `advanced`; --help-all includes them.
     """
 
     advanced: Collection[str] = ()
@@ -69,7 +69,7 @@ def _show_all(context: Any, _parameter: Any, is_requested: bool) -> None:
 
 
 class HelpGroup(TyperGroup):
-    """A group of commands whose help has examples and groups of commands."""
+    """Command group whose help has examples and headings."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -85,10 +85,10 @@ class HelpGroup(TyperGroup):
         for heading, rows in panels.items():
             _write_section(formatter, heading, rows)
         _write_parameters(self, ctx, formatter)
-        formatter.write(f"\n`{ctx.command_path} COMMAND --help` shows the common options, --help-all all of them.\n")
+        formatter.write(f"\n`{ctx.command_path} COMMAND --help` shows the common options, --help-all shows all.\n")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command; an unknown one is an error that names the most similar command."""
+        """Find the command; the error for an unknown command suggests the most similar one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             similar = get_close_matches(args[0], self.list_commands(ctx), 1)
             hint = f" Did you mean `{ctx.command_path} {similar[0]}`?" if similar else ""
@@ -97,7 +97,7 @@ class HelpGroup(TyperGroup):
 
 
 def explain_usage(error: Any) -> RegardError:
-    """Convert an error of the parser into what, where and fix."""
+    """Convert a parser error into a RegardError with location and hint."""
     context: Any = getattr(error, "ctx", None)
     command = _find_command() if context is None else context.command_path
     message = error.format_message().replace("(Possible options: ", "Did you mean: ").rstrip(")")
@@ -114,7 +114,7 @@ def explain_usage(error: Any) -> RegardError:
 
 
 def _find_hint(option: str, command: str) -> str:
-    """Return what replaces an option of other tools."""
+    """Return the equivalent of another tool's option."""
     if command not in ("train", "tune"):
         return f" {RUN_HINTS[option]}" if option in RUN_HINTS else ""
     from regard.config.foreign_names import REPLACEMENTS
@@ -125,7 +125,7 @@ def _find_hint(option: str, command: str) -> str:
 
 
 def _find_similar_option(option: str, context: Any) -> str | None:
-    """Return the option of a command that means the same, begins the same way or is spelt nearly the same."""
+    """Return a command's option that is a synonym, has the same prefix or is spelled almost the same."""
     names = [name for parameter in context.command.get_params(context) for name in parameter.opts]
     same = [name for group in SYNONYMS if option in group for name in group if name in names]
     longer = [name for name in names if name.startswith(option)]
@@ -133,7 +133,7 @@ def _find_similar_option(option: str, context: Any) -> str | None:
 
 
 def _find_command() -> str:
-    """Return the command that was called, from the arguments: some errors of the parser do not name it."""
+    """Return the called command from the arguments: some parser errors do not name it."""
     names = list(takewhile(lambda argument: argument.isalpha(), sys.argv[1:]))
     return " ".join(["regard", *(names[:2] if names[:1] in (["model"], ["tokenizer"]) else names[:1])])
 
@@ -158,15 +158,15 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, omitted: Collectio
         if getattr(parameter, "hidden", False) or parameter.name in omitted:
             continue
         if _is_argument(parameter):
-            heading, name = "Arguments", parameter.metavar or parameter.name.upper()
+            heading, name = "Arguments", _format_name(parameter)
         else:
             panel = getattr(parameter, "rich_help_panel", None)
             heading = panel if isinstance(panel, str) else OTHER_OPTIONS
-            metavar = "" if parameter.is_flag else f" {_format_metavar(parameter)}"
+            metavar = "" if parameter.is_flag else f" {_format_name(parameter)}"
             name = " / ".join(filter(None, (", ".join(sorted(parameter.opts, key=len)), *parameter.secondary_opts)))
             name += metavar
         panels.setdefault(heading, []).append((name, (parameter.help or "") + _format_default(parameter)))
-    for heading in sorted(panels, key=lambda heading: heading == OTHER_OPTIONS):  # a stable sort: these come last
+    for heading in sorted(panels, key=lambda heading: heading == OTHER_OPTIONS):  # stable sort: these come last
         is_only = heading == OTHER_OPTIONS and set(panels) <= {"Arguments", OTHER_OPTIONS}
         _write_section(formatter, "Options" if is_only else heading, panels[heading])
 
@@ -177,21 +177,20 @@ def _write_section(formatter: Any, heading: str, rows: list[tuple[str, str]]) ->
 
 
 def _style(heading: str) -> str:
-    return typer.style(heading, bold=True)  # removed where the output is no terminal
+    return typer.style(heading, bold=True)  # removed if the output is not a terminal
 
 
 def _is_argument(parameter: Any) -> bool:
     return parameter.param_type_name == "argument"
 
 
-def _format_argument(parameter: Any) -> str:
-    name = parameter.metavar or parameter.name.upper()
-    name += " ..." if parameter.nargs == -1 else ""
-    return name if parameter.required else f"[{name}]"
-
-
-def _format_metavar(parameter: Any) -> str:
+def _format_name(parameter: Any) -> str:
     return parameter.metavar or parameter.name.upper()
+
+
+def _format_argument(parameter: Any) -> str:
+    name = _format_name(parameter) + (" ..." if parameter.nargs == -1 else "")
+    return name if parameter.required else f"[{name}]"
 
 
 def _format_default(parameter: Any) -> str:

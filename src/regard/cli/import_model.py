@@ -1,4 +1,4 @@
-"""`regard import`: read a model of another program."""
+"""`regard import`: convert a model from another library."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,10 +24,10 @@ def import_model(
     ],
     replace: Annotated[bool, option("Replace an older folder.", "--replace", panel=OUTPUT_PANEL)] = False,
 ) -> None:
-    """Import a model that another program wrote.
+    """Import a model from another library.
 
-    Reads safetensors and GGUF only: files that could execute code are refused. A model with a part that Regard does
-    not have is refused as well.
+    Reads safetensors and GGUF only and rejects files that could execute code. Also rejects models with components that
+    Regard does not support.
     """
     if not source.exists():
         hint = "Give a Hugging Face folder or a GGUF file."

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer  # noqa: TID251
 
-import regard
 from regard.base.extras import EXTRAS, install_command, list_missing
 from regard.base.formatting import pluralize
-from regard.base.limits import total_memory
+from regard.base.limits import count_cores, total_memory
+from regard.base.version import __version__
 from regard.cli.options import option
 
 
@@ -25,15 +25,15 @@ def info(as_json: Annotated[bool, option("Print one JSON object.", "--json")] = 
 
 
 def collect_info() -> dict[str, Any]:
-    """Collect the facts that --json prints."""
+    """Collect the values that --json prints."""
     import torch  # only when needed
 
     from regard.training.device import prefers_bfloat16
 
     names = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     return {
-        "regard": regard.__version__,
-        "folder": str(Path(regard.__file__).parent),
+        "regard": __version__,
+        "folder": str(Path(__file__).parents[1]),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "system": f"{platform.system()} {platform.machine()}",
@@ -45,7 +45,7 @@ def collect_info() -> dict[str, Any]:
             }
             for name in names
         ],
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": count_cores(),
         "threads": torch.get_num_threads(),
         "memory": total_memory(),
         "available_memory": int(available_memory()) or None,
@@ -61,7 +61,7 @@ def collect_info() -> dict[str, Any]:
 
 
 def _print_info(facts: dict[str, Any]) -> None:
-    """Print one fact per line; lines are not wrapped, so that commands can be copied."""
+    """Print one value per line; lines are not wrapped, so commands can be copied."""
     limit = f", set by OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']}" if "OMP_NUM_THREADS" in os.environ else ""
     available = f", {facts['available_memory'] / 1e9:.1f} GB available" if facts["available_memory"] else ""
     lines = [
@@ -88,7 +88,7 @@ def _describe_device(device: dict[str, str]) -> str:
 
 
 def _find_processor() -> str:
-    """Return the name of the processor, as the system reports it."""
+    """Return the processor name reported by the system."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -98,7 +98,7 @@ def _find_processor() -> str:
 
 
 def available_memory() -> float:
-    """Return the bytes that a new process can use without swapping, 0 if the system does not report them."""
+    """Return the bytes that a new process can use without swapping, or 0 if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

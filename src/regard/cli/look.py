@@ -1,43 +1,73 @@
-"""`regard look`: look inside a model while it processes one text, image or audio clip."""
+"""`regard look`: look inside a model while it processes one text, image or audio clip, or at a training run."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.cli import search_options
-from regard.cli.options import SEARCH_PANEL, ModelArgument, TargetLanguage, option, output_file_option
+from regard.cli.options import (
+    SEARCH_PANEL,
+    TargetLanguage,
+    check_model,
+    is_given,
+    option,
+    output_file_option,
+)
 from regard.cli.progress import show_stages
+
+if TYPE_CHECKING:
+    from regard.look.local import LivePage
 
 EXAMPLES = """
 regard look my-model "Two dogs play in the snow."
 regard look my-model "Two dogs play." --save dogs.html
+regard look my-model "Two dogs play." --against "Two cats play."
 regard look my-book "ROMEO:" --temperature 0.5 --max-new-tokens 20
 regard look my-encoder "The ___ barks."
 regard look my-vit photos/left/0.png
-regard look my-captions photos/left/0.png
+regard look my-run
 """
+ADVANCED = "n_best port top_k min_p"
+COMPARISON_PANEL = "Comparison"
 
 
 def look(
     context: typer.Context,
-    folder: ModelArgument,
+    folder: Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder or run folder.")],
     text: Annotated[
-        str,
-        typer.Argument(metavar="TEXT", help="A text to translate, continue, fill or label; or an image or audio file."),
-    ],
+        str | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="A text to translate, continue, fill or label; or an image or audio file. Without it: the training of "
+            "a run folder.",
+            show_default=False,
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, option("Another text, image or audio file.", metavar="TEXT", panel=COMPARISON_PANEL)
+    ] = None,
+    against_model: Annotated[
+        Path | None,
+        option("Another model.", "--against-model", metavar="MODEL", callback=check_model, panel=COMPARISON_PANEL),
+    ] = None,
+    against_run: Annotated[
+        list[Path] | None,
+        option("Without TEXT: another run. Repeatable.", "--against-run", metavar="RUN", panel=COMPARISON_PANEL),
+    ] = None,
     save: Annotated[
         Path | None,
         output_file_option("Write one HTML file instead of serving a page; it needs no network."),
     ] = None,
-    port: Annotated[int, option("Port of the page on this machine; 0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, option("Local port of the page; 0 picks a free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, option("Open the page in a browser.", "--browser/--no-browser")] = True,
     beam: Annotated[
         int | None,
         option("Beam size; for a language model, search instead of sampling.", min=1, panel=SEARCH_PANEL),
     ] = None,
-    n_best: Annotated[int, option("Hypotheses whose cross-attention is kept.", min=1, panel=SEARCH_PANEL)] = 1,
+    n_best: Annotated[int, option("Number of hypotheses to keep cross-attention for.", min=1, panel=SEARCH_PANEL)] = 1,
     max_new_tokens: Annotated[
         int | None, option("Maximum number of generated tokens.", min=1, panel=SEARCH_PANEL)
     ] = None,
@@ -50,7 +80,7 @@ def look(
     ablation: Annotated[
         bool | None,
         option(
-            "Switch off every head once.",
+            "Ablate every head, one at a time.",
             "--ablation/--no-ablation",
             show_default="on if it takes only a few seconds",
         ),
@@ -58,33 +88,41 @@ def look(
 ) -> None:
     """Look inside a model: attention, search, sampling and ablation of one text, image or audio clip.
 
-    Opens a page in the browser that only this machine can read, and serves it until Ctrl-C. With --save, writes the
-    page as one file instead.
+    Without TEXT, shows the curves of a run, and its film if it was trained with --film; also while it trains.
+
+    With --against or --against-model, the page also compares two inputs, two models or both.
+
+    Serves a page on localhost and opens it in the browser, until Ctrl-C. With --save, writes the page to one file
+    instead.
     """
-    sampling_options = [name for name in ("temperature", "top_k", "top_p", "min_p") if _is_given(context, name)]
+    if text is None:
+        if against is not None or against_model is not None:
+            hint = "Add the text, or compare runs with --against-run."
+            raise RegardError("--against and --against-model need a text.", hint=hint)
+        _look_at_runs([folder, *(against_run or ())], save, port, browser)
+        return
+    if against_run:
+        raise RegardError("--against-run cannot be combined with a text.", hint="Leave out the text, or the option.")
+    check_model(folder)
+    sampling_options = [name for name in ("temperature", "top_k", "top_p", "min_p") if is_given(context, name)]
     if beam is not None and sampling_options:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sampling_options)
         raise RegardError(f"--beam cannot be combined with {names}.", hint="Search or sample: leave one out.")
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.look.build import look_into
-    from regard.look.local import serve
-    from regard.pipeline.image_captioner import ImageCaptioner
-    from regard.pipeline.load import load
-    from regard.pipeline.search import Beam, Sampling
-    from regard.pipeline.transcriber import Transcriber
-    from regard.pipeline.translator import Translator
+    from regard.look.session import LookSession
+    from regard.tasks.load import load
+    from regard.tasks.search import Beam, Sampling
 
-    pipeline = load(folder)
+    pipeline, second = load(folder), None if against_model is None else load(against_model)
     search: Beam | Sampling | None = None
     if beam is not None:
         search = Beam(beam)
-    elif sampling_options or not isinstance(pipeline, Translator | Transcriber | ImageCaptioner):
+    elif sampling_options:
         search = Sampling(filters=Filters(temperature, top_k, top_p, min_p))
     with show_stages():
-        result = look_into(
-            pipeline,
-            text,
-            name=folder.absolute().name,
+        look_at = partial(
+            look_into,
             search=search,
             n_best=n_best,
             max_new_tokens=max_new_tokens,
@@ -92,17 +130,35 @@ def look(
             seed=seed,
             ablation=ablation,
         )
+        result = look_at(pipeline, text, name=folder.absolute().name)
+        if against is not None or second is not None:
+            name = (against_model or folder).absolute().name
+            result = result.against(look_at(second or pipeline, text if against is None else against, name=name))
     if save is not None:
-        size = result.save(save).stat().st_size
-        typer.echo(f"{save} ({size / 1e6:.1f} MB)")
+        _print_size(result.save(save))
         return
-    with serve(result, port) as server:
-        typer.echo(f"{server.url}\nCtrl-C ends it.")
+    _serve(LookSession(result), port, browser)
+
+
+def _look_at_runs(folders: list[Path], save: Path | None, port: int, browser: bool) -> None:
+    from regard.look.film import RunPage
+
+    page = RunPage(folders)
+    if save is not None:
+        _print_size(page.save(save))
+    else:
+        _serve(page, port, browser)
+
+
+def _print_size(path: Path) -> None:
+    typer.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def _serve(page: "LivePage", port: int, browser: bool) -> None:
+    from regard.look.local import serve
+
+    with serve(page, port) as server:
+        typer.echo(f"{server.url}\nPress Ctrl-C to stop.")
         if browser:
             server.open_browser()
         server.wait()
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"

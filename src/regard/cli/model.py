@@ -1,4 +1,4 @@
-"""`regard model`: inspect an architecture (settings, cost, export targets), and name the languages of a model."""
+"""`regard model`: inspect an architecture (settings, cost, export targets) and set a model's languages."""
 
 from functools import partial
 from pathlib import Path
@@ -10,13 +10,13 @@ from rich.table import Table  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
-from regard.cli.options import option
+from regard.cli.options import StringList, option, settings_option
 from regard.cli.settings import EXAMPLES as SETTINGS_EXAMPLES
 from regard.cli.settings import settings
 from regard.config import codec
-from regard.config.exportable import exportable_to
 from regard.config.model import AnyModelConfig
 from regard.config.toml_file import parse_settings, suggest
+from regard.exchange.exportable import exportable_to
 
 EXAMPLES = """
 regard model presets
@@ -34,11 +34,8 @@ app = typer.Typer(
 command = partial(app.command, cls=HelpCommand)
 
 command(epilog=SETTINGS_EXAMPLES)(settings)
-PresetArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or path of a model.toml.")]
-SettingsOption = Annotated[
-    list[str] | None,
-    option("Override a setting, e.g. encoder.layers=2. Repeatable.", "--set", metavar="A.B=C"),
-]
+PresetArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Preset name, or path to a model.toml.")]
+SettingsOption = Annotated[StringList, settings_option("encoder.layers=2")]
 
 
 @command(epilog="regard model presets")
@@ -59,7 +56,7 @@ def presets() -> None:
         else:
             kinds = (f"{stack.norm_order} {stack.norm.kind}", stack.position.kind)
         table.add_row(name, model.family, layers, str(model.d_model), *kinds, f"{size:,}")
-    _print_table(table)
+    make_console().print(table)
 
 
 @command(epilog="regard model show tiny --set encoder.layers=2")
@@ -70,7 +67,7 @@ def show(model: PresetArgument, settings: SettingsOption = None) -> None:
 
 @command(epilog="regard model exports tiny")
 def exports(model: PresetArgument, settings: SettingsOption = None) -> None:
-    """List the engines that can represent this model exactly, and the obstacles to the others."""
+    """List the engines that can represent this model exactly, and why the others cannot."""
     for verdict in exportable_to(_load_model(model, settings)):
         typer.echo(f"{'yes' if verdict.is_exact else 'no '}  {verdict.target}")
         for obstacle in verdict.obstacles:
@@ -112,7 +109,7 @@ def cost(
         for part, count in parts.items():
             if count:
                 table.add_row(f"  {part}", _format_quantity(count, unit))
-    _print_table(table)
+    make_console().print(table)
 
 
 @command(name="set-languages", epilog="regard model set-languages my-model en de")
@@ -121,7 +118,7 @@ def set_languages(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="Code of the source language, e.g. en.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Code of the target language, e.g. de.")],
 ) -> None:
-    """Name the languages of a trained translator, for the server and for exports. Its weights do not change."""
+    """Set the languages of a trained translator, for the server and for exports. The weights do not change."""
     from regard.store import model_folder  # imports torch: only when needed
 
     typer.echo(f"{model_folder.set_languages(folder, (source, target))}: {source} to {target}")
@@ -155,7 +152,3 @@ def _format_quantity(count: float, unit: str) -> str:
         count /= 1000
     number = f"{count:.0f}" if count >= 100 or not prefix else f"{count:.1f}"
     return f"{number} {prefix}{unit}".rstrip()
-
-
-def _print_table(table: Table) -> None:
-    make_console().print(table)

@@ -1,4 +1,4 @@
-"""`regard plan`: what a run will need before it starts. `regard.plan` does the work; this file displays it."""
+"""`regard plan`: forecast what a run needs before it starts. `regard.plan` does the work; this file displays it."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.formatting import format_duration, pluralize
 from regard.cli.console import make_console
-from regard.cli.options import option
+from regard.cli.options import StringList, option, settings_option
 from regard.config import codec
 from regard.config.toml_file import parse_settings
 
@@ -28,25 +28,20 @@ regard plan run.toml --ranks 2 --write
 regard plan run.toml --ranks 512 --device h100
 regard plan run.toml --ranks 64 --device a100 --parallel hsdp=8 --mfu 0.4 --price 1.80
 """
-PLANNED_LENGTH = 64  # tokens of a row of sentence pairs or labeled texts; running text fills rows of data.max_length
+PLANNED_LENGTH = 64  # tokens per row of sentence pairs or labeled texts; running text fills rows of data.max_length
 GIB, GB = 2**30, 1e9
 
 
 def plan(
-    run_file: Annotated[Path, typer.Argument(metavar="RUN.TOML", help="RunConfig file, or a run folder.")],
-    settings: Annotated[
-        list[str] | None,
-        option("Override a setting, e.g. data.batch_tokens=8192. Repeatable.", "--set", metavar="A.B=C"),
-    ] = None,
+    run_file: Annotated[Path, typer.Argument(metavar="RUN.TOML", help="Run file or run folder.")],
+    settings: Annotated[StringList, settings_option("data.batch_tokens=8192")] = None,
     ranks: Annotated[int, option("Number of processes, one per device.", min=1, max=16_384)] = 1,
     device: Annotated[
-        str | None, option("Device of the table: a100, h100, h200. Default: this machine, measured.", metavar="NAME")
+        str | None, option("Device to plan for: a100, h100, h200. Default: this machine, measured.", metavar="NAME")
     ] = None,
     parallel: Annotated[
         str | None,
-        option(
-            "ddp, fsdp, hsdp=N, tensor=N, joined by +. Default: as in the run file, or compare all.", metavar="LAYOUT"
-        ),
+        option("ddp, fsdp, hsdp=N, tensor=N, joined by +. Default: the run file's, or compare all.", metavar="LAYOUT"),
     ] = None,
     length: Annotated[
         int | None, option("Tokens per row. Default: data.max_length for running text, else 64.", min=1)
@@ -54,23 +49,24 @@ def plan(
     mfu: Annotated[
         str | None,
         option(
-            "Share of the peak arithmetic that the device reaches, e.g. 0.4 or 0.3-0.5. Default: the table.",
+            "Model FLOPs utilization, e.g. 0.4 or 0.3-0.5. Default: the device's.",
             metavar="SHARE",
         ),
     ] = None,
     price: Annotated[
-        str | None, option("USD per device and hour, e.g. 2.50 or 2-4. Default: the table.", metavar="USD")
+        str | None, option("USD per device-hour, e.g. 2.50 or 2-4. Default: the device's.", metavar="USD")
     ] = None,
     probe: Annotated[bool, option("Time a few steps on this machine (without --device).")] = True,
     write: Annotated[
-        bool, option("Write the choice beside the run file; the run then compares it with its actual needs.", "--write")
+        bool,
+        option("Write the choice next to the run file; the run then compares it with its actual needs.", "--write"),
     ] = False,
     as_json: Annotated[bool, option("Print the plan as JSON.", "--json")] = False,
 ) -> None:
     """Forecast memory, collectives, checkpoint size, time and cost of a run before it starts.
 
-    One step runs on tensors without data, so any number of ranks can be planned on any machine. Figures for a
-    device that is not here are simulated; time and cost are ranges.
+    One step runs on meta tensors, so you can plan any number of ranks on any machine. Figures for other devices are
+    simulated; time and cost are ranges.
     """
     run = _load_run(run_file, settings)
     from regard.plan.compare import make_plan  # these import torch: only when needed
@@ -82,7 +78,8 @@ def plan(
     if mfu is not None and device is None:
         raise RegardError("--mfu needs --device: this machine is measured.", hint="Add --device, or leave out --mfu.")
     spec = None if device is None else find_device(device)
-    length = length or _default_length(run)
+    if length is None:
+        length = run.data.max_length if run.model.task == "causal_lm" else min(PLANNED_LENGTH, run.data.max_length)
     per_host = ranks if spec is None else spec.per_host
     candidates = (
         list_candidates(run, ranks, per_host) if parallel is None else [make_candidate(run, parallel, ranks, per_host)]
@@ -102,7 +99,7 @@ def plan(
     )
     if write:
         if result.choice is None:
-            raise RegardError(f"There is nothing to write: {result.reasons[0]}", location=str(run_file))
+            raise RegardError(f"No plan to write: {result.reasons[0]}", location=str(run_file))
         path = write_plan(run_file / "run.toml" if run_file.is_dir() else run_file, _to_dict(result.choice, spec))
         typer.echo(f"wrote {path}", err=True)
     if as_json:
@@ -116,10 +113,6 @@ def _load_run(path: Path, settings: Sequence[str] | None) -> "RunConfig":
     from regard.training.vocabularies import expect_vocabularies  # imports torch: only when needed
 
     return expect_vocabularies(run)
-
-
-def _default_length(run: "RunConfig") -> int:
-    return run.data.max_length if run.model.task == "causal_lm" else min(PLANNED_LENGTH, run.data.max_length)
 
 
 def _parse_range(text: str | None, location: str) -> "Range | None":
@@ -145,7 +138,7 @@ def _print_plan(plan: "Plan", device: "DeviceSpec | None", ranks: int) -> None:
         size = f"{first.parameters:,} parameters, {first.flops:.3g} FLOP per step, {run.train.steps:,} steps"
         typer.echo(f"{size}, {first.checkpoint_bytes / GB:.2f} GB per checkpoint\n")
     table = Table("", box=None, pad_edge=False)
-    for heading in ("memory", "fits", "of it states", "collectives per step", "sent", "per step", "all", "cost"):
+    for heading in ("memory", "fits", "states", "collectives per step", "sent", "per step", "all", "cost"):
         table.add_column(heading, justify="right")
     for forecast in plan.forecasts:
         table.add_row(*_format_row(forecast), style="bold" if forecast is plan.choice else "")

@@ -1,4 +1,4 @@
-"""`regard predict`: what a model says about texts, images or audio clips; the model decides what that is."""
+"""`regard predict`: run a classifier, tagger, masked language model, captioner or transcriber on texts or files."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ from regard.cli.progress import show_progress
 from regard.cli.text_input import check_paths, load_as, read_lines, zip_file
 
 if TYPE_CHECKING:
-    from regard.pipeline.results import Prediction, Predictor
+    from regard.tasks.results import Prediction, Predictor
 
 PROMPT_PANEL = "Classification with a language model and a prompt"
 EXAMPLES = """
@@ -44,13 +44,13 @@ ADVANCED = "template mean_logprob unconstrained length_penalty"
 def predict(
     folder: ModelArgument,
     inputs: Annotated[
-        list[str] | None, typer.Argument(metavar="INPUT", help="Texts, or files that MODEL reads.")
+        list[str] | None, typer.Argument(metavar="INPUT", help="Texts, or image or audio files, depending on MODEL.")
     ] = None,
     input_file: Annotated[
-        Path | None, input_file_option("Read the texts or the names of the files from a file, one per line.", "--input")
+        Path | None, input_file_option("Read the texts or file names from a file, one per line.", "--input")
     ] = None,
     pair: Annotated[
-        Path | None, input_file_option("Second texts for a sentence-pair model: line n belongs to text n.")
+        Path | None, input_file_option("Second texts for a sentence-pair model; line n belongs to text n.")
     ] = None,
     pair_text: Annotated[
         str | None,
@@ -58,7 +58,7 @@ def predict(
     ] = None,
     gap: Annotated[
         str | None,
-        option("The string that marks a gap.", metavar="TEXT", show_default="___", panel=INPUT_PANEL),
+        option("String that marks a gap.", metavar="TEXT", show_default="___", panel=INPUT_PANEL),
     ] = None,
     output_file: Annotated[Path | None, output_file_option("Write to a file.", "--output")] = None,
     n_best: Annotated[
@@ -107,7 +107,7 @@ def predict(
     template: Annotated[
         str | None,
         option(
-            "How the prompt writes an example, \\n for a line break. Default: 'Text: {text}\\nLabel: {label}\\n\\n'.",
+            "Prompt template of an example, with \\n for a line break. Default: 'Text: {text}\\nLabel: {label}\\n\\n'.",
             metavar="TEXT",
             panel=PROMPT_PANEL,
         ),
@@ -117,11 +117,11 @@ def predict(
         option("Compare the mean log-probability per token, not the sum.", "--mean-logprob", panel=PROMPT_PANEL),
     ] = False,
 ) -> None:
-    """Classify, tag, fill gaps, caption or transcribe: whatever MODEL was trained for.
+    """Classify, tag, fill gaps, caption or transcribe, depending on MODEL.
 
-    Prints for a classifier of texts, images or audio clips: label, probability, input. For a tagger: word/tag of every
-    word. For a masked language model: the filled text, then the candidates of each gap. For captions and transcripts:
-    the text; with --n-best above 1 file, score, text. `regard translate`, `generate` and `embed` run other models.
+    Output of a classifier: label, probability, input. Tagger: word/tag pairs. Masked language model: the filled text,
+    then the candidates for each gap. Captions and transcripts: the text; with --n-best above 1: file, score, text.
+    `regard translate`, `generate` and `embed` run other models.
     """
     check_paths(inputs, input_file, output_file)
     if pair is not None and pair_text is not None:
@@ -132,8 +132,8 @@ def predict(
         raise RegardError("--template and --mean-logprob need --examples or --labels.", hint="Add --labels A,B.")
     else:
         predictor = _load_predictor(folder)
-    from regard.pipeline.classifier import Classification  # imports torch: only when needed
-    from regard.pipeline.encoding import chunks
+    from regard.tasks.encoding import chunks
+    from regard.tasks.text_classification import Classification  # imports torch: only when needed
 
     options: dict[str, Any] = {
         "gap": gap,
@@ -149,7 +149,7 @@ def predict(
         if name not in accepted:
             spelled = "--pair" if name == "pairs" else f"--{name.replace('_', '-')}"
             raise RegardError(
-                f"{spelled} is not for a {predictor.kind}.", location=str(folder), hint=f"Leave out {spelled}."
+                f"A {predictor.kind} does not support {spelled}.", location=str(folder), hint=f"Leave out {spelled}."
             )
     if n_best is not None and "n_best" in accepted:
         options["n_best"] = n_best
@@ -183,8 +183,8 @@ def _report_truncated(count: int) -> None:
 
 
 def _load_predictor(folder: Path) -> "Predictor":
-    from regard.pipeline.load import load  # imports torch: only when needed
-    from regard.pipeline.results import Predictor
+    from regard.tasks.load import load  # imports torch: only when needed
+    from regard.tasks.results import Predictor
 
     pipeline = load(folder)
     if not isinstance(pipeline, Predictor):
@@ -196,8 +196,8 @@ def _load_predictor(folder: Path) -> "Predictor":
 def _load_prompt(
     folder: Path, examples: Path | None, labels: str | None, template: str | None, mean_logprob: bool
 ) -> "Predictor":
-    from regard.pipeline.generator import TextGenerator  # imports torch: only when needed
-    from regard.pipeline.prompt_classifier import TEMPLATE, PromptClassifier
+    from regard.tasks.causal_lm.generator import TextGenerator  # imports torch: only when needed
+    from regard.tasks.causal_lm.prompt_classifier import TEMPLATE, PromptClassifier
 
     shots = [] if examples is None else read_shots(examples)
     names = [name.strip() for name in labels.split(",")] if labels else list(dict.fromkeys(shot[1] for shot in shots))
@@ -211,7 +211,7 @@ def _load_prompt(
 
 
 def read_shots(path: Path) -> list[tuple[str, str]]:
-    """Read texts and their labels; a table without a header has the text in column 1, the label in column 2."""
+    """Read texts and labels; in a table without a header, column 1 is the text and column 2 the label."""
     from regard.config.sources import TableConfig
     from regard.data.corpus import Corpus
     from regard.data.example import Defects

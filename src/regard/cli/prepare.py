@@ -1,4 +1,4 @@
-"""`regard prepare`: write a corpus as token shards, in parallel; a killed command continues where it stopped."""
+"""`regard prepare`: write a corpus as token shards, in parallel; rerun a killed command to continue."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ from regard.base.formatting import pluralize
 from regard.cli.options import option
 from regard.config.parts import SettingsModel
 from regard.config.run import DataConfig
-from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig
+from regard.config.sources import AudioConfig, ImagesConfig
 from regard.config.toml_file import SettingsFile, read_toml
 
 if TYPE_CHECKING:
@@ -28,36 +28,37 @@ regard prepare run.toml shards --tokenizer . --workers 2
 
 def prepare(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run file (TOML) with a `data` table.")],
-    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder; its undamaged shards are reused.")],
+    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder; valid shards in it are reused.")],
     tokenizer: Annotated[
         Path | None,
         option(
-            "Folder with tokenizer.json, or source.json and target.json; images and audio without texts need none.",
+            "Folder with tokenizer.json, or source.json and target.json. Not needed for images or audio without texts.",
             metavar="FOLDER",
         ),
     ] = None,
-    workers: Annotated[int, option("Number of processes that tokenize.", min=1)] = 1,
+    workers: Annotated[int, option("Number of tokenizer processes.", min=1)] = 1,
     size: Annotated[float, option("Characters of text per shard, in millions.", min=0.001)] = 8.0,
 ) -> None:
-    """Tokenize a corpus, or store its images or audio clips, as shards. A killed command continues where it stopped."""
+    """Write a tokenized corpus, images or audio clips as shards. Rerun a killed command to continue."""
     from regard.text.tokenizer_pair import TokenizerPair  # slow import: tokenizers, numpy
 
     data = _load_data(run)
     sources = (*data.train, *data.validation, *data.test)
-    if tokenizer is None and not all(_has_no_text(source) for source in sources):
-        raise RegardError("--tokenizer is missing: the corpus holds text.", hint="Give the folder of tokenizer.json.")
+    has_text = any(not isinstance(source, ImagesConfig | AudioConfig) or source.second == "text" for source in sources)
+    if tokenizer is None and has_text:
+        raise RegardError(
+            "--tokenizer is missing: the corpus contains text.", hint="Give the folder that contains tokenizer.json."
+        )
     if tokenizer is None and read_toml(run).get("tokenizer", {}).get("kind") == "codebook":
-        hint = "Give the folder of the tokenizer.json of a run that learned the colors, such as RUN/best."
-        raise RegardError("--tokenizer is missing: the tokens are colors.", location=str(run), hint=hint)
+        hint = "Give the model folder of a run that learned the colors, such as RUN/best."
+        raise RegardError(
+            "--tokenizer is missing: pixel models need the codebook of colors.", location=str(run), hint=hint
+        )
     tokenizers = None if tokenizer is None else TokenizerPair.load(tokenizer)
     for name, corpus in _make_corpora(data).items():
         _prepare_split(name, corpus, tokenizers, out / name, workers, int(size * 1e6))
     if tokenizers is not None:
         tokenizers.save(out)
-
-
-def _has_no_text(source: AnySourceConfig) -> bool:
-    return isinstance(source, ImagesConfig | AudioConfig) and source.second == "label"
 
 
 def _make_corpora(data: DataConfig) -> "dict[str, Corpus]":
@@ -103,7 +104,7 @@ def _format_counts(shards: "list[ShardDone]") -> str:
 
 
 def _make_progress() -> Progress:
-    """Make a progress bar without a total: the size of a corpus is unknown until it is read."""
+    """Make a progress bar without a total, because the corpus size is unknown until it is read."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"))
     return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
 

@@ -1,7 +1,8 @@
-"""`regard serve`: serve models over HTTP, for clients of LibreTranslate and OpenAI, and for a browser."""
+"""`regard serve`: serve models over HTTP to LibreTranslate and OpenAI clients and to browsers."""
 
 import os
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
-from regard.cli.options import StringList, file_option, option
+from regard.cli.options import ENGINE_NAMES, Engine, StringList, file_option, option
 from regard.store.model_path import find_model
 
 EXAMPLES = """
@@ -20,19 +21,11 @@ regard serve --new-key alice --keys keys.txt
 regard serve my-model --host 0.0.0.0 --keys keys.txt
 regard serve --config serve.toml --set limits.texts=16
 """
-ADDRESS, SECURITY, WORK = "Address", "Security", "Work"
-
-
-class ServeEngine(StrEnum):
-    """The engines that run a served model."""
-
-    auto = "auto"
-    torch = "torch"
-    ctranslate2 = "ctranslate2"
+_address, _security, _work = (partial(option, panel=panel) for panel in ("Address", "Security", "Work"))
 
 
 class LogFormat(StrEnum):
-    """Forms of the log."""
+    """Log formats."""
 
     text = "text"
     json = "json"
@@ -41,72 +34,67 @@ class LogFormat(StrEnum):
 def serve(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="MODEL", help="Model folders; NAME=FOLDER gives a model another name than its folder."),
+        typer.Argument(metavar="MODEL", help="Model folders; NAME=FOLDER sets a model's name."),
     ] = None,
     adapter: Annotated[
         StringList,
-        option(
-            "LoRA adapter of one of the models (a run or adapter folder), which clients see as a model. Repeatable.",
+        _work(
+            "LoRA adapter of one of the models (a run or adapter folder), served as a model of its own. Repeatable.",
             metavar="NAME=FOLDER",
-            panel=WORK,
         ),
     ] = None,
-    host: Annotated[
-        str | None, option("Address to listen on.", metavar="ADDRESS", show_default="127.0.0.1", panel=ADDRESS)
-    ] = None,
-    port: Annotated[int | None, option("Port.", min=0, max=65535, show_default="8000", panel=ADDRESS)] = None,
+    host: Annotated[str | None, _address("Address to listen on.", metavar="ADDRESS", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, _address("Port.", min=0, max=65535, show_default="8000")] = None,
     keys: Annotated[
-        Path | None, file_option("File of key hashes; every request then needs a key.", panel=SECURITY)
+        Path | None, _security("File of key hashes; every request then needs a key.", metavar="FILE")
     ] = None,
     new_key: Annotated[
-        str | None,
-        option("Create a key with this name, add it to --keys, print it and exit.", metavar="NAME", panel=SECURITY),
+        str | None, _security("Create a key with this name, add it to --keys, print it and exit.", metavar="NAME")
     ] = None,
     open_route: Annotated[
-        StringList, option("Path that needs no key, e.g. /health; repeatable.", metavar="PATH", panel=SECURITY)
+        StringList, _security("Path that needs no key, e.g. /health. Repeatable.", metavar="PATH")
     ] = None,
     reload_key: Annotated[
-        StringList, option("Name of a key that may reload models; repeatable.", metavar="NAME", panel=SECURITY)
+        StringList, _security("Name of a key that may reload models. Repeatable.", metavar="NAME")
     ] = None,
     trusted_proxy: Annotated[
-        StringList,
-        option("Proxy whose X-Forwarded-For names the client; repeatable.", metavar="ADDRESS", panel=SECURITY),
+        StringList, _security("Proxy whose X-Forwarded-For header is trusted. Repeatable.", metavar="ADDRESS")
     ] = None,
     engine: Annotated[
-        ServeEngine | None,
-        option(
-            "auto takes CTranslate2 if an export passed its proof.",
-            metavar="[auto|torch|ctranslate2]",
+        Engine | None,
+        _work(
+            "Engine that runs the models. auto: CTranslate2 for translation models if it is installed, else PyTorch. "
+            "The export is made once, next to MODEL.",
+            metavar=ENGINE_NAMES,
             show_default="auto",
-            panel=WORK,
         ),
     ] = None,
-    threads: Annotated[int | None, option("Threads of PyTorch.", min=1, panel=WORK)] = None,
+    threads: Annotated[int | None, _work("Number of PyTorch threads.", min=1)] = None,
     chat_template: Annotated[
-        StringList, option("Jinja file for /v1/chat/completions; repeatable.", metavar="NAME=FILE", panel=WORK)
+        StringList, _work("Jinja chat template for /v1/chat/completions. Repeatable.", metavar="NAME=FILE")
     ] = None,
-    log_format: Annotated[
-        LogFormat | None, option("Form of the log.", metavar="[text|json]", show_default="text", panel=WORK)
-    ] = None,
-    config: Annotated[Path | None, file_option("TOML file of settings.")] = None,
+    log_format: Annotated[LogFormat | None, _work("Log format.", metavar="[text|json]", show_default="text")] = None,
+    config: Annotated[Path | None, file_option("TOML settings file.")] = None,
     changes: Annotated[
-        StringList, option("Change a setting, e.g. limits.texts=16; repeatable.", "--set", metavar="NAME=VALUE")
+        StringList, option("Override a setting, e.g. limits.texts=16. Repeatable.", "--set", metavar="NAME=VALUE")
     ] = None,
 ) -> None:
     """Serve models over HTTP until Ctrl-C or SIGTERM.
 
-    Clients of LibreTranslate and OpenAI work unchanged; /openapi.json describes all routes. The server listens on this
-    machine only, unless --host and --keys are given.
+    LibreTranslate and OpenAI clients work unchanged; /openapi.json describes all routes. The server listens on
+    localhost only, unless --host and --keys are given.
     """
-    for module in ("fastapi", "uvicorn", "httptools", "multipart", "prometheus_client"):
+    for module in ("fastapi", "uvicorn", "httptools", "python_multipart", "prometheus_client"):
         import_optional(module, "serve", "`regard serve`")
     from regard.serve.settings import add_key, read_settings
 
     if new_key is not None:
         if keys is None:
-            raise RegardError("There is no file for the key.", hint="Name one: --keys keys.txt.")
+            raise RegardError("--new-key needs --keys.", hint="Add --keys keys.txt.")
         typer.echo(add_key(keys, new_key))
         return
+    if not (models or config or changes or any(name.startswith("REGARD_SERVE_MODELS") for name in os.environ)):
+        raise RegardError("There is no model to serve.", hint="Give a model folder: `regard serve my-model`.")
     options: dict[str, Any] = {
         "host": host,
         "port": port,
@@ -136,7 +124,7 @@ def _parse_models(texts: list[str]) -> dict[str, str]:
 
 
 def _parse_folders(texts: list[str]) -> dict[str, str]:
-    """Return the folder of each model or adapter by its name.
+    """Return model or adapter folders by name.
 
     >>> _parse_folders(["runs/german/", "en-de=models/a"])
     {'german': 'runs/german/', 'en-de': 'models/a'}
@@ -145,7 +133,7 @@ def _parse_folders(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, folder = _split_name(text) if "=" in text else (Path(text).absolute().name, text)
         if name in folders:
-            raise RegardError(f"Two of them have the name '{name}'.", hint="Give names: NAME=FOLDER.")
+            raise RegardError(f"The name '{name}' is used twice.", hint="Give names: NAME=FOLDER.")
         folders[name] = folder
     return folders
 

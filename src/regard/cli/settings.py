@@ -1,4 +1,4 @@
-"""`regard model settings`: the reference of all settings of run files and `--set`."""
+"""`regard model settings`: the reference for all settings in run files and `--set`."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,10 @@ EXAMPLES = "regard model settings train.schedule"
 
 
 def settings(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="Only this part, e.g. train or train.schedule.")] = "",
-    markdown: Annotated[bool, option("Print as Markdown (docs/settings.md).", "--markdown")] = False,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="Show only this section, e.g. train or train.schedule.")
+    ] = "",
+    markdown: Annotated[bool, option("Print Markdown (docs/reference/settings.md).", "--markdown")] = False,
 ) -> None:
     """List all settings of a run: values, default and meaning."""
     selected = [table for table in iter_tables() if _is_selected(table, path)]

@@ -1,59 +1,70 @@
-"""Helpers of the commands that run a model: load it, read texts line by line."""
+"""Helpers for commands that run a model: load it and read texts line by line."""
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from regard.base.errors import RegardError
-from regard.base.formatting import pluralize
+from regard.base.files import check_not_overwritten
+from regard.base.formatting import pluralize, quote_path
+from regard.base.progress import is_shown
+from regard.cli.progress import print_line, show_stages
 
 if TYPE_CHECKING:
-    from regard.pipeline.encoding import Pipeline
-    from regard.pipeline.load import Engine
+    from regard.exchange.engine_cache import Announce
+    from regard.store.export_folder import Engine
+    from regard.tasks.pipeline import Pipeline
 
-CHUNK_LINES = 2048  # lines that are read, sorted by length and batched at a time
+CHUNK_LINES = 2048  # lines to read, sort by length and batch at a time
 AnyPipeline = TypeVar("AnyPipeline", bound="Pipeline")
 
 
-def load_as(folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torch") -> AnyPipeline:
-    """Load the model of a folder as this pipeline.
+def load_as(
+    folder: Path, pipeline_class: type[AnyPipeline], engine: str = "torch", sentences: int | None = None
+) -> AnyPipeline:
+    """Load a model folder as this pipeline, on an engine (see `load_on_engine`).
 
     Raises:
-        RegardError: The model is of another kind; the error names the command for it.
+        RegardError: The model is of a different kind; the hint names its command.
     """
-    from regard.pipeline.load import load  # imports torch: only when needed
+    from regard.exchange.engine_cache import load_on_engine  # only when needed
 
-    pipeline = load(folder, engine=cast("Engine", engine))
+    pipeline = load_on_engine(folder, cast("Engine", engine), show_export, sentences=sentences)
     if not isinstance(pipeline, pipeline_class):
         raise RegardError(
             f"This is a {pipeline.kind}, not a {pipeline_class.kind}.",
             location=str(folder),
-            hint=f'Use `regard {pipeline.command} {folder} "..."`.',
+            hint=f'Use `regard {pipeline.command} {quote_path(folder)} "..."`.',
         )
     return pipeline
 
 
+@contextmanager
+def show_export() -> "Iterator[Announce]":
+    """Show the progress and the outcome of an export on standard error."""
+    with nullcontext() if is_shown() else show_stages():
+        yield print_line
+
+
 def check_paths(texts: list[str] | None, input_file: Path | None, output_file: Path | None = None) -> None:
-    """Refuse texts together with an input file, and an output file that is the input file."""
+    """Reject texts combined with an input file, and an output file that is also the input file."""
     if texts and input_file is not None:
         raise RegardError("Texts and --input were both given.", hint="Give one of them.")
-    if input_file is not None and output_file is not None and output_file.exists() and output_file.samefile(input_file):
-        raise RegardError(
-            "The output would overwrite the input.", location=str(output_file), hint="Choose another name."
-        )
+    check_not_overwritten(input_file, output_file)
 
 
 def read_lines(texts: list[str] | None, input_file: Path | None) -> tuple[Iterable[str], int | None, int]:
-    """Read texts from the arguments, from a file, or else from standard input.
+    """Read texts from the arguments, a file, or standard input.
 
     Returns:
-        The texts; their number (None: unknown); and how many to process at a time.
+        The texts, their number (None if unknown), and how many to process at a time.
     """
     if texts:
         return texts, len(texts), CHUNK_LINES
     if input_file is None:
-        is_interactive = sys.stdin.isatty()  # a person waits for the output of every line
+        is_interactive = sys.stdin.isatty()  # interactive input: process line by line
         return _decode_lines(sys.stdin.buffer), None, 1 if is_interactive else CHUNK_LINES
     from regard.data.example import Defects
     from regard.data.readers.text_files import iter_lines  # also reads .gz, .xz and .zst
@@ -65,7 +76,7 @@ def read_lines(texts: list[str] | None, input_file: Path | None) -> tuple[Iterab
 def zip_file(
     chunks: Iterable[list[str]], file: Path | None, shared_text: str | None
 ) -> Iterator[tuple[list[str], list[str] | None]]:
-    """Pair each chunk of texts with the same lines of a file, with one text shared by all, or with None."""
+    """Pair each chunk of texts with the corresponding lines of a file, with one shared text, or with None."""
     lines = None if file is None else iter(read_lines(None, file)[0])
     count, hint = 0, "Line n of the file must belong to text n."
     for chunk in chunks:
@@ -97,7 +108,7 @@ def read_text(input_file: Path | None) -> str:
 
 
 def _decode_lines(lines: BinaryIO) -> Iterator[str]:
-    """Decode standard input as it arrives; lines end as in files (`regard.data.readers.text_files`)."""
+    """Decode standard input as it arrives, with the same line endings as files (`regard.data.readers.text_files`)."""
     for number, line in enumerate(lines, 1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")

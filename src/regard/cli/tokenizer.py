@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer  # noqa: TID251
-from pydantic import TypeAdapter, ValidationError
 from rich.table import Table  # noqa: TID251
 
-from regard.base.errors import ConfigError, Fault, RegardError
-from regard.base.formatting import pluralize
+from regard.base.errors import RegardError
+from regard.base.formatting import pluralize, truncate
 from regard.cli.console import make_console
 from regard.cli.help import HelpCommand, HelpGroup
-from regard.cli.options import file_option, option
+from regard.cli.options import StringList, file_option, option, settings_option
 from regard.config.sources import LinesConfig
 from regard.config.tokenizers import AnyTokenizerConfig, BpeConfig, ByteBpeConfig
-from regard.config.toml_file import parse_settings, suggest
+from regard.config.toml_file import SettingsFile, parse_settings, suggest, with_changes
 from regard.data.example import Defects, Location
 from regard.data.readers import read
 from regard.text.learn import learn as learn_from
@@ -41,7 +40,7 @@ TokenizerArgument = Annotated[
     Path, typer.Argument(metavar="TOKENIZER", help="tokenizer.json, or a folder that contains it.")
 ]
 KINDS = ("byte_bpe", "bpe", "unigram", "word", "character", "byte")
-MAX_ENTRIES = 200  # distinct words for --steps: more are unreadable
+MAX_ENTRIES = 200  # maximum number of distinct words for --steps
 
 
 @command(epilog="regard tokenizer learn train.en train.de --vocabulary 8000 --out tokenizer.json")
@@ -53,18 +52,15 @@ def learn(
     kind: Annotated[str, option(f"Tokenizer type: {', '.join(KINDS)}.", metavar="NAME")] = "byte_bpe",
     vocabulary: Annotated[int | None, option("Vocabulary size, including special tokens.", metavar="N")] = None,
     language: Annotated[
-        list[str] | None, option("Add a target-language token, e.g. de adds <2de>. Repeatable.", metavar="LANGUAGE")
+        StringList, option("Add a target-language token, e.g. de adds <2de>. Repeatable.", metavar="LANGUAGE")
     ] = None,
     extra: Annotated[
-        list[str] | None, option("Add a special token that is never split, e.g. <url>. Repeatable.", metavar="TOKEN")
+        StringList, option("Add a special token that is never split, e.g. <url>. Repeatable.", metavar="TOKEN")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        option("Override a setting, e.g. normalize.lowercase=true. Repeatable.", "--set", metavar="A.B=C"),
-    ] = None,
-    show_merges: Annotated[bool, option("Print every BPE merge and the words after it.", "--steps")] = False,
+    settings: Annotated[StringList, settings_option("normalize.lowercase=true")] = None,
+    show_merges: Annotated[bool, option("Print every BPE merge and the resulting words.", "--steps")] = False,
 ) -> None:
-    """Train a tokenizer on text and write it to a file."""
+    """Train a tokenizer on text files and write it to a file."""
     tokenizer_settings = _make_settings(kind, vocabulary, language, extra, settings)
     if show_merges and not isinstance(tokenizer_settings, ByteBpeConfig | BpeConfig):
         raise RegardError(
@@ -81,7 +77,9 @@ def learn(
     if show_merges:
         _show_merges(tokenizer, files)
     _show_defects(defects)
-    size_note = "" if vocabulary in (None, tokenizer.size) else f" ({vocabulary:,} requested: the text has no more)"
+    size_note = (
+        "" if vocabulary in (None, tokenizer.size) else f" ({vocabulary:,} requested, but the text is too small)"
+    )
     size = pluralize(tokenizer.size, "token")
     typer.echo(f"{out}: {tokenizer_settings.kind}, {size}{size_note}, sha256 {tokenizer.fingerprint[:12]}")
 
@@ -91,7 +89,7 @@ def show(
     path: TokenizerArgument,
     texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Texts to tokenize.")] = None,
     corpus: Annotated[list[str] | None, file_option("Count the tokens of this file. Repeatable.")] = None,
-    number: Annotated[int, option("How many of the longest and rarest tokens to list.", min=1)] = 10,
+    number: Annotated[int, option("Number of longest and rarest tokens to list.", min=1)] = 10,
 ) -> None:
     """Show how texts are tokenized, the compression rate, and the longest and rarest tokens of a corpus."""
     tokenizer = _load(path)
@@ -110,7 +108,7 @@ def check(
     path: TokenizerArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Text files, one sentence per line.")],
 ) -> None:
-    """Check that decoding every encoded line gives the line back; exit code 1 if not."""
+    """Check that encoding and decoding every line is lossless; exit with code 1 if not."""
     tokenizer = _load(path)
     defects = Defects()
     round_trip = check_round_trip(tokenizer, _read_texts(files, defects))
@@ -133,19 +131,8 @@ def _make_settings(
     table: dict[str, Any] = {"kind": kind, "specials": {"languages": language or [], "extra": extra or []}}
     if vocabulary is not None:
         table["vocabulary"] = vocabulary
-    for path, value in parse_settings(settings or []).items():
-        *parents, key = path.split(".")
-        inner = table
-        for parent in parents:
-            inner = inner.setdefault(parent, {})
-            if not isinstance(inner, dict):
-                raise ConfigError([Fault(path, f"{parent} is not a table.")], location="options")
-        inner[key] = value
-    try:
-        return TypeAdapter(AnyTokenizerConfig).validate_python(table)
-    except ValidationError as error:
-        faults = [Fault(".".join(map(str, entry["loc"][1:])) or "kind", f"{entry['msg']}.") for entry in error.errors()]
-        raise ConfigError(faults, location="options") from None
+    table = with_changes(table, parse_settings(settings or []))
+    return SettingsFile[Any](AnyTokenizerConfig).parse(table, location="options")
 
 
 def _read_texts(files: list[str], defects: Defects) -> Iterator[tuple[Location, str]]:
@@ -218,12 +205,7 @@ def _show_tally(name: str, tally: LineTally[Location], description: str) -> None
     if tally.lines:
         text, decoded = tally.example
         typer.echo(f"{name}: {pluralize(tally.lines, 'line')}, {description}; first at {tally.first_location}")
-        typer.echo(f"  text: {_shorten(text)}\n  decoded: {_shorten(decoded)}")
-
-
-def _shorten(text: str) -> str:
-    quoted = repr(text)
-    return quoted if len(quoted) <= 100 else f"{quoted[:97]}..."
+        typer.echo(f"  text: {truncate(repr(text), 100)}\n  decoded: {truncate(repr(decoded), 100)}")
 
 
 def _show_defects(defects: Defects) -> None:

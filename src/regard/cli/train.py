@@ -1,32 +1,34 @@
 """`regard train`: train a model from text, or resume a run. `regard.training.api` does the work; this file displays it.
 
 Exit codes: 0 finished, 1 error, 2 options that cannot be combined, 75 stopped on request after saving, 76 stopped by a
-loss spike, 130 after a second Ctrl-C. With --ranks the launcher ends with the code of the ranks.
+loss spike or divergence, 130 after a second Ctrl-C. With --ranks the launcher returns the ranks' exit code.
 """
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 
+from regard.base.formatting import quote_path
 from regard.cli.command_start import command_start
+from regard.cli.console import show_events
 from regard.cli.options import takes_options
 from regard.cli.train_export import check_exports, export_run
 from regard.cli.train_options import PARAMETER_TYPES, TRAIN_PARAMETERS, TrainCommandOptions
 from regard.config import codec
+from regard.config.task_spec import find_spec
+from regard.exchange.engine_cache import prepare_export
 from regard.plan.outcome import read_outcome_listener
 from regard.training.api import preview_run, start
-from regard.training.distributed.rank import Worker
-from regard.training.options import RUN_FILE, FinishedError, UsageError
+from regard.training.distributed.rank import Worker, check_launcher
+from regard.training.options import FinishedError, UsageError
 
 if TYPE_CHECKING:
-    from regard.training.events import Event, Finished, Listener
+    from regard.training.events import Finished, Listener
 
-EXIT_CODES = {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76}
+EXIT_CODES = {"finished": 0, "no improvement": 0, "stop requested": 75, "spike": 76, "divergence": 76}
 EXAMPLES = """
 regard train --source train.en --target train.de --out my-model
 regard train --source train.en --target train.de --out my-model --minutes 10
@@ -39,39 +41,25 @@ regard train --source train.en --target train.de --dry-run
 """
 ADVANCED = """columns languages validation_source validation_target teacher seed track export force more ranks
     hosts rendezvous"""
-USES = {  # by task: the command that uses the model, a text or options for it, and the options of `regard evaluate`
-    "translate": ("translate", "...", "--source TEST --reference TEST"),
-    "causal_lm": ("generate", "...", "--text TEST"),
-    "masked_lm": ("predict", "... ___ ...", "--text TEST"),
-    "classify": ("predict", "...", "--data TEST"),
-    "tag": ("predict", "...", "--data TEST"),
-    "embed": ("embed", "...", "--data TEST"),
-    "images": ("predict", "IMAGE", "--images TEST"),
-    "masked_patches": ("tune", "--images LABELED --out TUNED", None),
-    "pixels": ("generate", "--out IMAGES", "--images TEST"),
-    "audio": ("predict", "CLIP.wav", "--audio TEST"),
-    "transcribe": ("predict", "CLIP.wav", "--audio TEST"),
-    "caption": ("predict", "IMAGE.png", "--images TEST"),
-}
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)
 def train(options: TrainCommandOptions) -> None:
-    """Train a model from text, images or audio clips. Settings that are not given are chosen, each with a reason.
+    """Train a model on text, images or audio clips. Settings that you leave out are chosen for you (see --explain).
 
-    Ctrl-C saves a checkpoint and stops; --resume continues the run exactly.
+    Ctrl-C saves a checkpoint and stops; --resume continues the run.
     """
     run_training(options)
 
 
 def run_training(options: TrainCommandOptions) -> None:
-    """Run a command that trains: here, or as one of several ranks; it ends with the exit code of the run."""
+    """Run a training command in this process or as one of several ranks; exits with the run's exit code."""
     started = command_start()
     worker = Worker.from_environment()
     if worker is not None:  # a launcher has started this process as one of several ranks
         if worker.folder is None and (options.dry_run or options.is_distributed):
             message = (
-                f"RANK and WORLD_SIZE say that a launcher started this process as one of {worker.world_size} ranks."
+                f"RANK and WORLD_SIZE are set: a launcher started this process as one of {worker.world_size} ranks."
             )
             _print_line(f"{message} Leave out --dry-run, --ranks and --hosts, or unset the variables.", style="red")
             raise typer.Exit(2)
@@ -95,7 +83,7 @@ def _train(options: TrainCommandOptions, started: float) -> int:
     outcome = read_outcome_listener(options.run)
     with show_events(explain=options.explain) as listener:
         listeners: list[Listener] = [listener, *([] if outcome is None else [outcome])]
-        finished = start(options, listeners, started=started)
+        finished = start(options, listeners, started=started, prepare_teacher=prepare_export)
     if outcome is not None and outcome.summary:
         typer.echo(outcome.summary)
         with (finished.folder / "log.txt").open("a", encoding="utf-8") as log:
@@ -107,7 +95,7 @@ def _train(options: TrainCommandOptions, started: float) -> int:
 
 
 def _train_rank(options: TrainCommandOptions, worker: Worker, started: float) -> int:
-    """Train as one of several ranks. Only rank 0 displays; a further attempt resumes what an earlier one has done."""
+    """Train as one of several ranks. Only rank 0 displays progress; a retry resumes from the previous attempt."""
     options = options.place_files()
     if worker.attempt:
         options = options.for_next_attempt()
@@ -118,11 +106,12 @@ def _train_rank(options: TrainCommandOptions, worker: Worker, started: float) ->
     except FinishedError:
         if worker.attempt == 0:
             raise
-        return EXIT_CODES["finished"]  # the attempt before finished the run, and failed after that
+        return EXIT_CODES["finished"]  # the previous attempt finished the run and failed afterwards
 
 
 def _launch(options: TrainCommandOptions) -> int:
-    """Start the ranks and wait for their end; this process trains nothing."""
+    """Start the ranks and wait for them; this process does not train."""
+    check_launcher()
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # before torch is imported: gloo warns about host names
     from regard.training.distributed.launcher import launch  # these import torch.distributed: only when needed
     from regard.training.distributed.rendezvous import Hosts, check_ranks
@@ -132,7 +121,7 @@ def _launch(options: TrainCommandOptions) -> int:
     if options.hosts is not None and options.rendezvous is not None:
         hosts = Hosts.parse(options.hosts, options.rendezvous)
     arguments = sys.argv[1:]
-    if options.resume is not None and options.more is not None:  # a total, which the next attempt can repeat
+    if options.resume is not None and options.more is not None:  # an absolute total, so a retry can reuse it
         from regard.training.run import add_steps
 
         total = add_steps(options.resume, options.more)
@@ -179,52 +168,26 @@ def _is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-@contextmanager
-def show_events(*, explain: bool = False) -> "Iterator[Listener]":
-    """Show events: a live display on a terminal, plain lines elsewhere; details only with `explain`."""
-    from regard.training.event_lines import LineLogger, remove_details  # only when needed
-
-    console = Console()
-    if _is_terminal() and not console.is_dumb_terminal:
-        from regard.cli.display import Display  # only when needed
-
-        show: AbstractContextManager[Listener] = Display(console)
-    else:
-        show = nullcontext(LineLogger(typer.echo))
-    with show as listener:
-
-        def show_brief(event: "Event") -> None:
-            if (brief := remove_details(event)) is not None:
-                listener(brief)
-
-        yield listener if explain else show_brief
-
-
 def _print_next_steps(finished: "Finished") -> None:
-    folder = finished.folder
+    folder, name = finished.folder, quote_path(finished.folder)
     if finished.reason == "stop requested":
-        typer.echo(f"Continue with: regard train --resume {folder}")
+        typer.echo(f"Continue with: regard train --resume {name}")
     elif finished.reason == "spike":
-        policy = codec.RUN_FILES.load(folder / RUN_FILE).train.spikes
-        change, action = "kind=skip", "skip the step that spiked"
-        if policy.kind != "stop":
-            limit = policy.max_spikes + 10
-            change, action = f"max_spikes={limit}", f"raise the limit from {policy.max_spikes} to {limit} spikes"
-        typer.echo(f"See {folder / 'log.txt'}. To {action} and continue:")
-        typer.echo(f"  regard train --resume {folder} --set train.spikes.{change} --force")
+        typer.echo(f"See {folder / 'log.txt'}. To skip the step that spiked and continue:")
+        typer.echo(f"  regard train --resume {name} --set train.spikes.kind=recover --force")
+    elif finished.reason == "divergence":
+        typer.echo(f"See {folder / 'log.txt'}. To continue with a lower learning rate from before the divergence:")
+        typer.echo(f"  regard train --resume {name} --set {finished.rate_change} --force")
     elif finished.shortfall:
         typer.echo(f"Best model so far: {folder / 'best'}")
         if finished.more_steps:
-            typer.echo(f"Continue with: regard train --resume {folder} --more {finished.more_steps}")
+            typer.echo(f"Continue with: regard train --resume {name} --more {finished.more_steps}")
     else:
         typer.echo(f"Best model: {folder / 'best'}")
         model = codec.MODEL_FILES.load(folder / "best" / "model.toml")
-        media = {"patches": "images", "mel": "audio"}
-        task = media.get(model.source.kind, model.task) if model.family == "encoder_only" else model.task
-        task = "masked_patches" if task == "images" and model.task == "masked_lm" else task
-        task = "pixels" if model.family == "decoder_only" and model.raster is not None else task
-        if task in USES:
-            command, text, test_data = USES[task]
-            typer.echo(f"Use it: regard {command} {folder} " + (text if text.startswith("--") else f'"{text}"'))
-            if test_data is not None:
-                typer.echo(f"Measure it: regard evaluate {folder} {test_data}")
+        spec = find_spec(model.task)
+        if spec.sample_input:
+            text = spec.sample_input
+            typer.echo(f"Use it: regard {spec.command} {name} " + (text if text.startswith("--") else f'"{text}"'))
+            if spec.test_options is not None:
+                typer.echo(f"Evaluate it: regard evaluate {name} {spec.test_options}")

@@ -1,4 +1,4 @@
-"""Exports of `regard train`: `export = [...]` in a run file or --export, checked before training and made after it."""
+"""Exports of `regard train` (`export = [...]` in a run file, or --export), checked before training."""
 
 from pathlib import Path
 from typing import get_args
@@ -10,8 +10,9 @@ from regard.base.extras import install_command, list_missing
 from regard.base.files import MANIFEST
 from regard.cli.train_options import TrainCommandOptions
 from regard.config import codec
-from regard.config.exportable import ExportTarget, find_target_obstacles
+from regard.config.run import ExportTarget
 from regard.exchange.export import TARGETS, export_model
+from regard.exchange.exportable import find_target_obstacles
 from regard.store.export_folder import default_folder
 from regard.training.options import RUN_FILE
 
@@ -20,7 +21,8 @@ def check_exports(options: TrainCommandOptions) -> None:
     """Raise an error for an export that would fail after training.
 
     Raises:
-        RegardError: There is no such target, a package is missing, the model does not fit, or the folder is taken.
+        RegardError: The target is unknown, a package is missing, the target does not support the model, or the folder
+            exists.
     """
     run = options.read_run()
     for target in dict.fromkeys([*(() if run is None else run.export), *(options.export or ())]):
@@ -31,15 +33,17 @@ def check_exports(options: TrainCommandOptions) -> None:
         if extra is not None and (missing := list_missing(extra)):
             raise RegardError(f"--export {target} needs the package '{missing[0]}'.", hint=install_command(extra))
         if run is not None and (obstacles := find_target_obstacles(run.model, target)):
-            hint = "Leave out this target, or change these settings of the model."
+            hint = "Leave out this target, or change these model settings."
             raise RegardError(f"{target} cannot represent the model: {'; '.join(obstacles)}.", hint=hint)
         folder = options.resume or options.out
         if folder is not None and _is_taken(place := default_folder(folder, target)):
-            raise RegardError("The export needs this name.", location=str(place), hint="Move this folder elsewhere.")
+            raise RegardError(
+                "The export folder exists already.", location=str(place), hint="Move or remove this folder."
+            )
 
 
 def export_run(folder: Path, options: TrainCommandOptions) -> None:
-    """Export the best model of a finished run to every target, beside the folder of the run."""
+    """Export the best model of a finished run to every target, next to the run folder."""
     targets = dict.fromkeys([*codec.RUN_FILES.load(folder / RUN_FILE).export, *(options.export or ())])
     for target in targets:
         path, report = export_model(folder, target, replace=True)
@@ -49,5 +53,5 @@ def export_run(folder: Path, options: TrainCommandOptions) -> None:
 
 
 def _is_taken(folder: Path) -> bool:
-    """Whether a folder exists and is no earlier export, which a new one may replace."""
+    """Whether a folder exists and is not an earlier export, which may be replaced."""
     return folder.exists() and not (folder / MANIFEST).is_file()

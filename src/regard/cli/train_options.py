@@ -1,4 +1,4 @@
-"""The options of `regard train` on the command line: how they are spelled, and their help."""
+"""Command-line options of `regard train` with their help."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,14 +7,14 @@ from typing import Any, Self
 import typer  # noqa: TID251
 
 from regard.cli.options import COLUMNS_HELP, StringList, check_existence, file_option, option
-from regard.training.options import RUN_FILE, TrainOptions, UsageError
+from regard.training.options import CORPUS, RUN_FILE, VALIDATION, TrainOptions, UsageError
 
 ARGOS_SETTINGS = {"tokenizer.kind": "unigram", "tokenizer.byte_fallback": True, "tokenizer.joint": True}
 
 
 @dataclass(frozen=True)
 class TrainCommandOptions(TrainOptions):
-    """The options of a training run, spelled in errors as on the command line."""
+    """Training options; errors name them as on the command line."""
 
     files: StringList = None
     export: StringList = None
@@ -25,7 +25,7 @@ class TrainCommandOptions(TrainOptions):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The settings that options override, by path; a resumed run keeps its own `export`."""
+        """Settings overridden by options, by path; a resumed run keeps its own `export`."""
         if not self.export or self.resume is not None:
             return super().changes
         changes: dict[str, Any] = {"export": list(self.export)}
@@ -39,7 +39,7 @@ class TrainCommandOptions(TrainOptions):
         return (self.ranks or 1) > 1 or (self.hosts or 1) > 1
 
     def check(self) -> None:
-        """Raise an error for options that exclude each other or a folder that cannot be used; it reads no corpus."""
+        """Raise an error for mutually exclusive options or an unusable folder, without reading the corpus."""
         super().check()
         for name in ("ranks", "hosts"):
             if (number := getattr(self, name)) is not None and number < 1:
@@ -54,26 +54,24 @@ class TrainCommandOptions(TrainOptions):
             )
         if self.run is None and self.resume is None and "argos" in (self.export or ()) and not self.languages:
             hint = "Add --languages with the source and the target language, e.g. en de."
-            raise UsageError("--export argos needs --languages: a package names its languages.", hint=hint)
+            raise UsageError("--export argos needs --languages, which the package declares.", hint=hint)
         if self.is_distributed and self.dry_run:
             hint = f"Leave out {self.format_option('ranks')}: the settings are the same for any number of ranks."
             raise UsageError(f"{self.format_option('dry_run')} runs in one process.", hint=hint)
 
     def check_corpus(self) -> None:
-        """Raise an error for a file or folder that does not exist, before torch is imported."""
-        for paths in (self.source, self.target, self.text, self.data, self.images, self.audio):
-            check_existence(paths)
-        for paths in (self.validation, self.validation_source, self.validation_target):
-            check_existence(paths)
+        """Raise an error for missing files or folders before torch is imported."""
+        for name in (*CORPUS, *VALIDATION):
+            check_existence(getattr(self, name))
 
     def place_files(self) -> Self:
-        """Return the options with the files in the place of the options that they stand for.
+        """Return the options with positional files assigned to the options that they stand for.
 
-        Two files are source and target. One is a run file (.toml), a text (.txt without columns) or a corpus of another
-        format, which `regard check` would read in the same way.
+        Two files are source and target. A single file is a run file (.toml), a text (.txt without columns) or a corpus
+        in another format, as in `regard check`.
 
         Raises:
-            UsageError: There are more than two files, or files and options name the corpus.
+            UsageError: More than two files, or both files and options name the corpus.
         """
         if not self.files:
             return self
@@ -82,11 +80,11 @@ class TrainCommandOptions(TrainOptions):
             raise UsageError(f"A corpus is one file or two aligned files, got {len(self.files)}.", hint=hint)
         run_files = [file for file in self.files if Path(file).suffix == ".toml" or (Path(file) / RUN_FILE).is_file()]
         if run_files and len(self.files) == 2:
-            hint = "Give the run file alone: it names its corpus."
+            hint = "Give only the run file: it names its corpus."
             raise UsageError(f"The run file {run_files[0]} cannot be combined with another file.", hint=hint)
         if run_files:
             return replace(self, files=None, run=Path(run_files[0]))
-        if corpus_options := self._list_given("source", "target", "text", "data", "images", "audio"):
+        if corpus_options := self._list_given(*CORPUS):
             hint = "Give the corpus either as files or with options."
             raise UsageError(
                 f"{self.format_option(corpus_options[0])} cannot be combined with {self.files[0]}.", hint=hint
@@ -102,7 +100,7 @@ class TrainCommandOptions(TrainOptions):
         return replace(self, files=None, text=self.files) if is_text else replace(self, files=None, data=self.files)
 
     def format_option(self, *names: str, **values: object) -> str:
-        """Write options as on the command line."""
+        """Format options as on the command line."""
         spelled = {name: "a run file" if name == "run" else f"--{name.replace('_', '-')}" for name in (*names, *values)}
         resume = "--resume" if self.parent is None else "regard train --resume"  # `regard tune` has no such option
         spelled |= {"settings": "--set", "resume": resume}
@@ -112,13 +110,13 @@ class TrainCommandOptions(TrainOptions):
 TRAIN_PARAMETERS = {
     "files": typer.Argument(
         metavar="FILE",
-        help="The corpus: source and target, or one file of any format; or a run file (.toml) with all settings.",
+        help="Corpus: source and target, or one file of any format; or a run file (.toml) with all settings.",
         show_default=False,
     ),
     "source": file_option("Source side, one sentence per line."),
-    "target": file_option("Target side: line n translates line n of --source."),
+    "target": file_option("Target side; line n translates line n of --source."),
     "text": file_option("Text for a language model: file or folder. Repeatable."),
-    "data": file_option("Corpus of another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
+    "data": file_option("Corpus in another format: .tsv, .jsonl, .tmx, .conllu, ... Repeatable."),
     "columns": option(COLUMNS_HELP, metavar="COLUMNS"),
     "images": file_option(
         "Images: a folder with one folder per label, an idx or Parquet file, or a table of files and labels or texts. "
@@ -131,37 +129,36 @@ TRAIN_PARAMETERS = {
     "validation_source": file_option("Source side of the validation corpus."),
     "validation_target": file_option("Target side of the validation corpus."),
     "preset": option("Model preset (`regard model presets`). Default: chosen from the corpus size.", metavar="NAME"),
-    "teacher": option(
-        "Model whose translations of the training sources are also learned from. Repeatable.", metavar="MODEL"
-    ),
+    "teacher": option("Teacher model for sequence-level distillation. Repeatable.", metavar="MODEL"),
     "settings": option("Override a setting, e.g. train.max_grad_norm=0.5. Repeatable.", "--set", metavar="A.B=C"),
     "minutes": option(
-        "Time from command to exit: chooses model size and number of steps, and adapts them to the speed.",
+        "Total time in minutes; sets the model size and number of steps, and adapts the steps to the measured speed.",
         metavar="N",
     ),
     "steps": option("Total number of optimizer steps.", metavar="N"),
     "seed": option("Random seed: initial weights, dropout, data order, validation split.", metavar="N"),
-    "resume": option("Continue the run in this folder.", metavar="FOLDER"),
-    "more": option("With --resume: number of steps beyond the old total.", metavar="N"),
+    "resume": option("Resume the run in this folder.", metavar="FOLDER"),
+    "more": option("With --resume: number of additional steps.", metavar="N"),
     "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
     "ranks": option("Number of processes that train the model together on this host.", metavar="N"),
     "hosts": option("Number of hosts; start the same command on each.", metavar="N"),
     "rendezvous": option("With --hosts: address and free port of the first host.", metavar="HOST:PORT"),
     "force": option(
-        "Train although the corpus check advises against it; with --resume: although files or settings changed.",
+        "Train even if the corpus check advises against it; with --resume: even if files or settings changed.",
         "--force",
     ),
     "export": option("Export the best model after training, e.g. to ctranslate2. Repeatable.", metavar="TARGET"),
     "explain": option("Print the reason for each setting, kernel timings and score signatures.", "--explain"),
+    "film": option("Record outputs and attention of five examples; `regard look FOLDER` shows them.", "--film"),
     "dry_run": option("Print settings, reasons, cost and estimated time, then exit.", "--dry-run"),
 }
-PARAMETER_TYPES = {"settings": StringList}  # where the command line takes another type than Python
-PANELS = {  # the headings of the options in the help
+PARAMETER_TYPES = {"settings": StringList}  # where the command-line type differs from the Python type
+PANELS = {  # option headings in the help
     "Corpus": ("source", "target", "text", "data", "columns", "images", "audio", "languages", "force"),
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "settings", "seed"),
     "Length of training": ("minutes", "steps"),
-    "Output": ("out", "track", "export", "explain", "dry_run"),
+    "Output": ("out", "film", "track", "export", "explain", "dry_run"),
     "Continue a run": ("resume", "more"),
     "Several processes": ("ranks", "hosts", "rendezvous"),
 }

@@ -4,6 +4,8 @@ import json
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -22,6 +24,7 @@ from regard.cli.options import (
     InputFile,
     LengthExponent,
     ModelArgument,
+    StringList,
     TargetLanguage,
     check_models,
     option,
@@ -29,14 +32,16 @@ from regard.cli.options import (
 )
 from regard.cli.progress import show_progress
 from regard.cli.search_options import SearchKind
-from regard.cli.text_input import check_paths, load_as, read_lines, read_text
+from regard.cli.text_input import CHUNK_LINES, check_paths, load_as, read_lines, read_text
+from regard.text.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from regard.pipeline.results import Translation
-    from regard.pipeline.translator import Translator
+    from regard.tasks.results import Translation
+    from regard.tasks.translation.translator import Translator
 
-CONSTRAINTS = {"panel": "Constraints"}  # the heading of these options in the help
-SERVED_FORMATS = (".srt", ".vtt", ".html", ".htm", ".xhtml")  # whose structure `regard serve` keeps
+_input, _output, _search = (partial(option, panel=panel) for panel in (INPUT_PANEL, OUTPUT_PANEL, SEARCH_PANEL))
+_constraint = partial(option, panel="Constraints")
+SERVED_FORMATS = (".srt", ".vtt", ".html", ".htm", ".xhtml")  # formats whose structure `regard serve` preserves
 OTHER_FORMATS = (
     *(".ass", ".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".pptx", ".xlsx", ".ods", ".xml", ".json"),
     *(".po", ".xliff", ".xlf", ".tmx", ".yaml", ".yml"),
@@ -60,63 +65,46 @@ def translate(
     ] = None,
     beam: Annotated[
         int | None,
-        option(
+        _search(
             "Beam size (1 is greedy); with --search sample or mbr: number of samples.",
             min=1,
             show_default="5; sample: --n-best; mbr: 32",
-            panel=SEARCH_PANEL,
         ),
     ] = None,
     length_penalty: LengthExponent = 1.0,
     search: search_options.SearchOption = SearchKind.beam,
     n_best: Annotated[
-        int,
-        option("Translations per text; above 1 prints line number, score, translation.", min=1, panel=OUTPUT_PANEL),
+        int, _output("Translations per text; above 1 prints line number, score, translation.", min=1)
     ] = 1,
     ensemble: Annotated[
         list[Path] | None,
-        option(
-            "Ensemble with this model. Repeatable.",
-            "--ensemble",
-            metavar="MODEL",
-            panel=SEARCH_PANEL,
-            callback=check_models,
-        ),
+        _search("Ensemble with this model. Repeatable.", metavar="MODEL", callback=check_models),
     ] = None,
     max_new_tokens: Annotated[
         int | None,
-        option(
-            "Maximum number of target tokens.",
-            min=1,
-            show_default="max_length_ratio * source + 50",
-            panel=SEARCH_PANEL,
-        ),
+        _search("Maximum number of target tokens.", min=1, show_default="max_length_ratio * source + 50"),
     ] = None,
     into: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
-    engine: EngineOption = Engine.torch,
+    engine: EngineOption = Engine.auto,
     document: Annotated[
-        bool,
-        option("The input is one document: split it into sentences, keep its layout.", "--document", panel=INPUT_PANEL),
+        bool, _input("Treat the input as one document: split it into sentences and keep its layout.", "--document")
     ] = False,
-    align: Annotated[bool, option("With --json: add word alignments.", "--align", panel=OUTPUT_PANEL)] = False,
+    align: Annotated[bool, _output("With --json: add word alignments.", "--align")] = False,
     as_json: Annotated[
-        bool,
-        option("Print one JSON object per text: text, score, tokens, logprobs, ...", "--json", panel=OUTPUT_PANEL),
+        bool, _output("Print one JSON object per text: text, score, tokens, logprobs, ...", "--json")
     ] = False,
-    prefix: Annotated[str, option("Every translation starts with this text.", metavar="TEXT", **CONSTRAINTS)] = "",
+    prefix: Annotated[str, _constraint("Text that every translation starts with.", metavar="TEXT")] = "",
     require: Annotated[
-        list[str] | None,
-        option(
-            "Phrase that every translation contains (by tokens; case counts). Repeatable.",
-            metavar="PHRASE",
-            **CONSTRAINTS,
+        StringList,
+        _constraint(
+            "Phrase that every translation must contain (by tokens; case-sensitive). Repeatable.", metavar="PHRASE"
         ),
     ] = None,
     forbid: Annotated[
-        list[str] | None,
-        option(
-            "Phrase whose tokens no translation contains (case counts). Repeatable.", metavar="PHRASE", **CONSTRAINTS
+        StringList,
+        _constraint(
+            "Phrase that no translation may contain (by tokens; case-sensitive). Repeatable.", metavar="PHRASE"
         ),
     ] = None,
     temperature: search_options.Temperature = 1.0,
@@ -139,12 +127,14 @@ def translate(
             "--document cannot be combined with --n-best, --align, --prefix or --require.",
             hint="Leave them out, or translate line by line.",
         )
-    from regard.decode.filters import Filters  # imports torch: only when needed
-    from regard.pipeline.constraints import Constraints
-    from regard.pipeline.encoding import chunk_seed, chunks
+    from regard.tasks.encoding import chunk_seed, chunks  # imports the settings of models: only when needed
+    from regard.tasks.translation.constraints import Constraints
 
-    is_sampling = search in search_options.SAMPLING_KINDS
-    filters = Filters(temperature, top_k, top_p, min_p) if is_sampling else None
+    filters = None
+    if search in search_options.SAMPLING_KINDS:
+        from regard.decode.filters import Filters  # imports torch
+
+        filters = Filters(temperature, top_k, top_p, min_p)
     options: dict[str, Any] = {
         "batch_tokens": batch_tokens,
         "max_new_tokens": max_new_tokens,
@@ -156,10 +146,15 @@ def translate(
         "seed": seed,
         "with_scores": as_json or n_best > 1,
     }
-    # An input that cannot be read raises its error before an existing output file is overwritten.
+    # Fail on unreadable input before overwriting an existing output file.
     documents = texts or [read_text(input_file)] if document else []
     lines, total, chunk_size = ([], 0, 1) if document else read_lines(texts, input_file)
-    translator = _load_translator(folder, ensemble or [], engine)
+    if total is None and chunk_size > 1:  # standard input: look ahead far enough to know whether an export pays off
+        ahead = list(islice(lines, CHUNK_LINES))
+        lines, sentences = chain(ahead, lines), len(ahead)
+    else:
+        sentences = sum(len(split_sentences(text)) for text in documents) or total or 0
+    translator = _load_translator(folder, ensemble or [], engine, sentences)
     with ExitStack() as stack:
         out = (
             sys.stdout
@@ -175,7 +170,7 @@ def translate(
         report = stack.enter_context(show_progress("translating", total)) if is_waiting else None
         line_number = 0
         for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
-            options["seed"] = chunk_seed(seed, chunk_index)  # every chunk samples with other random numbers
+            options["seed"] = chunk_seed(seed, chunk_index)  # every chunk uses different random numbers
             constraints = None
             if prefix or require or forbid:
                 constraints = Constraints(
@@ -183,7 +178,7 @@ def translate(
                 )
             translations = translator.translate(chunk, report=report, constraints=constraints, **options)
             if align:
-                from regard.pipeline.word_alignment import with_alignment
+                from regard.tasks.translation.word_alignment import with_alignment
 
                 translations = with_alignment(translator, chunk, translations, target_language=into)
             for text, translation in zip(chunk, translations, strict=True):
@@ -193,7 +188,7 @@ def translate(
 
 
 def _check_format(input_file: Path | None) -> None:
-    """Refuse a file whose times, tags or binary content would be translated as if they were sentences."""
+    """Reject files whose timestamps, tags or binary content would be translated like sentences."""
     name = "" if input_file is None else input_file.name.lower()
     for ending in (".gz", ".xz", ".zst"):
         name = name.removesuffix(ending)
@@ -203,18 +198,20 @@ def _check_format(input_file: Path | None) -> None:
         if suffix in SERVED_FORMATS:
             hint += f" `regard serve` translates {suffix} files: POST them to /translate_file."
         raise RegardError(
-            f"Translating a {suffix} file would destroy its structure.", location=str(input_file), hint=hint
+            f"This command would destroy the structure of a {suffix} file.", location=str(input_file), hint=hint
         )
 
 
-def _load_translator(folder: Path, ensemble: list[Path], engine: Engine) -> "Translator":
-    from regard.pipeline.ensemble import EnsembleTranslator
-    from regard.pipeline.translator import Translator
+def _load_translator(folder: Path, ensemble: list[Path], engine: Engine, sentences: int) -> "Translator":
+    from regard.tasks.translation.translator import Translator
 
-    if ensemble and engine is not Engine.torch:
-        raise RegardError("An ensemble runs in PyTorch.", hint="Leave out --engine or --ensemble.")
-    translators = [load_as(path, Translator, engine) for path in (folder, *ensemble)]
-    return EnsembleTranslator(translators) if ensemble else translators[0]
+    if ensemble and engine not in (Engine.auto, Engine.torch):
+        raise RegardError("Ensembles run in PyTorch only.", hint="Leave out --engine or --ensemble.")
+    if not ensemble:
+        return load_as(folder, Translator, engine, sentences)
+    from regard.tasks.translation.ensemble import EnsembleTranslator  # imports torch
+
+    return EnsembleTranslator([load_as(path, Translator) for path in (folder, *ensemble)])
 
 
 def _translate_documents(
@@ -226,7 +223,7 @@ def _translate_documents(
     ends_line: bool,
     options: dict[str, Any],
 ) -> None:
-    """Translate each text as a document; `ends_line` adds a line break, which a file has and an argument lacks."""
+    """Translate each text as a document; `ends_line` appends the line break that files have and arguments lack."""
     for text in documents:
         translation = translator.translate_document(text, **options)
         if as_json:
@@ -246,7 +243,7 @@ def _write(out: TextIO, line_number: int, source: str, translation: "Translation
 
 
 def _to_dict(translation: "Translation") -> dict[str, Any]:
-    """Convert to a dict without the optional fields that are empty."""
+    """Convert to a dict and drop empty optional fields."""
     defaults = {"utility": None, "alternatives": (), "alignment": None}
     return {
         name: value for name, value in asdict(translation).items() if name not in defaults or value != defaults[name]

@@ -8,12 +8,28 @@
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from regard.base.arguments import check_type
 from regard.base.errors import RegardError
-from regard.config.model import AnyModelConfig, ModelConfig
-from regard.config.run import RunConfig
+from regard.config.model import (
+    AnyModelConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+)
 from regard.config.toml_file import SettingsFile, TomlTable, suggest, to_dict, with_changes
+
+if TYPE_CHECKING:
+    from regard.config.run import RunConfig
+
+
+EncoderDecoderPreset = Literal[
+    "bart", "base", "big", "image-to-text", "lecture", "mini", "rnnsearch", "small", "speech-to-text", "t5", "tiny"
+]
+DecoderOnlyPreset = Literal["gpt2", "image-gpt", "llama", "lm-medium", "lm-small", "lstm"]
+EncoderOnlyPreset = Literal["audio-encoder", "bert", "encoder-small", "encoder-tiny", "roberta", "vit", "word2vec"]
 
 
 def list_presets() -> list[str]:
@@ -22,6 +38,14 @@ def list_presets() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
+@overload
+def preset(name: EncoderDecoderPreset, changes: Mapping[str, Any] | None = None) -> EncoderDecoderConfig: ...
+@overload
+def preset(name: DecoderOnlyPreset, changes: Mapping[str, Any] | None = None) -> DecoderOnlyConfig: ...
+@overload
+def preset(name: EncoderOnlyPreset, changes: Mapping[str, Any] | None = None) -> EncoderOnlyConfig: ...
+@overload
+def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModelConfig: ...
 def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModelConfig:
     """Return the settings of a preset.
 
@@ -33,6 +57,8 @@ def preset(name: str, changes: Mapping[str, Any] | None = None) -> AnyModelConfi
         RegardError: If there is no such preset.
         ConfigError: If a change is not valid.
     """
+    check_type("name", name, str, "the name of a preset")
+    check_type("changes", changes, Mapping | None, "settings by dotted key, for example {'encoder.layers': 2}")
     if name not in list_presets():
         raise RegardError(f"There is no preset '{name}'.", hint=suggest(name, list_presets()))
     text = (files("regard.config") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
@@ -45,8 +71,21 @@ def _fill_kinds(table: TomlTable) -> TomlTable:
     return table | {name: {"kind": "attention"} | stack for name, stack in stacks.items()}
 
 
+def _replace_policies(table: TomlTable) -> TomlTable:
+    """Return the table of a run in which the spike policies of earlier versions, skip and rewind, are recover."""
+    train = table.get("train")
+    if not isinstance(train, dict) or not isinstance(spikes := train.get("spikes"), dict):
+        return table
+    if spikes.get("kind") not in ("skip", "rewind") and "max_spikes" not in spikes:
+        return table
+    kind = "stop" if spikes.get("kind") == "stop" else "recover"
+    kept = {key: value for key, value in spikes.items() if key not in ("max_spikes", "rewind_steps")}
+    return {**table, "train": {**train, "spikes": kept | {"kind": kind}}}
+
+
 def _prepare_run(table: TomlTable) -> TomlTable:
     """Return the table of a run with the settings of the preset that its model names, and the kinds of stacks."""
+    table = _replace_policies(table)
     model = table.get("model")
     if not isinstance(model, dict):
         return table
@@ -71,5 +110,8 @@ def _flatten(table: TomlTable, prefix: str = "") -> list[tuple[str, Any]]:
 
 MODEL_FILES: SettingsFile[AnyModelConfig] = SettingsFile(ModelConfig, _fill_kinds)
 """Model files (`model.toml`)."""
-RUN_FILES: SettingsFile[RunConfig] = SettingsFile(RunConfig, _prepare_run)
-"""Run files (`run.toml`). Their model may be a preset with changes: `model = {preset = "tiny", d_model = 256}`."""
+RUN_FILES: "SettingsFile[RunConfig]" = SettingsFile("regard.config.run:RunConfig", _prepare_run)
+"""Run files (`run.toml`). Their model may be a preset with changes: `model = {preset = "tiny", d_model = 256}`.
+
+Reading a model does not import the settings of training.
+"""

@@ -1,4 +1,4 @@
-"""Settings of what a model reads: tokens, images, audio clips. `regard.config.model` exports them too."""
+"""Input settings: tokens, images, audio clips. `regard.config.model` exports them too."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ from regard.config.parts import (
 
 ChannelValues = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(strict=False)]
 BinValues = Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(strict=False)]
-MEL_WINDOW, MEL_HOP = 0.025, 0.01  # seconds that a frame is computed from, and from a frame to the next (Whisper)
+MEL_WINDOW, MEL_HOP = 0.025, 0.01  # window and hop of a frame in seconds (Whisper)
 
 
 class TokensConfig(SettingsModel):
@@ -27,10 +27,11 @@ class TokensConfig(SettingsModel):
     scale: bool = False
     """Multiply embeddings by sqrt(d_model), as the 2017 paper does."""
     types: Annotated[int, Field(ge=0)] = 0
-    """Token types; 0 means none. With 2 or more, the second text of a pair has type 1 (BERT), all else has type 0."""
+    """Token types; 0 means none. With 2 or more, the second text of a pair has type 1 (BERT), everything else type
+    0."""
     vectors: str | None = None
-    """Model folder, as of word2vec, whose embedding initializes this one when training starts; tokens are matched by
-    their text. The trained model does not keep the setting."""
+    """Model folder (for example a word2vec model) whose embeddings initialize these when training starts; tokens are
+    matched by their text. The trained model does not keep the setting."""
 
 
 class SharedConfig(SettingsModel):
@@ -49,19 +50,19 @@ class PatchesConfig(SettingsModel):
     """1 for gray images, 3 for colored ones."""
     stem: Literal["linear", "convolution"] = "linear"
     """How a patch becomes a vector: `linear` projects its pixels (ViT). `convolution` halves the image by convolutions
-    of 3 x 3 pixels until one pixel of each patch is left (Xiao et al. 2021): neighbors are known before training, so
-    fewer images suffice. The side of a patch is then a power of 2."""
+    of 3 x 3 pixels until each patch is one pixel (Xiao et al. 2021), which needs fewer training images. The side of a
+    patch must then be a power of 2."""
     class_token: bool = False
     """Prepend a learned class token for a classifier."""
     size: PixelSize | None = None
     """Height and width of the images in pixels; training fills it in."""
     mean: ChannelValues = ()
-    """Mean of each channel, of pixels from 0 to 1; training computes it from the training part."""
+    """Mean of each channel, for pixels from 0 to 1; training computes it from the training data."""
     std: ChannelValues = ()
     """Standard deviation of each channel; pixels minus the mean are divided by it."""
 
     def count_vectors(self, height: int, width: int) -> int:
-        """Return the number of vectors that an image becomes, class token included."""
+        """Return the number of vectors per image, class token included."""
         return (height // self.patch) * (width // self.patch) + self.class_token
 
     def find_faults(self, path: str) -> Iterator[Fault]:
@@ -88,34 +89,34 @@ class MelConfig(SettingsModel):
     frames: Size = 2
     """Frames per vector."""
     stem: Literal["linear", "convolution"] = "linear"
-    """How frames become a vector: `linear` projects those of a group. `convolution` has two convolutions of 3 frames
-    with GELU, the second of stride `frames` (Whisper, Radford et al. 2022)."""
+    """How frames become a vector: `linear` projects the frames of a group. `convolution` has two convolutions of 3
+    frames with GELU, the second of stride `frames` (Whisper, Radford et al. 2022)."""
     pad_to: Annotated[int, Field(gt=0, le=limits.SAMPLES)] | None = None
-    """Frames that every shorter audio clip is padded to, with silence that the model reads (Whisper: 3,000)."""
+    """Pad shorter audio clips with silence to this many frames; the model also reads the padding (Whisper: 3,000)."""
     rate: Annotated[int, Field(gt=0, le=limits.SAMPLE_RATE)] | None = None
     """Samples per second of the audio clips; training fills it in."""
     mean: BinValues = ()
-    """Mean of each bin, in the logarithmic scale of Whisper; training computes it from the training part."""
+    """Mean of each bin, in Whisper's logarithmic scale; training computes it from the training data."""
     std: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
     """Standard deviation of each bin; values minus the mean are divided by it."""
 
     @property
     def vector_seconds(self) -> float:
-        """Seconds from a vector to the next."""
+        """Seconds between vectors."""
         return self.frames * MEL_HOP
 
     @property
     def window_samples(self) -> int:
-        """Samples that a frame is computed from."""
+        """Window length of a frame in samples."""
         return round(MEL_WINDOW * (self.rate or 0))
 
     @property
     def hop_samples(self) -> int:
-        """Samples from a frame to the next."""
+        """Hop length between frames in samples."""
         return round(MEL_HOP * (self.rate or 0))
 
     def count_vectors(self, frames: int) -> int:
-        """Return the number of vectors that this number of frames becomes."""
+        """Return the number of vectors for this number of frames."""
         return -(-frames // self.frames)
 
     def find_faults(self, path: str) -> Iterator[Fault]:
@@ -127,7 +128,7 @@ class MelConfig(SettingsModel):
             message = f"gives a window of {self.window_samples} and a hop of {self.hop_samples} samples."
             yield Fault(f"{path}.rate", message, "Use more samples per second.")
         if self.stem == "convolution" and self.frames > 3:
-            message = f"is {self.frames}, but a convolution reads 3 frames: it would skip others."
+            message = f"is {self.frames}, but a convolution reads 3 frames, so it would skip some."
             yield Fault(f"{path}.frames", message, "Use 1, 2 or 3.")
         if self.pad_to is not None and self.pad_to * self.hop_samples > limits.SAMPLES:
             message = f"is {self.pad_to:,} frames of {self.hop_samples} samples, more than {limits.SAMPLES:,} samples."
@@ -137,8 +138,8 @@ class MelConfig(SettingsModel):
 class RasterConfig(SettingsModel):
     """The tokens are the pixels of an image, row after row (ImageGPT, Chen et al. 2020).
 
-    Each pixel is the nearest color of a small codebook, and a color is a token. The first token of an image is its
-    label, so that a model generates images of a class.
+    Each pixel is replaced by the nearest color of a small codebook, and each color is a token. The first token of an
+    image is its label, so the model can generate images of a class.
     """
 
     size: PixelSize

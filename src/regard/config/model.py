@@ -38,9 +38,9 @@ from regard.config.parts import (
     Size,
     StackConfig,
 )
+from regard.config.task_spec import TaskName, TaskSpec, find_spec
 
-# The inputs belong to the settings of a model.
-TaskHeads = dict[str, type[SettingsModel]]  # the head that each task needs
+INPUT_NAMES = {"tokens": "text", "patches": "images", "mel": "audio clips", "raster": "pixels"}
 
 
 def _check_unique(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,8 +99,8 @@ class TaggingHeadConfig(SettingsModel):
 class PatchHeadConfig(SettingsModel):
     """Pixels of masked patches: a masked autoencoder (He et al. 2022).
 
-    A few layers read the encoded visible patches and a mask token in the place of each masked one, and predict its
-    pixels. They are like the layers of the encoder.
+    A few layers, like those in the encoder, read the encoded visible patches and a mask token for each masked patch,
+    and predict the masked pixels.
     """
 
     kind: Literal["pixels"] = "pixels"
@@ -126,13 +126,13 @@ AnyHeadConfig = (
 
 
 class XavierConfig(SettingsModel):
-    """Xavier-uniform matrices, embeddings included: the code of the lectures."""
+    """Xavier-uniform matrices, embeddings included (Glorot and Bengio 2010)."""
 
     kind: Literal["xavier"] = "xavier"
 
 
 class ScaledResidualConfig(SettingsModel):
-    """Normal weights of deviation 0.02; output projections of sublayers are divided by sqrt(sublayers) (GPT-2)."""
+    """Normal weights (standard deviation 0.02); sublayer outputs are divided by sqrt(sublayers) (GPT-2)."""
 
     kind: Literal["scaled_residual"] = "scaled_residual"
 
@@ -158,7 +158,7 @@ class CheckedSettings(SettingsModel):
         faults = list(self.find_faults())
         if faults:
             context: dict[str, Any] = {"faults": faults}
-            raise PydanticCustomError("inconsistent", "fields that do not fit together", context)
+            raise PydanticCustomError("inconsistent", "inconsistent fields", context)
         return self
 
 
@@ -174,29 +174,36 @@ class BaseModelConfig(CheckedSettings):
     languages: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Source and target language, or the languages of the text."""
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Show task, size and layers; `regard.config.codec.MODEL_FILES.dumps` writes all settings."""
+        shown: dict[str, Any] = {"task": getattr(self, "task", None), "d_model": self.d_model}
+        stacks = ((name, getattr(self, name, None)) for name in ("encoder", "decoder"))
+        shown |= {f"{name}.layers": stack.layers for name, stack in stacks if stack is not None}
+        yield from (shown | ({"languages": "-".join(self.languages)} if self.languages else {})).items()
+
 
 TokenIds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
 
 
 class GenerationConfig(SettingsModel):
-    """How an imported transcription model generates (Whisper): its prompt, tokens to leave out, its default search."""
+    """Generation settings of an imported transcription model (Whisper)."""
 
     prompt: TokenIds = ()
     """Tokens that the decoder reads after bos, before it generates."""
     suppress_tokens: TokenIds = ()
     """Tokens that it never generates."""
     begin_suppress_tokens: TokenIds = ()
-    """Tokens that it does not generate first; a blank text, for example."""
+    """Tokens that it does not generate first, for example a blank."""
     beam_size: Size = 1
-    """Beam size, unless another one is chosen; 1 is greedy."""
+    """Default beam size; 1 is greedy."""
 
 
 class EncoderDecoderConfig(BaseModelConfig):
     """Encoder-decoder: encodes the source, then generates the target token by token."""
 
     family: Literal["encoder_decoder"] = "encoder_decoder"
-    task: Literal["translate", "span_corruption", "transcribe", "caption"] = "translate"
-    """Task of the model; `transcribe` reads audio and writes the text that is spoken, `caption` describes images."""
+    task: TaskName = "translation"
+    """Task of the model: translation, span_corruption, transcription (from audio) or captioning (from images)."""
     source: InputConfig
     target: Annotated[TokensConfig | SharedConfig, Field(discriminator="kind")]
     encoder: AnyStackConfig
@@ -205,11 +212,11 @@ class EncoderDecoderConfig(BaseModelConfig):
     max_length_ratio: Annotated[float, Field(gt=0, le=1000)] = 2.0
     """Maximum number of target tokens per source token, an upper bound; training computes it from the corpus."""
     generation: GenerationConfig | None = None
-    """How a transcription is generated; only imported models have it."""
+    """Generation settings for transcription; only imported models have them."""
 
     @property
     def target_tokens(self) -> TokensConfig:
-        """The embeddings of the target: its own, or those of the source."""
+        """The target embeddings: separate, or shared with the source."""
         tokens = self.source if isinstance(self.target, SharedConfig) else self.target
         assert isinstance(tokens, TokensConfig)  # noqa: S101 - `find_faults` rejects a shared target without tokens
         return tokens
@@ -231,17 +238,14 @@ class EncoderDecoderConfig(BaseModelConfig):
             yield from find_grid_faults("encoder", self.encoder)
         if isinstance(self.source, MelConfig):
             yield from self.source.find_faults("source")
-        if self.task == "transcribe" and not isinstance(self.source, MelConfig):
-            yield Fault("task", "is 'transcribe', but the source has no audio clips.", "Use source = {kind = 'mel'}.")
-        if self.task == "caption" and not isinstance(self.source, PatchesConfig):
-            yield Fault("task", "is 'caption', but the source has no images.", "Use source = {kind = 'patches'}.")
+        yield from find_task_faults(self, self.source.kind)
         if isinstance(self.target, SharedConfig) and not isinstance(self.source, TokensConfig):
             yield Fault("target.kind", "is 'shared', but the source has no tokens.", "Use kind = 'tokens'.")
         elif self.generation is not None:
             yield from self._find_generation_faults(self.generation)
 
     def _find_generation_faults(self, generation: GenerationConfig) -> Iterator[Fault]:
-        if self.task != "transcribe":
+        if self.task != "transcription":
             message = f"is set, but the task is '{self.task}': only transcription reads it."
             yield Fault("generation", message, "Remove it.")
         size, limit = self.target_tokens.vocabulary, self.decoder.max_positions
@@ -259,15 +263,16 @@ class DecoderOnlyConfig(BaseModelConfig):
     """Decoder-only: continues a text; every token attends to earlier ones. An image or audio clip may be its prefix."""
 
     family: Literal["decoder_only"] = "decoder_only"
-    task: Literal["causal_lm", "classify", "caption", "embed"] = "causal_lm"
-    """Task of the model; only `causal_lm` can be trained yet."""
+    task: TaskName = "causal_lm"
+    """Task of the model: causal_lm, or image_generation if the tokens are pixels. Models of the tasks
+    text_classification, embedding and captioning can be built, but not trained yet."""
     prefix: Annotated[PatchesConfig | MelConfig, Field(discriminator="kind")] | None = None
-    """Optional input before the tokens."""
+    """Optional input that precedes the tokens."""
     tokens: TokensConfig
     raster: RasterConfig | None = None
     """The tokens are pixels of images of this size; none means that they are text."""
     starts_with_bos: bool = True
-    """Begin every text with bos; some imported models were trained without it, and images begin with their label."""
+    """Start every text with bos. Some imported models were trained without it, and images start with their label."""
     decoder: AnyStackConfig
     head: Annotated[LMHeadConfig | ClassificationHeadConfig | NoHeadConfig, Field(discriminator="kind")] = (
         LMHeadConfig()
@@ -278,25 +283,19 @@ class DecoderOnlyConfig(BaseModelConfig):
         yield from find_stack_faults("decoder", self.decoder, self.d_model)
         yield from find_type_faults("tokens", self.tokens)
         yield from find_grid_faults("decoder", self.decoder)
-        if self.task == "caption" and self.prefix is None:
-            yield Fault("task", "is 'caption', but there is no prefix.", "Add prefix = {kind = 'patches'}.")
+        if self.task == "captioning" and self.prefix is None:
+            yield Fault("task", "is 'captioning', but there is no prefix.", "Add prefix = {kind = 'patches'}.")
         if isinstance(self.head, ClassificationHeadConfig) and self.head.pool == "first":
-            yield Fault("head.pool", "is 'first', but the first token attends to no other.", "Use 'last' or 'mean'.")
-        heads_by_task: TaskHeads = {
-            "causal_lm": LMHeadConfig,
-            "caption": LMHeadConfig,
-            "classify": ClassificationHeadConfig,
-            "embed": NoHeadConfig,
-        }
-        yield from find_task_faults(self.task, self.head, heads_by_task)
+            yield Fault("head.pool", "is 'first', but the first token attends only to itself.", "Use 'last' or 'mean'.")
+        yield from find_task_faults(self, "tokens" if self.raster is None else "raster")
         if self.raster is not None:
             yield from self._find_raster_faults(self.raster)
 
     def _find_raster_faults(self, raster: RasterConfig) -> Iterator[Fault]:
-        if self.task != "causal_lm" or self.prefix is not None:
-            yield Fault("raster", "is set, but only a plain language model generates images.", "Use task 'causal_lm'.")
+        if self.prefix is not None:
+            yield Fault("raster", "is set, but only a model without a prefix generates images.", "Remove prefix.")
         if self.starts_with_bos:
-            yield Fault("starts_with_bos", "is true, but an image begins with its label.", "Use false.")
+            yield Fault("starts_with_bos", "is true, but an image starts with its label.", "Use false.")
         if raster.pixels > limits.PIXELS:
             yield Fault("raster.size", f"is more than {limits.PIXELS:,} pixels.", "Use smaller images.")
         limit = self.decoder.max_positions
@@ -309,9 +308,9 @@ class EncoderOnlyConfig(BaseModelConfig):
     """Encoder-only: every position attends to every other one."""
 
     family: Literal["encoder_only"] = "encoder_only"
-    task: Literal["masked_lm", "classify", "tag", "embed", "cbow", "skip_gram"] = "masked_lm"
-    """Task of the model; `embed` learns from pairs of texts, `cbow` and `skip_gram` learn vectors of words. From
-    images, `masked_lm` learns to predict masked patches."""
+    task: TaskName = "masked_lm"
+    """Task of the model: masked_lm, text_classification, tagging, embedding (from pairs of texts), cbow or skip_gram
+    (vectors of words), image_classification, masked_patches or audio_classification."""
     source: InputConfig
     encoder: AnyStackConfig
     head: Annotated[
@@ -321,7 +320,7 @@ class EncoderOnlyConfig(BaseModelConfig):
 
     @property
     def has_pair_types(self) -> bool:
-        """Whether the second text of a pair has a token type of its own."""
+        """Whether the second text of a pair has its own token type."""
         return isinstance(self.source, TokensConfig) and self.source.types > 1
 
     def find_faults(self) -> Iterator[Fault]:
@@ -332,7 +331,7 @@ class EncoderOnlyConfig(BaseModelConfig):
         if isinstance(self.source, PatchesConfig):
             yield from find_image_faults(self.source, self.encoder)
             if isinstance(self.head, PatchHeadConfig) and self.source.stem == "convolution":
-                message = "is 'convolution', which shows visible patches the pixels of masked ones beside them."
+                message = "is 'convolution', which mixes pixels of masked patches into visible patches."
                 yield Fault("source.stem", message, "Use 'linear'.")
         else:
             yield from find_grid_faults("encoder", self.encoder)
@@ -343,17 +342,9 @@ class EncoderOnlyConfig(BaseModelConfig):
         if isinstance(self.head, PatchHeadConfig) and not isinstance(self.source, PatchesConfig):
             yield Fault("head.kind", "is 'pixels', but the source has no images.", "Use 'mlm'.")
         if isinstance(self.head, BagHeadConfig) and self.encoder.layers:
-            message = f"is {self.encoder.layers}, but a layer would show the head the tokens that it must predict."
+            message = f"is {self.encoder.layers}, but a layer would leak the tokens that the head must predict."
             yield Fault("encoder.layers", message, "Use 0.")
-        fill_head = PatchHeadConfig if isinstance(self.source, PatchesConfig) else MLMHeadConfig
-        heads_by_task: TaskHeads = {
-            "masked_lm": fill_head,
-            "classify": ClassificationHeadConfig,
-            "tag": TaggingHeadConfig,
-            "embed": NoHeadConfig,
-        }
-        heads_by_task |= {"cbow": BagHeadConfig, "skip_gram": BagHeadConfig}
-        yield from find_task_faults(self.task, self.head, heads_by_task)
+        yield from find_task_faults(self, self.source.kind)
 
 
 ModelConfig = Annotated[EncoderDecoderConfig | DecoderOnlyConfig | EncoderOnlyConfig, Field(discriminator="family")]
@@ -368,7 +359,7 @@ def find_stack_faults(
         yield Fault(f"{path}.layers", "is 0, but only the head of word2vec (bag) reads embeddings.", "Use 1 or more.")
     if isinstance(stack, RecurrentConfig):
         if stack.bidirectional and path == "decoder":
-            yield Fault(f"{path}.bidirectional", "is true, but a decoder cannot read what comes next.", "Use false.")
+            yield Fault(f"{path}.bidirectional", "is true, but a decoder cannot read future tokens.", "Use false.")
         elif stack.bidirectional and width % 2:
             yield Fault(f"{path}.bidirectional", f"halves the state, but d_model is {width}.", "Use an even d_model.")
         return
@@ -377,7 +368,7 @@ def find_stack_faults(
     if position.kind == "relative" and position.distance <= position.buckets // 2:
         yield Fault(
             f"{path}.position.distance",
-            f"is {position.distance}, but half of {position.buckets} buckets already cover all distances up to it.",
+            f"is {position.distance}, but half of the {position.buckets} buckets already cover all distances up to it.",
             f"Use more than {position.buckets // 2}.",
         )
     if position.kind == "sinusoidal_2d" and width % 4:
@@ -408,7 +399,7 @@ def find_image_faults(source: PatchesConfig, encoder: StackConfig | RecurrentCon
 
 
 def find_memory_faults(encoder: StackConfig | RecurrentConfig, decoder: CrossRecurrentConfig) -> Iterator[Fault]:
-    """Yield a fault if the encoder's last state has not seen the whole source, and the decoder reads nothing else."""
+    """Yield a fault if the decoder reads only the encoder's last state and that state has not seen the whole source."""
     if decoder.cross.kind == "fixed_vector" and isinstance(encoder, RecurrentConfig) and encoder.bidirectional:
         message = "is 'fixed_vector', the encoder's last state, but its backward half has seen the last token only."
         yield Fault("decoder.cross.kind", message, "Use encoder.bidirectional = false, or attention.")
@@ -431,9 +422,11 @@ def find_attention_faults(path: str, attention: AttentionConfig, width: int) -> 
 
 
 def find_grid_faults(path: str, stack: SettingsModel) -> Iterator[Fault]:
-    """Yield a fault for positions of two dimensions in a stack that reads no image."""
+    """Yield a fault for two-dimensional positions in a stack that does not read images."""
     if isinstance(getattr(stack, "position", None), Sinusoidal2dConfig):
-        yield Fault(f"{path}.position.kind", "is 'sinusoidal_2d', but tokens have no rows.", "Use 'sinusoidal'.")
+        yield Fault(
+            f"{path}.position.kind", "is 'sinusoidal_2d', but tokens have no rows and columns.", "Use 'sinusoidal'."
+        )
 
 
 def find_type_faults(path: str, source: SettingsModel) -> Iterator[Fault]:
@@ -442,9 +435,21 @@ def find_type_faults(path: str, source: SettingsModel) -> Iterator[Fault]:
         yield Fault(f"{path}.types", f"is {source.types}, but only encoder-only models have token types.", "Use 0.")
 
 
-def find_task_faults(task: str, head: SettingsModel, heads_by_task: TaskHeads) -> Iterator[Fault]:
-    """Yield a fault if the head does not fit the task."""
-    head_class = heads_by_task[task]
-    if not isinstance(head, head_class):
-        kind = head_class.model_fields["kind"].default
-        yield Fault("task", f"is '{task}', but the head does not fit it.", f"Use head kind '{kind}'.")
+def find_task_faults(model: "AnyModelConfig", input_kind: str) -> Iterator[Fault]:
+    """Yield the faults between the task of a model and its family, input and head."""
+    spec, families = find_spec(model.task), {"encoder_decoder": "an encoder-decoder"}
+    if model.family not in (spec.family, *spec.untrained_families):
+        family = families.get(model.family, f"a model of the family {model.family}")
+        yield Fault("task", f"is '{spec.name}', which {family} does not learn.", f"Use family '{spec.family}'.")
+        return
+    if model.family == spec.family and input_kind not in (spec.input, *spec.untrained_inputs):
+        yield make_input_fault(spec, input_kind)
+    if model.head.kind != spec.head:
+        yield Fault("task", f"is '{spec.name}', but the head does not fit it.", f"Use head kind '{spec.head}'.")
+
+
+def make_input_fault(spec: TaskSpec, input_kind: str) -> Fault:
+    """Return the fault of a model whose input does not match its task."""
+    needed, read = INPUT_NAMES[spec.input], INPUT_NAMES.get(input_kind, input_kind)
+    message = f"is '{spec.name}', which is learned from {needed}, not from {read}."
+    return Fault("task", message, f"Use an input of the kind '{spec.input}', or another task.")

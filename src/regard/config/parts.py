@@ -1,14 +1,15 @@
-"""Settings of the parts of a stack.
+"""Settings of the layers of a stack.
 
-Every choice is a tagged union: `position = {kind = "rotary", theta = 10000.0}` has a theta because rotary
+Each choice is a tagged union: `position = {kind = "rotary", theta = 10000.0}` has a theta because rotary
 positions have one, and `{kind = "alibi"}` has none. The names mirror the modules of `regard.nn`.
 """
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.base import limits
+from regard.base.errors import RegardError
 
 Size = Annotated[int, Field(gt=0, le=limits.SIZE)]
 Heads = Annotated[int, Field(gt=0, le=limits.HEADS)]
@@ -20,11 +21,19 @@ PixelSize = Annotated[tuple[Size, Size], Field(strict=False)]  # height and widt
 class SettingsModel(BaseModel):
     """A settings table: immutable; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    # `defer_build`: a command builds only the tables of its own file.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: object) -> None:
+            """Raise an error: settings are immutable."""
+            hint = f"Make changed settings, for example regard.preset('tiny', {{'{name}': {value!r}}})."
+            raise RegardError(f"Settings cannot be changed in place: `{name}`.", hint=hint)
 
 
 class LayerNormConfig(SettingsModel):
-    """Subtract the mean, divide by the standard deviation, scale and shift."""
+    """Layer norm (Ba et al. 2016): subtract the mean, divide by the standard deviation, scale and shift."""
 
     kind: Literal["layer"] = "layer"
     eps: Positive = 1e-5
@@ -34,7 +43,7 @@ class LayerNormConfig(SettingsModel):
 
 
 class RmsNormConfig(SettingsModel):
-    """Divide by the root of the mean square and scale: no mean, no shift."""
+    """RMS norm (Zhang and Sennrich 2019): divide by the root mean square and scale; no mean, no shift."""
 
     kind: Literal["rms"] = "rms"
     eps: Positive = 1e-6
@@ -55,19 +64,19 @@ class SinusoidalConfig(SettingsModel):
 
 
 class Sinusoidal2dConfig(SettingsModel):
-    """Sinusoids of the row and of the column of a patch, half of the dimensions each, added to the input of images."""
+    """Sinusoids of a patch's row and column, half of the dimensions each, added to the image input."""
 
     kind: Literal["sinusoidal_2d"] = "sinusoidal_2d"
     columns: Size
     """Patches in a row of the image."""
     first: Annotated[int, Field(ge=0)] = 1
-    """Vectors before the first patch, which get no position: 1 with a class token."""
+    """Number of vectors before the first patch, which get no position: 1 with a class token."""
     base: Positive = 10000.0
     """The longest wavelength, divided by 2 pi."""
 
 
 class LearnedConfig(SettingsModel):
-    """One learned vector per position, added to the input; longer sequences than `length` are errors."""
+    """One learned vector per position, added to the input; a sequence longer than `length` is an error."""
 
     kind: Literal["learned"] = "learned"
     length: Size
@@ -83,7 +92,7 @@ class RotaryConfig(SettingsModel):
     theta: Positive = 10000.0
     """The base of the frequencies; larger for longer contexts."""
     layout: Literal["halves", "interleaved"] = "halves"
-    """Which dimensions form a pair: i and i + d/2 (Llama), or 2i and 2i + 1 (RoFormer)."""
+    """How dimensions are paired: i with i + d/2 (Llama), or 2i with 2i + 1 (RoFormer)."""
 
 
 class AlibiConfig(SettingsModel):
@@ -103,9 +112,17 @@ class RelativeConfig(SettingsModel):
 
 
 class NoPositionConfig(SettingsModel):
-    """No positions: without a causal mask the model sees a bag of tokens."""
+    """No position encoding: without a causal mask the model sees a bag of tokens."""
 
     kind: Literal["none"] = "none"
+
+
+class CustomConfig(SettingsModel):
+    """A module of your own, registered with `regard.register` (docs/extending)."""
+
+    kind: Literal["custom"] = "custom"
+    name: str
+    """The name that it was registered under."""
 
 
 PositionConfig = Annotated[
@@ -115,7 +132,8 @@ PositionConfig = Annotated[
     | RotaryConfig
     | AlibiConfig
     | RelativeConfig
-    | NoPositionConfig,
+    | NoPositionConfig
+    | CustomConfig,
     Field(discriminator="kind"),
 ]
 
@@ -157,7 +175,8 @@ class AdditiveConfig(SettingsModel):
 
 
 ScoreConfig = Annotated[
-    ScaledDotConfig | DotConfig | GeneralConfig | ConcatConfig | AdditiveConfig, Field(discriminator="kind")
+    ScaledDotConfig | DotConfig | GeneralConfig | ConcatConfig | AdditiveConfig | CustomConfig,
+    Field(discriminator="kind"),
 ]
 
 
@@ -205,7 +224,7 @@ class FeedForwardConfig(SettingsModel):
 
     kind: Literal["plain"] = "plain"
     d_ff: Size
-    """Size of the hidden layer; in the lectures 2 to 8 times d_model."""
+    """Size of the hidden layer; usually 2 to 8 times d_model."""
     activation: Activation = "relu"
     bias: bool = True
 
@@ -220,14 +239,23 @@ class GLUConfig(SettingsModel):
     bias: bool = False
 
 
-AnyFeedForwardConfig = Annotated[FeedForwardConfig | GLUConfig, Field(discriminator="kind")]
+class CustomFeedForwardConfig(CustomConfig):
+    """A feed-forward of your own, registered with `regard.register` (docs/extending/feed-forward.md)."""
+
+    d_ff: Size
+    """Size of the hidden layer; estimates of cost count two matrices."""
+    activation: Activation = "relu"
+    bias: bool = True
+
+
+AnyFeedForwardConfig = Annotated[FeedForwardConfig | GLUConfig | CustomFeedForwardConfig, Field(discriminator="kind")]
 
 
 class DropoutConfig(SettingsModel):
     """Dropout probabilities at five places."""
 
     token: Rate = 0.0
-    """Whole input embeddings, before positions are added."""
+    """Drops whole input embeddings, before positions are added."""
     embedding: Rate = 0.0
     """The sum of embeddings and positions."""
     sublayer: Rate = 0.0
@@ -243,7 +271,7 @@ class StackConfig(SettingsModel):
 
     kind: Literal["attention"] = "attention"
     layers: Annotated[int, Field(ge=0, le=limits.LAYERS)]
-    """0 for word2vec alone: its embeddings go straight to the head."""
+    """Number of layers; 0 only for word2vec, whose embeddings go straight to the head."""
     norm_order: Literal["pre", "post"]
     """The norm before each sublayer (pre) or after each sum (post, the 2017 paper)."""
     norm: NormConfig = LayerNormConfig()
@@ -279,13 +307,13 @@ class RecurrentDropoutConfig(SettingsModel):
     embedding: Rate = 0.0
     """The input of the first layer."""
     sublayer: Rate = 0.0
-    """The output of each layer; the state that runs along the text is never dropped."""
+    """The output of each layer; the recurrent state is never dropped."""
     attention: Rate = 0.0
     """Attention weights."""
 
 
 class RecurrentConfig(SettingsModel):
-    """A stack of recurrent layers: one step per token, each with the state of the step before."""
+    """A stack of recurrent layers: one step per token, each starting from the previous step's state."""
 
     kind: Literal["recurrent"] = "recurrent"
     cell: Literal["rnn", "gru", "lstm"] = "gru"
@@ -315,7 +343,7 @@ class LuongConfig(SettingsModel):
 
 
 class BahdanauConfig(SettingsModel):
-    """Attention before the cell, with the state of the step before (Bahdanau et al. 2014): step by step."""
+    """Attention before the cell, with the previous step's state (Bahdanau et al. 2014): step by step."""
 
     kind: Literal["bahdanau"] = "bahdanau"
     score: ScoreConfig
@@ -336,12 +364,12 @@ AnyCrossStackConfig = Annotated[CrossStackConfig | CrossRecurrentConfig, Field(d
 
 
 def attention_stack(stack: StackConfig | RecurrentConfig) -> StackConfig:
-    """Return a stack of Transformer layers, where others have been refused before."""
+    """Return the stack as Transformer layers; the caller has already rejected other kinds."""
     assert isinstance(stack, StackConfig)  # noqa: S101
     return stack
 
 
 def attention_cross_stack(stack: CrossStackConfig | CrossRecurrentConfig) -> CrossStackConfig:
-    """Return a stack of Transformer layers with cross-attention, where others have been refused before."""
+    """Return the stack as Transformer layers with cross-attention; the caller has already rejected other kinds."""
     assert isinstance(stack, CrossStackConfig)  # noqa: S101
     return stack

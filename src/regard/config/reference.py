@@ -6,14 +6,16 @@
 
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from regard.base import limits
+from regard.config.docstrings import read_docstrings
 from regard.config.run import RunConfig
+from regard.config.task_spec import SPECS
 
 BOUND_PHRASES = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false"}
@@ -39,7 +41,7 @@ class SettingsTable:
     description: str
     settings: tuple[Setting, ...]
     repeated: tuple[str, ...]
-    """Settings that an earlier kind has, too, and that are described there."""
+    """Settings that are already described under an earlier kind."""
 
 
 @dataclass
@@ -53,14 +55,17 @@ class _DescribedTables:
 def iter_tables(model_class: type[BaseModel] = RunConfig, path: str = "") -> Iterator[SettingsTable]:
     """List the tables of a kind of file, outer ones first; each setting is described once."""
     yield from _iter_tables(model_class, path, _DescribedTables())
+    if model_class is RunConfig:
+        for spec in SPECS.values():
+            if spec.options is not None:
+                for table in _iter_tables(spec.options, "task_options", _DescribedTables()):
+                    yield replace(table, tag=f'task = "{spec.name}"')
 
 
 def _iter_tables(model_class: type[BaseModel], path: str, described: _DescribedTables) -> Iterator[SettingsTable]:
     described.tables[model_class] = path
     names = [name for name in model_class.model_fields if name not in OMITTED_KEYS]
-    settings = {
-        name: _make_setting(_join_path(path, name), model_class.model_fields[name], described) for name in names
-    }
+    settings = {name: _make_setting(_join_path(path, name), model_class, name, described) for name in names}
     new_settings = tuple(setting for setting in settings.values() if setting not in described.settings)
     repeated = tuple(name for name, setting in settings.items() if setting in described.settings)
     yield SettingsTable(
@@ -73,9 +78,10 @@ def _iter_tables(model_class: type[BaseModel], path: str, described: _DescribedT
                 yield from _iter_tables(inner, _join_path(path, name), described)
 
 
-def _make_setting(path: str, field_info: FieldInfo, described: _DescribedTables) -> Setting:
+def _make_setting(path: str, model_class: type[BaseModel], name: str, described: _DescribedTables) -> Setting:
+    field_info = model_class.model_fields[name]
     other_paths = {described.tables[table] for table in _list_tables(field_info) if table in described.tables} - {path}
-    description = " ".join((field_info.description or "").split()) or (
+    description = " ".join((field_info.description or read_docstrings(model_class).get(name, "")).split()) or (
         f"As `{min(other_paths)}`." if other_paths else ""
     )
     return Setting(path, _describe_values(field_info), _describe_default(field_info), description)
@@ -123,7 +129,7 @@ def _describe_type(leaf: Any) -> list[str]:
 
 
 def _describe_bounds(field_info: FieldInfo) -> str:
-    """Describe the limits of a number, without those that only guard against damaged files."""
+    """Describe a number's limits, except limits that only guard against damaged files."""
     rules = [
         (phrase, getattr(rule, name, None)) for rule in field_info.metadata for name, phrase in BOUND_PHRASES.items()
     ]

@@ -15,22 +15,21 @@ languages = ["en", "de"]
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from regard.base import limits
-from regard.base.errors import Fault
-from regard.config.exportable import ExportTarget, find_target_obstacles
+from regard.base.errors import ConfigError, Fault
 from regard.config.finetune import FinetuneConfig
 from regard.config.inputs import MelConfig, PatchesConfig, RasterConfig
-from regard.config.model import CheckedSettings, ModelConfig
+from regard.config.model import AnyModelConfig, CheckedSettings, ModelConfig, make_input_fault
 from regard.config.parts import LearnedConfig, Rate, SettingsModel, Size
-from regard.config.sources import (
-    ImagesConfig,
-    Sources,
-)
+from regard.config.sources import ImagesConfig, Sources
+from regard.config.task_spec import SPECS, TaskSpec, find_spec
 from regard.config.tokenizers import (
     ByteBpeConfig,
     CodebookConfig,
@@ -38,37 +37,23 @@ from regard.config.tokenizers import (
     ParentTokenizerConfig,
     RunTokenizerConfig,
 )
-from regard.config.training import ContrastiveConfig, DeviceConfig, ParallelConfig, TrainingConfig, ValidationConfig
-
-
-class MaskingConfig(SettingsModel):
-    """How the task `masked_lm` hides tokens, or patches of images; of images only the probability counts."""
-
-    probability: Annotated[float, Field(gt=0, lt=1)] = 0.15
-    """Probability that a token, or a whole word, is masked; 0.15 as in BERT. A large model may learn faster from more
-    (Wettig et al. 2023: 0.4). Every text has at least one. Of images it is the share of masked patches; 0.75 is usual
-    (He et al. 2022)."""
-    replacement: Literal["mask", "bert"] = "mask"
-    """What replaces a masked token: always the mask token ("mask"), or, as in BERT, the mask token in 80 %, a random
-    token in 10 % and the token itself in 10 % of the cases ("bert")."""
-    whole_words: bool = False
-    """Mask all tokens of a word together, so that no token is predicted from the rest of its word. Spaces separate
-    words: not for text without spaces."""
+from regard.config.toml_file import SettingsFile
+from regard.config.training import DeviceConfig, ParallelConfig, TrainingConfig, ValidationConfig
 
 
 class AugmentationConfig(SettingsModel):
-    """Random changes of training images; another one every time an image is drawn. Validation images stay unchanged."""
+    """Random augmentation of training images, different every epoch. Validation images stay unchanged."""
 
     shift: Annotated[int, Field(ge=0)] = 0
     """Shift by up to this many pixels, horizontally and vertically; the pixels at the edge are repeated."""
     flip: bool = False
-    """Mirror every second image, left to right; not for images of letters or digits."""
+    """Flip images horizontally with probability 0.5; not for images of letters or digits."""
 
 
 class SpecAugmentConfig(SettingsModel):
-    """Random masks on the spectrograms of training audio clips (Park et al. 2019); others every time a clip is drawn.
+    """SpecAugment (Park et al. 2019): random masks on the spectrograms of training clips, drawn again every time.
 
-    A masked value becomes the mean of its bin. Validation audio clips stay unchanged.
+    A masked value becomes its bin's mean. Validation clips stay unchanged.
     """
 
     time_masks: Annotated[int, Field(ge=0, le=100)] = 2
@@ -83,30 +68,28 @@ class DataConfig(SettingsModel):
     train: Sources
     validation: Sources = ()
     test: Sources = ()
-    """Not used in training; `regard prepare` tokenizes it, too."""
+    """Test data. Training does not use it; `regard prepare` tokenizes it."""
     batch_tokens: Size = 4096
-    """Maximum tokens per batch, padding included: rows times the longer side. Of images, patches count; of audio clips,
+    """Maximum tokens per batch, padding included: rows times the longer side. Images count in patches, audio clips in
     frames."""
     max_length: Size = 1024
-    """Maximum number of tokens per sample. Longer pairs are left out and reported; running text is split into rows of
+    """Maximum number of tokens per sample. Longer pairs are skipped and reported; running text is split into rows of
     this length; labeled texts are truncated."""
     held_out: Rate = 0.0
     """Share of `train` to hold out for validation if there is no validation corpus. A hash of the source selects whole
-    examples, so that equal sentences, or images, are on one side; of running text the end is held out, or, of many
-    short documents, whole documents."""
+    examples, so duplicates stay on the same side. For running text, the end is held out, or whole documents if there
+    are many short ones."""
     prepared: str | None = None
-    """A folder (or URL) that `regard prepare` wrote: its shards and tokenizers are used unchanged."""
-    masking: MaskingConfig | None = None
-    """Masking of the task `masked_lm` (masked language modeling); other tasks mask nothing."""
+    """Folder (or URL) written by `regard prepare`; its shards and tokenizers are used unchanged."""
     augmentation: AugmentationConfig | None = None
-    """Random changes of training images; none by default."""
+    """Random augmentation of training images; none by default."""
     spec_augment: SpecAugmentConfig | None = None
     """Random masks on training audio clips; none by default."""
     seed: int = 1
-    """Random seed of the order of batches, of noise on text or images, and of the validation split."""
+    """Random seed of the batch order, of noise on text or images, and of the validation split."""
 
 
-ORIGINAL_WEIGHT = 2.0  # how often a student sees each original pair per epoch; each translation once
+ORIGINAL_WEIGHT = 2.0  # original pairs are seen twice per epoch, each translation once
 
 
 class DistillationConfig(SettingsModel):
@@ -118,8 +101,8 @@ class DistillationConfig(SettingsModel):
     teachers: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=limits.TEACHERS)]
     """Model folders, or run folders, of translators from the same source into the same target language."""
     combine: Literal["each", "ensemble"] = "each"
-    """Every teacher translates each source ("each": as many translations as teachers), or all teachers together, their
-    probabilities averaged ("ensemble": one translation; needs teachers with one vocabulary)."""
+    """"each": every teacher translates each source. "ensemble": the teachers' probabilities are averaged to make one
+    translation; they need the same vocabulary."""
     mode: Literal["add", "replace"] = "add"
     """Train on the original pairs, each twice per epoch, and the translations ("add"), or on the translations alone
     ("replace")."""
@@ -131,35 +114,13 @@ class DistillationConfig(SettingsModel):
 
     @property
     def translations_per_source(self) -> int:
-        """The number of translations that the teachers make of each source."""
+        """Number of translations per source."""
         return 1 if self.combine == "ensemble" else len(self.teachers)
 
     @property
     def pairs_per_source(self) -> float:
-        """The number of pairs that an epoch samples for each source."""
+        """Number of pairs per source in an epoch."""
         return self.translations_per_source + (ORIGINAL_WEIGHT if self.mode == "add" else 0.0)
-
-
-LABEL_TASKS = ("classify", "tag")
-IMAGE_TASKS = {"encoder_only": ("classify", "masked_lm"), "encoder_decoder": ("caption",)}  # by family
-AUDIO_TASKS = {"encoder_only": "classify", "encoder_decoder": "transcribe"}  # by family
-METRIC_TASKS = {
-    "bleu": ("translate",),
-    "chrf": ("translate",),
-    "bits_per_byte": ("translate", "causal_lm"),
-    "perplexity": (
-        "translate",
-        "causal_lm",
-        "masked_lm",
-        "span_corruption",
-        "transcribe",
-        "caption",
-        "cbow",
-        "skip_gram",
-    ),
-    "f1": LABEL_TASKS,
-    "retrieval_at_1": ("embed",),
-}
 
 
 def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
@@ -169,9 +130,18 @@ def find_untrainable(model: Mapping[str, Any]) -> Iterator[Fault]:
         message = f"is '{prefix['kind']}', but no task trains a decoder-only model with a prefix."
         hint = "Remove the prefix: encoder-decoders caption images (preset image-to-text) and transcribe audio clips."
         yield Fault("model.prefix.kind", message, hint)
-    if task in ("classify", "embed") and model.get("family") == "decoder_only":
+    if task in SPECS and model.get("family") in SPECS[task].untrained_families:
         message = f"is '{task}', which a decoder-only model cannot be trained for yet."
         yield Fault("model.task", message, "Use an encoder-only model: model.preset = 'encoder-small'.")
+
+
+ExportTarget = Literal["ctranslate2", "huggingface", "onnx", "web", "argos"]
+
+
+def _find_export_obstacles(model: AnyModelConfig, target: ExportTarget) -> tuple[str, ...]:
+    """Return why a target cannot represent the model; only a run that exports imports the exporter (decision 10)."""
+    obstacles: tuple[str, ...] = import_module("regard.exchange.exportable").find_target_obstacles(model, target)
+    return obstacles
 
 
 class RunConfig(CheckedSettings):
@@ -180,7 +150,7 @@ class RunConfig(CheckedSettings):
     format: Literal[1] = 1
     """Version of the file format."""
     seed: int = 1
-    """Random seed of the initial weights and of dropout; `data.seed` is that of the data."""
+    """Random seed of the initial weights and of dropout; `data.seed` is for the data."""
     data: DataConfig
     tokenizer: RunTokenizerConfig = ByteBpeConfig()
     model: ModelConfig
@@ -190,13 +160,15 @@ class RunConfig(CheckedSettings):
     validation: ValidationConfig = ValidationConfig()
     device: DeviceConfig = DeviceConfig()
     parallel: ParallelConfig = ParallelConfig()
+    task_options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the model's task; masked_lm, masked_patches, embedding and tasks of other packages have some."""
     export: Annotated[tuple[ExportTarget, ...], Field(strict=False)] = ()
     """Engines that `regard train` exports the best model to, e.g. ["ctranslate2"]; checked before training."""
 
     @model_validator(mode="before")
     @classmethod
     def _check_trainable(cls, table: Any) -> Any:
-        """Report models that cannot be trained before anything else: other faults may only follow from it."""
+        """Report models that cannot be trained first, because other faults may only follow from that."""
         model = table.get("model") if isinstance(table, Mapping) else None
         if isinstance(model, Mapping) and (faults := list(find_untrainable(model))):
             context: dict[str, Any] = {"faults": faults}
@@ -209,14 +181,14 @@ class RunConfig(CheckedSettings):
         return max(1, round(self.train.step_tokens / self.data.batch_tokens))
 
     @property
-    def masking(self) -> MaskingConfig:
-        """The masking of the task `masked_lm`, with the defaults for what the run file leaves out."""
-        return self.data.masking or MaskingConfig()
+    def spec(self) -> TaskSpec:
+        """The spec of the model's task."""
+        return find_spec(self.model.task)
 
     @property
-    def contrastive(self) -> ContrastiveConfig | None:
-        """The contrastive loss of the task `embed`; None for other tasks."""
-        return (self.train.contrastive or ContrastiveConfig()) if self.model.task == "embed" else None
+    def options(self) -> Any:
+        """The options of the task with their defaults; None if it has none."""
+        return None if self.spec.options is None else SettingsFile(self.spec.options).parse(self.task_options)
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""
@@ -224,17 +196,14 @@ class RunConfig(CheckedSettings):
         if step_tokens < batch_tokens:
             message = f"is {step_tokens}, less than one batch (data.batch_tokens = {batch_tokens})."
             yield Fault("train.step_tokens", message, "Decrease data.batch_tokens, or increase this.")
-        if self.data.masking is not None and self.model.task != "masked_lm":
-            message = f"is set, but the task is '{self.model.task}': only masked language modeling masks tokens."
-            yield Fault(
-                "data.masking", message, "Remove it, or train an encoder on running text: the task 'masked_lm'."
-            )
-        yield from self._find_contrastive_faults()
+        yield from self._find_option_faults()
+        if (kind := getattr(getattr(self.model, "source", None), "kind", "")) in self.spec.untrained_inputs:
+            yield replace(make_input_fault(self.spec, kind), path="model.task")
         yield from self._find_media_faults()
         if self.data.validation and self.data.held_out:
             yield Fault("data.held_out", "is set, but there is a validation corpus.", "Remove one of the two.")
         if self.data.prepared and self.data.held_out:
-            yield Fault("data.held_out", "is set, but data.prepared is split already.", "Remove it.")
+            yield Fault("data.held_out", "is set, but data.prepared is already split.", "Remove it.")
         if self.model.family == "encoder_decoder" and self.model.target.kind == "shared" and not self.tokenizer.joint:
             message = "is false, but the model has one embedding table for the tokens of both sides."
             yield Fault(
@@ -254,7 +223,7 @@ class RunConfig(CheckedSettings):
         yield from self._find_tuning_faults()
         yield from self._find_validation_faults()
         for target in self.export:
-            if obstacles := find_target_obstacles(self.model, target):
+            if obstacles := _find_export_obstacles(self.model, target):
                 message = f"has {target}, which cannot represent the model: {'; '.join(obstacles)}."
                 yield Fault("export", message, "Change these settings of the model, or remove the target.")
         if self.model.family == "decoder_only" and self.data.max_length > self.data.batch_tokens:
@@ -285,7 +254,7 @@ class RunConfig(CheckedSettings):
         if self.raster is not None:
             yield from self._find_raster_faults(self.raster)
         elif isinstance(self.tokenizer, CodebookConfig):
-            message = "is 'codebook', which makes tokens of images, but the model has no model.raster."
+            message = "is 'codebook', which turns images into tokens, but model.raster is not set."
             yield Fault("tokenizer.kind", message, "Use 'byte_bpe', or set model.raster.size.")
         media = "images" if self.reads_images else "audio" if self.reads_audio else "tokens"
         for name, needed in (("augmentation", "images"), ("spec_augment", "audio")):
@@ -298,13 +267,8 @@ class RunConfig(CheckedSettings):
         if not self.has_tokenizer and not isinstance(self.tokenizer, NoTokenizerConfig):
             message = f"is '{self.tokenizer.kind}', but the model reads {media}."
             yield Fault("tokenizer.kind", message, "Set tokenizer.kind = 'none'.")
-        if media == "tokens":
-            return
-        tasks = IMAGE_TASKS[self.model.family] if self.reads_images else (AUDIO_TASKS[self.model.family],)
-        if self.model.task not in tasks:
-            message = f"is '{self.model.task}', which this model cannot learn from {media}."
-            yield Fault("model.task", message, f"Use {' or '.join(tasks)}.")
-        yield from self._find_source_faults(media, None)
+        if media != "tokens":
+            yield from self._find_source_faults(media, None)
 
     def _find_raster_faults(self, raster: RasterConfig) -> Iterator[Fault]:
         if not isinstance(self.tokenizer, CodebookConfig | ParentTokenizerConfig):
@@ -332,7 +296,7 @@ class RunConfig(CheckedSettings):
                     shape = f"size = [{raster.size[0]}, {raster.size[1]}], channels = {raster.channels}"
                     yield Fault(
                         path,
-                        "has no size and channels, or others than model.raster.",
+                        "has a different size or number of channels than model.raster.",
                         f"Set {shape}; on the command line: --set model.raster.size=[HEIGHT,WIDTH].",
                     )
 
@@ -353,26 +317,25 @@ class RunConfig(CheckedSettings):
             message = f"is set, but a model of the family {self.model.family} has no prompts."
             yield Fault("finetune.chat_template", message, "Remove it.")
         if self.finetune.lora is not None and self.train.optimizer.kind == "muon":
-            message = (
-                "is 'muon', which makes the singular values of a matrix equal; the factors of LoRA are no such maps."
-            )
+            message = "is 'muon', which is meant for whole weight matrices, not for LoRA factors."
             yield Fault("train.optimizer.kind", message, "Use adamw.")
         if self.finetune.lora is not None and self.parallel.tensor > 1:
-            message = f"is {self.parallel.tensor}, but the factors of LoRA are not split among ranks."
+            message = f"is {self.parallel.tensor}, but LoRA factors cannot be split among ranks."
             yield Fault("parallel.tensor", message, "Set it to 1: adapters need little memory.")
 
-    def _find_contrastive_faults(self) -> Iterator[Fault]:
-        if self.model.task != "embed":
-            if self.train.contrastive is not None:
-                message = f"is set, but the task is '{self.model.task}': only embeddings are trained contrastively."
-                yield Fault("train.contrastive", message, "Remove it, or train an encoder on pairs: the task 'embed'.")
-            return
-        if self.train.label_smoothing:
+    def _find_option_faults(self) -> Iterator[Fault]:
+        if self.spec.options is None and self.task_options:
+            yield Fault("task_options", f"is set, but the task '{self.spec.name}' has no options.", "Remove it.")
+        try:
+            _ = self.options
+        except ConfigError as error:
+            yield from (replace(fault, path=f"task_options.{fault.path}") for fault in error.faults)
+        if self.train.label_smoothing and self.spec.head == "none":
             message = "is set, but the contrastive loss of embeddings has none."
             yield Fault("train.label_smoothing", message, "Set it to 0.")
 
     def _find_distillation_faults(self) -> Iterator[Fault]:
-        if self.model.family != "encoder_decoder" or self.model.task != "translate":
+        if self.model.task != "translation":
             message = f"is set, but the task is '{self.model.task}': teachers translate the sources of pairs."
             yield Fault("distillation", message, "Give pairs (--source and --target), or remove the teachers.")
         if self.data.prepared:
@@ -380,11 +343,10 @@ class RunConfig(CheckedSettings):
             yield Fault("distillation", message, "Remove data.prepared: the run then tokenizes the corpus itself.")
 
     def _find_validation_faults(self) -> Iterator[Fault]:
-        task, metric = self.model.task, self.validation.metric
-        if task not in METRIC_TASKS.get(metric, (task,)):
-            message = f"is '{metric}', which is not a metric of the task '{task}'."
-            alternative = "f1" if task in LABEL_TASKS else "retrieval_at_1" if task == "embed" else "perplexity"
-            yield Fault("validation.metric", message, f"Use loss, accuracy or {alternative}.")
+        spec, metric = self.spec, self.validation.metric
+        if metric not in spec.metrics:
+            message = f"is '{metric}', which is not a metric of the task '{spec.name}'."
+            yield Fault("validation.metric", message, f"Use {' or '.join(spec.metrics)}.")
         elif metric in ("bleu", "chrf") and not self.validation.sentences:
             yield Fault("validation.sentences", f"is 0, but validation.metric is '{metric}'.", "Set it above 0.")
         if self.validation.patience and not (self.data.validation or self.data.held_out or self.data.prepared):

@@ -44,7 +44,7 @@ class TableConfig(SourceConfig):
     kind: Literal["table"] = "table"
     path: str
     delimiter: Literal["tab", "comma", "semicolon", "spaces"] = "tab"
-    """What separates the columns; `spaces` are two or more."""
+    """Column separator; `spaces` means two or more spaces."""
     header: bool = False
     source: int | str = 1
     target: int | str | None = None
@@ -118,25 +118,26 @@ class ImagesConfig(SourceConfig):
     and, for labels, `label`; or a table with the path of a file, relative to the table, and a tab and its label, or its
     caption, on each line."""
     second: Literal["label", "text"] = "label"
-    """What the second column of a table holds: the label of the image, or its caption."""
+    """Whether the second column of a table is the image's label or its caption."""
     header: bool = False
     """Whether the first line of a table names its columns."""
     labels: str | None = None
     """idx: the file of labels; none means images without labels."""
     size: PixelSize | None = None
-    """Height and width: images are scaled until they cover this size, and cropped at the center. Without it all images
-    must have equal sizes."""
+    """Height and width: images are scaled until they cover this size, and cropped at the center. Without it, all images
+    must have the same size."""
     channels: Literal[1, 3] | None = None
-    """1 converts images to gray, 3 to red, green and blue. Without it all images must be gray, or all colored."""
+    """1 converts images to gray, 3 to red, green and blue. Without it, all images must have the same number of
+    channels."""
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The images and, if they are in a file of their own, the labels."""
+        """The images and, if they are in a separate file, the labels."""
         return (self.path,) if self.labels is None else (self.path, self.labels)
 
 
 class AudioConfig(SourceConfig):
-    """Audio clips with their labels, or with the texts that are spoken: one folder of files per label, or a table.
+    """Audio clips with labels or transcripts: one folder of files per label, or a table.
 
     Files are .wav or .flac, with one channel of 16 bits, and all have one sample rate. Files without folders have no
     labels.
@@ -147,7 +148,7 @@ class AudioConfig(SourceConfig):
     """A folder of audio files; or a table with the path of a file, relative to the table, and a tab and its label, or
     its text, on each line."""
     second: Literal["label", "text"] = "label"
-    """What the second column of a table holds: the label of the audio clip, or the text that is spoken."""
+    """Whether the second column of a table is the clip's label or its transcript."""
     header: bool = False
     """Whether the first line of a table names its columns."""
 

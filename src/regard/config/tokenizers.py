@@ -22,7 +22,7 @@ class SpecialsConfig(SettingsModel):
     languages: Texts = ()
     """Languages that get a tag token, e.g. "de" for <2de>."""
     extra: Texts = ()
-    """Additional tokens of your own."""
+    """Additional special tokens."""
 
 
 class NormalizeConfig(SettingsModel):
@@ -47,12 +47,15 @@ class ByteBpeConfig(TokenizerConfig):
 
     kind: Literal["byte_bpe"] = "byte_bpe"
     vocabulary: Size = 8000
+    sample_characters: Size = 10_000_000
+    """Number of characters per side to learn the vocabulary from; a larger corpus is sampled evenly. No character is
+    lost, because every byte is a token."""
     dropout: Rate = 0.0
     """BPE-dropout: the probability of skipping a merge in training (Provilkov et al. 2020)."""
 
 
 class BpeConfig(TokenizerConfig):
-    """Byte-pair encoding over characters with an end-of-word mark, as in the lectures."""
+    """Byte-pair encoding over characters with an end-of-word mark (Sennrich et al. 2016)."""
 
     kind: Literal["bpe"] = "bpe"
     vocabulary: Size = 8000
@@ -68,7 +71,7 @@ class UnigramConfig(TokenizerConfig):
     sampling: Rate = 0.0
     """Subword regularization: the share of sentences whose segmentation is sampled in training."""
     byte_fallback: bool = False
-    """Write unknown characters as their UTF-8 bytes (256 tokens of the vocabulary), so that no text is unknown."""
+    """Byte fallback: encode unknown characters as UTF-8 bytes (256 tokens), so that every text can be encoded."""
 
 
 class WordLevelConfig(TokenizerConfig):
@@ -85,7 +88,7 @@ class CharacterLevelConfig(TokenizerConfig):
 
 
 class ByteLevelConfig(TokenizerConfig):
-    """The 256 bytes: nothing to learn, nothing unknown."""
+    """The 256 bytes: no vocabulary to learn, and no unknown tokens."""
 
     kind: Literal["byte"] = "byte"
 
@@ -103,11 +106,11 @@ class NoTokenizerConfig(TokenizerConfig):
 
 
 class CodebookConfig(TokenizerConfig):
-    """A color for each pixel: the colors are the centers of k-means over the pixels of the training images."""
+    """One color token per pixel; the colors are k-means centers of the training images' pixels."""
 
     kind: Literal["codebook"] = "codebook"
     colors: Annotated[int, Field(ge=2, le=4096)] = 16
-    """Number of colors, or of grays."""
+    """Number of colors or gray levels."""
 
 
 AnyTokenizerConfig = Annotated[

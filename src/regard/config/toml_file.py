@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Generic, TypeVar, get_args
 
 import tomli_w
@@ -23,14 +25,15 @@ from pydantic_core import ErrorDetails
 from regard.base import limits
 from regard.base.errors import ConfigError, Fault, RegardError
 from regard.base.files import read_regular_file, write_atomic
+from regard.base.formatting import truncate
 from regard.base.parsing import parse_toml
 from regard.config.foreign_names import REPLACEMENTS
 
 TomlTable = dict[str, Any]
 Settings = TypeVar("Settings", bound=BaseModel)
-STRICT = ConfigDict(strict=True)  # as in all tables: no text for a number
+STRICT = ConfigDict(strict=True)  # as in all tables: a number must not be a string
 DISCRIMINATORS = ("family", "kind")  # keys that select the type of their table
-MAX_SUGGESTED = 3  # settings of the same name in other tables; more would not help
+MAX_SUGGESTED = 3  # suggest at most this many settings of the same name in other tables
 _ADDED_KEYS = ("preset",)  # keys that are expanded before the settings are checked
 
 
@@ -38,22 +41,31 @@ class SettingsFile(Generic[Settings]):
     """One kind of settings file: reads, checks, changes and writes it."""
 
     def __init__(self, annotation: Any, prepare: Callable[[TomlTable], TomlTable] = lambda table: table) -> None:
-        """Create the reader of a settings type; `prepare` rewrites tables before the check (expands presets)."""
-        self.annotation = annotation
+        """Create the reader of a settings type, or of "module:name", which is imported on first use.
+
+        `prepare` rewrites tables before the check (expands presets).
+        """
+        self._annotation = annotation
         self._prepare = prepare
-        self._adapter: TypeAdapter[Settings] = TypeAdapter(annotation)
+
+    @cached_property
+    def annotation(self) -> Any:
+        """The type of the settings."""
+        return resolve_name(self._annotation) if isinstance(self._annotation, str) else self._annotation
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Settings]:
+        return TypeAdapter(self.annotation)
 
     def load(self, path: Path, changes: Mapping[str, Any] | None = None) -> Settings:
         """Read a TOML file, with `{"a.b": value}` changes."""
         return self.parse(read_toml(path), changes, location=str(path))
 
     def save(self, settings: Settings, path: Path) -> None:
-        """Write a TOML file atomically; one that `load` would refuse is an error."""
+        """Write a TOML file atomically; raises an error if `load` would reject it."""
         content = self.dumps(settings).encode()
         if len(content) > limits.SETTINGS:
-            message = (
-                f"These settings take {len(content):,} bytes, and a file of settings may have {limits.SETTINGS:,}."
-            )
+            message = f"These settings take {len(content):,} bytes, and the limit is {limits.SETTINGS:,}."
             raise RegardError(message, location=str(path), hint="Use fewer labels, or add fewer tokens.")
         write_atomic(path, content)
 
@@ -69,7 +81,7 @@ class SettingsFile(Generic[Settings]):
         Args:
             table: The tables of a settings file.
             changes: Changes by dotted key; they also apply to settings that the tables leave at their defaults.
-            where: The file, for errors.
+            location: The file, for errors.
 
         Raises:
             ConfigError: If anything is wrong; it lists every fault.
@@ -87,7 +99,9 @@ class SettingsFile(Generic[Settings]):
 
     def schema(self) -> str:
         """Return the JSON schema, for completion and checks in editors."""
-        return json.dumps(self._adapter.json_schema(), indent=2, sort_keys=True) + "\n"
+        from regard.config.docstrings import DescribedSchema  # slow import, only needed here
+
+        return json.dumps(self._adapter.json_schema(schema_generator=DescribedSchema), indent=2, sort_keys=True) + "\n"
 
     def _validate(self, table: TomlTable, location: str | None) -> Settings:
         table = self._prepare(table)
@@ -138,7 +152,7 @@ class SettingsFile(Generic[Settings]):
         yield from (replace(fault, path=path) for fault in faults[:1])
 
     def _report_unknown(self, path: str, keys: list[str]) -> Fault:
-        """Return the fault of a name that is no setting: it is nearly one here, or one of another table."""
+        """Return the fault of an unknown name, with a suggestion from this table or another one."""
         parent, name = path.rpartition(".")[::2]
         if replacements := self._find_replacements(parent, name):
             return Fault(path, "is not a key here.", f"Use {' or '.join(replacements)}.")
@@ -215,7 +229,7 @@ def to_dict(settings: BaseModel) -> TomlTable:
 
 
 def with_changes(table: TomlTable, changes: Mapping[str, Any]) -> TomlTable:
-    """Return a copy of the table with each `a.b` set; a new `kind` clears its table, whose other keys do not apply."""
+    """Return a copy of the table with each `a.b` set; a new `kind` clears the rest of its table."""
     table = deepcopy(table)
 
     # Kinds first, outer ones before inner ones: a kind clears its table, and must not clear a change to that table.
@@ -260,7 +274,7 @@ def _format_input(details: ErrorDetails) -> str:
         text = repr(details["input"])
     except ValueError:  # Python prints at most a few thousand digits
         text = "a number of too many digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return truncate(text, 60)
 
 
 def _dotted_path(location: tuple[int | str, ...], table: TomlTable) -> str:

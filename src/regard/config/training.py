@@ -15,6 +15,7 @@ from pydantic import Field
 
 from regard.base import limits
 from regard.config.parts import Positive, Rate, SettingsModel, Size
+from regard.config.task_spec import Metric
 
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -67,7 +68,7 @@ class NoamConfig(SettingsModel):
 
     kind: Literal["noam"] = "noam"
     factor: Positive = 1.0
-    """Factor on the learning rate of the paper."""
+    """Factor on the paper's learning rate."""
     warmup: Size = 4000
     """Steps until the highest learning rate."""
 
@@ -111,61 +112,31 @@ ScheduleConfig = Annotated[
 ]
 
 
-class SpikePolicyConfig(SettingsModel):
+class SpikesConfig(SettingsModel):
     """A loss or gradient norm is a spike if it is not finite, or far above the mean of the last `window` steps.
 
-    Far means 6 standard deviations. The standard deviation counts as at least a twelfth of the mean, so that a hard
-    batch is not a spike.
+    Far means 6 standard deviations. The standard deviation is taken to be at least a twelfth of the mean, so that a
+    hard batch is not a spike. A run has diverged after 8 spikes in a row, or if the mean of the last window / 8 losses
+    has been 15 % or more above its lowest value for window / 4 steps.
     """
 
+    kind: Literal["recover", "stop"] = "recover"
+    """recover: skip a step that spikes; if the run has diverged, go back to a checkpoint from before it and continue
+    with a third of the learning rate, at most 4 times. stop: stop at the first spike, or if the run has diverged."""
     window: Annotated[int, Field(ge=8)] = 128
     """Number of steps over which the mean is taken."""
-    max_spikes: Count = 10
-    """Number of spikes after which the run stops."""
-
-
-class StopConfig(SpikePolicyConfig):
-    """Save the state before the spike, and stop."""
-
-    kind: Literal["stop"] = "stop"
-
-
-class SkipConfig(SpikePolicyConfig):
-    """Skip the step: weights and optimizer are unchanged, training continues with the next batches."""
-
-    kind: Literal["skip"] = "skip"
-
-
-class RewindConfig(SpikePolicyConfig):
-    """Restore the last checkpoint at least `back` steps ago, and skip the batches since then."""
-
-    kind: Literal["rewind"] = "rewind"
-    rewind_steps: Size = 50
-    """Minimum number of steps to go back."""
-
-
-SpikesConfig = Annotated[StopConfig | SkipConfig | RewindConfig, Field(discriminator="kind")]
-
-
-class ContrastiveConfig(SettingsModel):
-    """Contrastive training of sentence embeddings on pairs (task `embed`); the negatives are the rest of the batch.
-
-    The vector of a text is the mean of its hidden states.
-    """
-
-    temperature: Positive = 0.05
-    """Divides the cosines of vectors; 0.05 as in SimCSE (Gao et al. 2021). Smaller values weigh hard negatives more."""
 
 
 class TrainingConfig(SettingsModel):
     """Settings of the optimization."""
 
     steps: Size
-    """Number of optimizer steps of the whole run, counted from its start; with `minutes`: the first plan."""
+    """Number of optimizer steps of the whole run, counted from its start; with `minutes`: the first estimate."""
     minutes: Positive | None = None
-    """Time of the whole run. Its speed decides how many steps it takes; schedule and intervals stretch with them."""
+    """Duration of the whole run. The measured speed determines the number of steps; schedule and intervals scale with
+    it."""
     max_steps: Size | None = None
-    """With `minutes`: the most steps to make, even if there is time for more."""
+    """With `minutes`: maximum number of steps, even if there is time for more."""
     step_tokens: Size = 8192
     """Tokens per step, padding included. A step accumulates the gradients of step_tokens / data.batch_tokens
     batches."""
@@ -173,28 +144,27 @@ class TrainingConfig(SettingsModel):
     optimizer: OptimizerConfig = AdamWConfig()
     label_smoothing: Rate = 0.0
     """Probability mass spread uniformly over the vocabulary (Szegedy et al. 2016)."""
-    contrastive: ContrastiveConfig | None = None
-    """Loss of the task `embed`; other tasks have none of it."""
     max_grad_norm: NotNegative = 1.0
     """Maximum norm of the gradient over all parameters; 0 disables clipping."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """Data type of matrix products; weights, norms, softmax and loss stay float32."""
     compile: bool = False
-    """Compile the layers with torch.compile: a slow start; afterwards faster on GPUs, but not on the measured CPU."""
+    """Compile the layers with torch.compile: the start is slow; training is then faster on GPUs, but was not on the CPU
+    we measured."""
     checkpoint_activations: bool = False
-    """Recompute activations in the backward pass instead of storing them: less memory, a third more work."""
+    """Recompute activations in the backward pass instead of storing them: less memory, about a third more compute."""
     ema: Rate = 0.0
     """Decay of an exponential moving average of the weights, used for validation (e.g. 0.999); 0 disables it."""
     average: Size = 1
-    """Average the weights of this many last checkpoints at the end; 1 disables averaging."""
+    """Average the weights of the last checkpoints, this many, at the end; 1 disables averaging."""
     save_every: Size = 500
     """Steps between checkpoints."""
     keep_checkpoints: Size = 2
-    """Checkpoints kept on disk; at least as many as `average` needs."""
-    spikes: SpikesConfig = SkipConfig()
-
-
-Metric = Literal["loss", "perplexity", "bits_per_byte", "accuracy", "f1", "retrieval_at_1", "bleu", "chrf"]
+    """Number of checkpoints to keep; at least `average`."""
+    spikes: SpikesConfig = SpikesConfig()
+    film_points: Count = 0
+    """Number of steps, spaced logarithmically from 0 to the last, at which outputs and attention of five validation
+    examples are kept in `film/` (`regard look RUN` shows them); 0 disables it. `regard train --film` sets 40."""
 
 
 class ValidationConfig(SettingsModel):
@@ -229,7 +199,7 @@ class DeviceConfig(SettingsModel):
     logit_rows: Count | None = None
     """Rows of logits to compute at a time, which bounds memory; 0 computes all at once."""
     cpu_fast_path: bool = True
-    """Use the faster CPU code of docs/cpu.md; false uses the reference code (different dropout masks and batches)."""
+    """Use the faster CPU code (docs/why/cpu.md); false: the reference code, with other dropout masks and batches."""
 
 
 class ParallelConfig(SettingsModel):

@@ -1,4 +1,4 @@
-"""From files to batches: readers, corpus checks (`doctor`), token shards, the order of batches, training tasks.
+"""From files to batches: readers, corpus checks (`doctor`), token shards, batch order, training tasks.
 
     files -> readers -> Example -> shards (token ids) -> order -> tasks -> batches
 

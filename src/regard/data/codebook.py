@@ -59,7 +59,7 @@ class ColorCounter:
             means = np.rint(self._sums[:, used] / self._counts[used]).astype(np.int64)
             return cluster_vectors(means.T, self._counts[used], k)
         if not self._grays.any():
-            raise RegardError("There is no image to learn colors from.", hint="Give images to train on.")
+            raise RegardError("There are no images to learn colors from.", hint="Give images to train on.")
         return np.repeat(cluster_levels(self._grays, k)[:, None], 3, axis=1)
 
 
@@ -92,7 +92,7 @@ class Codebook:
         }
         self._no_label = tokenizer.specials.extra.get(NO_LABEL)
         if not names or (not self.labels and self._no_label is None):
-            message = "The tokenizer has no colors and labels of images."
+            message = "This is not an image tokenizer: it has no colors."
             raise RegardError(message, location=location, hint="Use the tokenizer that the model was trained with.")
         self.tokens = np.array([token for token, _ in names], np.int64)  # (k)
         self.colors = np.array([list(bytes.fromhex(name[1:])) for _, name in names], np.int64)  # (k, 3)
@@ -112,7 +112,7 @@ class Codebook:
         if label is None:
             raise RegardError("An image has no label.", hint=f"Give it one of the labels {names}.")
         if label not in self.labels:
-            hint = f"The labels are {names}." if names else "Leave it out: the training images had no labels."
+            hint = f"The labels are {names}." if names else "Remove it: the training images had no labels."
             raise RegardError(f"No training image had the label '{label}'.", hint=hint)
         return self.labels[label]
 
@@ -128,5 +128,5 @@ class Codebook:
         """Return the colors (..., height, width, 3) of the tokens (..., height * width) of images."""
         numbers = self._number_of_token[tokens]
         if numbers.size and numbers.min() < 0:
-            raise RegardError("A token is no color.", hint="Decode the tokens of pixels only.")
+            raise RegardError("A token is not a color.", hint="Decode the tokens of pixels only.")
         return self.colors[numbers].astype(np.uint8).reshape(*tokens.shape[:-1], height, width, 3)

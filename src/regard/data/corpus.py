@@ -7,13 +7,11 @@
 (('news.en', 'talks'), (2.0, 1.0))
 """
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.base.errors import RegardError
-from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig, LinesConfig
+from regard.config.sources import AnySourceConfig, AudioConfig, ImagesConfig
 from regard.data.example import CorpusError, Defects, Example, FileInfo
 from regard.data.readers import read
 from regard.data.readers.audio import list_audio_files
@@ -55,21 +53,9 @@ class Corpus:
         return {file: computed[file] if file in computed else _hash_file(file) for file in files}
 
     def check_regular_files(self) -> None:
-        """Raise CorpusError if a path is a pipe or a device, which cannot be read twice."""
+        """Raise CorpusError if a path is a pipe or a device, because those cannot be read twice."""
         for file in self.list_files():
             _check_regular(file)
-
-    def fingerprint(self) -> str:
-        """Return one sha256 over all files and their reader settings; names, paths and weights do not change it."""
-        infos, ignored_fields = self.hash_files(), {"name", "weight", "path"}
-        parts = []
-        for source in self.sources:
-            contents = [[infos[file] for file in _list_files(path)] for path in source.paths]
-            if isinstance(source, ImagesConfig | AudioConfig):  # a table names its files
-                contents = [[infos[file] for file in _list_source_files(source)]]
-            path_fields = {"source", "target"} if isinstance(source, LinesConfig) else set()
-            parts.append([source.model_dump(mode="json", exclude=ignored_fields | path_fields), contents])
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def check_unchanged(self, earlier_infos: Mapping[str, Sequence[int | str]]) -> None:
         """Raise CorpusError, naming every difference, unless the files match an earlier `hash_files()`."""
@@ -79,7 +65,7 @@ class Corpus:
         for path in current_infos.keys() & earlier_infos.keys():
             if tuple(earlier_infos[path]) != tuple(current_infos[path]):
                 sizes = f"{earlier_infos[path][0]} bytes before, {current_infos[path].bytes} now"
-                changes[path] = f"has other content ({sizes})"
+                changes[path] = f"has different content ({sizes})"
         if changes:
             description = "; ".join(f"{path} {change}" for path, change in sorted(changes.items()))
             hint = "Restore the old files, or prepare the corpus again."
@@ -91,16 +77,13 @@ def _list_source_files(source: AnySourceConfig) -> list[str]:
         return list_audio_files(source, Defects())
     if isinstance(source, ImagesConfig):
         return list_image_files(source, Defects())
-    return [file for path in source.paths for file in _list_files(path)]
-
-
-def _list_files(path: str) -> list[str]:
-    return list_files(path, Defects())  # the reader counts the files that it ignores
+    # The reader counts the files that it ignores.
+    return [file for path in source.paths for file in list_files(path, Defects())]
 
 
 def _check_regular(path: str) -> None:
     if not is_url(path) and Path(path).exists() and not Path(path).is_file():
-        message = "This is not a regular file, and a corpus is read more than once."
+        message = "This is not a regular file. A corpus is read more than once."
         raise CorpusError(message, location=path, hint="Write the text into a file first.")
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.base.errors import RegardError
+from regard.base.formatting import CompactRepr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: frozen dataclasses take three times as long to create
 class Location:
     """A file and a line of it, counted from 1. In formats without lines, `line` counts records."""
 
@@ -49,7 +50,7 @@ class AudioClip:
         return len(self.samples) // BYTES_PER_SAMPLE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: frozen dataclasses take three times as long to create
 class Example:
     """A sentence, a sentence pair, a labeled sentence, a tagged sentence, a document, an image or an audio clip."""
 
@@ -59,12 +60,12 @@ class Example:
     label: str | None = None  # the class of the whole text
     tags: tuple[str, ...] | None = None  # one per word of the source; spaces separate words
     languages: tuple[str, ...] = ()  # of source and target, if known
-    image: Image | None = None  # in the place of the source, which is empty
-    audio: AudioClip | None = None  # in the place of the source, which is empty
+    image: Image | None = None  # replaces the source, which is empty
+    audio: AudioClip | None = None  # replaces the source, which is empty
 
     @property
     def content(self) -> str | bytes:
-        """What the model reads: the source, the pixels of the image, or the samples of the audio clip."""
+        """The model's input: the source, the pixels of the image, or the samples of the audio clip."""
         if self.audio is not None:
             return self.audio.samples
         return self.source if self.image is None else self.image.pixels
@@ -127,3 +128,12 @@ class Defects:
         return "\n".join(
             f"{kind}: {count}, first at {self.first_location[kind]}" for kind, count in self.counts.items()
         )
+
+
+@dataclass(frozen=True, repr=False)
+class SampleOutput(CompactRepr):
+    """One output of the model and its reference."""
+
+    source: str
+    output: str
+    reference: str

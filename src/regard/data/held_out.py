@@ -1,8 +1,8 @@
 """Split one corpus into a training part and a held-out validation part.
 
 A hash of the source text decides which part an example belongs to. A sentence that occurs twice is therefore never in
-both parts, and the choice stays the same when the corpus grows. Of running text the end is held out, cut at a line
-break; of many short documents, whole ones are held out.
+both parts, and the choice stays the same when the corpus grows. For running text, the end is held out, cut at a line
+break; with many short documents, whole documents are held out.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class SplitCorpus(Corpus):
 
 
 def train_validation_split(corpus: Corpus, share: float, seed: int) -> tuple[SplitCorpus, SplitCorpus]:
-    """Return the training part and the held-out part; each reads the files by itself."""
+    """Return the training part and the held-out part; each reads the files separately."""
     return SplitCorpus(corpus, share, seed, held_out=False), SplitCorpus(corpus, share, seed, held_out=True)
 
 
@@ -56,7 +56,7 @@ def split_examples(corpus: Corpus, share: float, seed: int, defects: Defects) ->
 
 
 def is_held_out(content: str | bytes, share: float, seed: int) -> bool:
-    """Return whether a text, an image or a clip belongs to the held-out share. Only its content and the seed decide.
+    """Return whether an example belongs to the held-out share, which depends only on its content and the seed.
 
     >>> sum(is_held_out(f"sentence {n}", 0.1, seed=1) for n in range(1000))
     114

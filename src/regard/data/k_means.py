@@ -1,4 +1,4 @@
-"""k-means: the best centers of numbers, exactly, and good centers of vectors. All machines find equal centers."""
+"""k-means: exact for numbers, Lloyd's algorithm for vectors. The result is the same on all machines."""
 
 from itertools import pairwise
 

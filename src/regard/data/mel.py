@@ -1,9 +1,9 @@
 """Log-mel spectrograms, as Whisper computes them (Radford et al. 2022): equal to its feature extractor within 1e-4.
 
 A clip is mirrored at both ends by half a window. Each frame is the power spectrum of one window, weighted by a Hann
-window; triangular filters sum it into bins that are evenly spaced on the mel scale of Slaney. Of the logarithm to base
-10, values more than 8 below the maximum of the clip are raised to that, and (x + 4) / 4 is near 0. Whisper pads every
-audio clip with silence to 30 seconds first; here `pad_to` does.
+window; triangular filters sum it into bins that are evenly spaced on the mel scale of Slaney. The base-10 logarithm is
+clamped to at most 8 below the clip's maximum, and (x + 4) / 4 is near 0. Whisper pads every audio clip with silence to
+30 seconds first; here `pad_to` does.
 """
 
 from functools import lru_cache

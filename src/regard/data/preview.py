@@ -1,4 +1,4 @@
-"""Preview a source of a corpus before it is read: what is source and target, and its first examples."""
+"""Preview a corpus source before it is read: its source and target columns, and its first examples."""
 
 from collections.abc import Iterator
 from contextlib import suppress

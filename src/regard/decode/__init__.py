@@ -1,1 +1,1 @@
-"""Logits -> tokens: searches and sampling. They depend on no model, only on `step` (see `regard.decode.protocol`)."""
+"""Decoding: search and sampling. It is independent of the model and uses only `step` (see `regard.decode.protocol`)."""

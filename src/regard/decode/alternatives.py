@@ -40,18 +40,15 @@ def alternatives(
     """Return the `count` likeliest tokens at each position of a sequence, best first.
 
     The model reads the sequence once; its state is then cropped to each position, and greedy search continues all
-    alternatives in one batch.
+    alternatives in one batch. See `regard.decode.protocol` for the arguments shared by all searches.
 
     Args:
-        step: The model; see `regard.decode.protocol`.
-        state: Its state for one row that has read no tokens.
+        state: The model's state for one row that has read no tokens.
         prompt: Tokens (1, k) before the sequence.
         text: Token ids of the sequence, with or without eos.
-        eos: The end-of-sequence token.
-        max_new_tokens: Maximum number of tokens of an alternative sequence, the tokens before the position included.
+        max_new_tokens: Maximum length of an alternative sequence, including the tokens before the position.
         count: Number of alternatives per position.
         positions: Positions in `text`; None: all.
-        suppressed: Token ids (n) that are never generated.
 
     Returns:
         The alternatives by position.

@@ -8,13 +8,17 @@ maximum length the best `beam_size` candidates are finished, with or without eos
 Finished hypotheses are compared by score(y) = log p(y) / |y|^alpha, where alpha is the length penalty. |y| includes
 eos, whose probability is in the sum (`regard.decode.length_penalty` also has GNMT's form). Without a penalty (alpha =
 0) short sequences win, because every token lowers the probability. The open hypotheses of a sentence have the same
-length, so that log p alone ranks them.
+length, so they are ranked by log p.
 
-When does the search of a sentence stop? The lectures have two rules: at a maximum length T, always; or when n
-hypotheses are finished (`stop_after`), which may miss a better one. In addition there is a bound. Log-probabilities are
-never above 0, so a hypothesis with log p = s can at best reach length T at no cost, and then scores s / T^alpha. If
-that is not above the score of the worst hypothesis in the n-best list, no open hypothesis can enter the list. This
-early stopping is exact: it never changes the result.
+The search of a sentence always stops at a maximum length T. With `stop_after` it also stops when n hypotheses are
+finished, which may miss a better one (the rule in CTranslate2). There is also a bound. Log-probabilities are
+never above 0, so a hypothesis with log p = s that ends at length L or before scores at most s / L^alpha. If that is not
+above the score of the worst hypothesis in the n-best list, no open hypothesis that ends by L can enter the list.
+
+    exact     L = T. The bound is proven: stopping never changes the result.
+    default   L = t + LOOKAHEAD, where t is the current length. The bound only covers hypotheses that end within the
+              next LOOKAHEAD tokens. Later ones rarely win, because every token lowers the probability;
+              docs/reference/decoding.md counts the results that change and the steps that this saves.
 """
 
 from collections.abc import Sequence
@@ -26,20 +30,11 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty, as_function, describe_penalty
-from regard.decode.protocol import (
-    NEG_INF,
-    BoolArray,
-    FloatArray,
-    Hypothesis,
-    IntArray,
-    S,
-    Step,
-    check_max_lengths,
-    make_hypothesis,
-    nan_error,
-)
-from regard.decode.topk import compact, to_numpy, topk_logprobs
+from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, make_hypothesis, nan_error
+from regard.decode.topk import BoolArray, FloatArray, IntArray, compact, to_numpy, topk_logprobs
 from regard.decode.trace import DROPPED, FINISHED, OPEN, EndReason, Trace
+
+LOOKAHEAD = 3  # tokens that an open hypothesis may add at no cost in the bound; Hugging Face's default is 0
 
 
 def beam(
@@ -53,28 +48,21 @@ def beam(
     length_penalty: LengthPenalty = 1.0,
     n_best: int = 1,
     stop_after: int | None = None,
+    exact: bool = False,
     suppress_tokens: Tensor | None = None,
     trace: Trace | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` hypotheses of each sentence, best first; fewer where fewer were found.
 
-    Of equal candidates the one that extends the better hypothesis wins.
+    Ties go to the candidate that extends the better hypothesis. See `regard.decode.protocol` for the arguments shared
+    by all searches.
 
     Args:
-        step: The model; see `regard.decode.protocol`.
-        state: Its state for B rows; the search changes it.
-        prompt: Tokens (B, k) that the model reads first: [bos], or [bos] and a forced prefix.
         beam_size: Number of open hypotheses per sentence.
-        eos: The end-of-sequence token.
-        max_lengths: Maximum number of generated tokens of each sentence, eos included.
-        length_penalty: The exponent alpha of |y|^alpha, or a function of `regard.decode.length_penalty`.
         n_best: Number of hypotheses to return per sentence.
-        stop_after: Stop a sentence when this number of hypotheses is finished; None: stop when the result is certain.
-        suppressed: Token ids (n) that are never generated. The other probabilities stay as the model gives them.
+        stop_after: Stop a sentence when this number of hypotheses is finished, or by the exact bound.
+        exact: Search until no open hypothesis of any length can enter the n-best list.
         trace: Records every candidate: the best 2 x beam_size of each sentence at each step.
-
-    Raises:
-        RegardError: An argument is out of range, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     if beam_size < 1 or n_best < 1 or (stop_after is not None and stop_after < 1):
@@ -83,11 +71,11 @@ def beam(
             f"got beam_size={beam_size}, n_best={n_best}, stop_after={stop_after}.",
             hint="Use 1 or more for each.",
         )
-    search = _BeamState(beam_size, eos, length_penalty, n_best, stop_after, max_lengths, trace)
+    search = _BeamState(beam_size, eos, length_penalty, n_best, stop_after, exact, max_lengths, trace)
     tokens = prompt
     for _ in range(max(max_lengths)):
         logits = step(tokens, state)[:, -1].float()  # (R, V)
-        # A few numbers per row decide everything else; on arrays this small numpy is faster than any device.
+        # Only a few numbers per row are left; on arrays this small numpy is faster than any device.
         index = search.extend(*to_numpy(*topk_logprobs(logits, min(2 * beam_size, logits.size(1)), suppress_tokens)))
         if not search.sentences.size:
             break
@@ -130,16 +118,21 @@ class _BeamState:
         length_penalty: LengthPenalty,
         n_best: int,
         stop_after: int | None,
+        exact: bool,
         max_lengths: Sequence[int],
         trace: Trace | None,
     ) -> None:
         self.beam_size, self.n_best, self.stop_after = beam_size, n_best, stop_after
+        # With `stop_after` the bound must not stop the search earlier, to match other tools with this rule.
+        self.exact = exact or stop_after is not None
         self.eos, self.length_penalty = eos, length_penalty
         self.sentence_count, self.length = len(max_lengths), 0
         self.sentences = np.arange(self.sentence_count)  # (B)
         self.penalty_fn = as_function(length_penalty)
         self.max_lengths = np.array(max_lengths)  # (B)
-        self.max_divisors = np.array([self.penalty_fn(length) for length in max_lengths])  # (B) at the maximum length
+        self.divisors = np.array(
+            [self.penalty_fn(length) for length in range(1, max(max_lengths) + 1)]
+        )  # (T) by length
         self.totals = np.zeros((self.sentence_count, 1))  # (B, W) log p; -inf where there is no hypothesis
         # (B, W) the row of the sentence that holds the best hypothesis, the second best, ...
         self.rank_to_row = np.zeros((self.sentence_count, 1), np.int64)
@@ -158,6 +151,7 @@ class _BeamState:
                 length_penalty=describe_penalty(length_penalty),
                 n_best=n_best,
                 stop_after=stop_after,
+                exact=exact,
                 max_lengths=list(max_lengths),
             )
 
@@ -170,7 +164,7 @@ class _BeamState:
         """Extend all hypotheses by one token, given the best n tokens of each row (R, n).
 
         Returns:
-            The index to reorder the model's rows by, (R); None if they stay as they are.
+            The index to reorder the model's rows by, (R); None if they do not change.
         """
         self.length += 1
         candidates = self._continuations(logprobs, tokens)
@@ -257,7 +251,8 @@ class _BeamState:
 
     def _is_bounded(self, totals: FloatArray) -> BoolArray:
         """Return the sentences (B) that no open hypothesis can improve: the bound of the module docstring."""
-        return self.scores[:, 0] >= totals / self.max_divisors
+        lengths = self.max_lengths if self.exact else np.minimum(self.max_lengths, self.length + LOOKAHEAD)  # (B)
+        return self.scores[:, 0] >= totals / self.divisors[lengths - 1]
 
     def _record_ends(self, trace: Trace, done_mask: BoolArray, last_step_mask: BoolArray, totals: FloatArray) -> None:
         """Record why the search of each sentence ended."""
@@ -271,7 +266,7 @@ class _BeamState:
             trace.ends[int(self.sentences[row])] = reason
 
     def _advance(self, open_candidates: _Candidates, keep_mask: BoolArray) -> IntArray | None:
-        """Drop the sentences that are done and assign the new hypotheses of the others to rows, moving few of them."""
+        """Drop finished sentences and assign the new hypotheses of the others to rows, moving as few as possible."""
         sentence_count, beam_width = self.totals.shape
         kept_sentences = compact(keep_mask)  # (B')
         sentence_index = kept_sentences[:, None]
@@ -279,11 +274,7 @@ class _BeamState:
         row_to_rank = rank_to_row.argsort(axis=1)  # (B', W') the hypothesis of each row
         selected = open_candidates.select(sentence_index, row_to_rank)  # (B', W')
         index = (sentence_index * beam_width + selected.parents).flatten()  # (R)
-        self.sentences, self.max_lengths, self.max_divisors = (
-            self.sentences[kept_sentences],
-            self.max_lengths[kept_sentences],
-            self.max_divisors[kept_sentences],
-        )
+        self.sentences, self.max_lengths = self.sentences[kept_sentences], self.max_lengths[kept_sentences]
         self.scores, self.finished_counts = self.scores[kept_sentences], self.finished_counts[kept_sentences]
         self.rank_to_row, self.totals = rank_to_row, selected.totals
         if self.trace is not None:
@@ -319,8 +310,7 @@ class _BeamState:
 def _assign_rows(parents: IntArray, beam_width: int) -> IntArray:
     """Return the row of each new hypothesis, given the rows of the hypotheses that they extend, (B, W).
 
-    The first hypothesis that extends a row stays in it. The others take the rows that no hypothesis extends. So few
-    rows are copied.
+    The first hypothesis that extends a row stays in it. The others take unused rows, so few rows are copied.
 
     >>> _assign_rows(np.array([[2, 2, 0, 2], [0, 1, 2, 3]]), 4).tolist()
     [[2, 1, 0, 3], [0, 1, 2, 3]]

@@ -1,7 +1,7 @@
 """Diverse beam search: groups of beams that avoid each other's tokens (Vijayakumar et al. 2018).
 
-The hypotheses of one beam often differ in a comma only. Here the beam is split into groups, which choose their tokens
-one after the other at every step. A group ranks its candidates by
+The hypotheses of one beam often differ only in a comma. Diverse beam search splits the beam into groups, which choose
+their tokens one after another at every step. A group ranks its candidates by
 
     log p(y) - diversity_penalty x (hypotheses of earlier groups with the same token at this step, eos included),
 
@@ -40,15 +40,12 @@ def diverse_beam(
 ) -> list[list[list[Hypothesis]]]:
     """Return the `n_best` hypotheses of each group of each sentence, best first; fewer where fewer were found.
 
-    Two groups may find the same hypothesis. The arguments not listed are those of `regard.decode.beam`.
+    Two groups may find the same hypothesis. See `regard.decode.protocol` for the arguments shared by all searches.
 
     Args:
         groups: Number of groups per sentence.
         beam_size: Beam size of each group; the model reads groups x beam_size rows per sentence.
         diversity_penalty: Penalty per hypothesis of an earlier group with the same token, 0 or more.
-
-    Raises:
-        RegardError: An argument is out of range, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     if groups < 1 or beam_size < 1 or n_best < 1 or diversity_penalty < 0:
@@ -61,17 +58,13 @@ def diverse_beam(
         [_BeamGroup(beam_size, eos, max_new_tokens, length_penalty, n_best, row) for _ in range(groups)]
         for row, max_new_tokens in enumerate(max_lengths)
     ]
+    # Earlier groups chose at most (groups - 1) x (beam_size + 1) different tokens: at most that many move down.
+    max_candidates = 2 * beam_size + (groups - 1) * (beam_size + 1)
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
         logprobs = next_logprobs(step, state, tokens, suppress_tokens)  # (R, V)
-        # Earlier groups chose at most (groups - 1) x (beam_size + 1) different tokens: at most that many move down.
-        top_logprobs, top_tokens = topk(
-            logprobs, min(2 * beam_size + (groups - 1) * (beam_size + 1), logprobs.size(1))
-        )  # (R, n)
-        candidate_tokens = [
-            list(zip(row_tokens, row_logprobs, strict=True))
-            for row_tokens, row_logprobs in zip(top_tokens.tolist(), top_logprobs.tolist(), strict=True)
-        ]
+        top_logprobs, top_tokens = (part.tolist() for part in topk(logprobs, min(max_candidates, logprobs.size(1))))
+        candidate_tokens = [list(zip(*row, strict=True)) for row in zip(top_tokens, top_logprobs, strict=True)]
         for sentence in sentences:
             chosen_counts: Counter[int] = Counter()
             for group in sentence:
@@ -81,10 +74,7 @@ def diverse_beam(
         ]
         if not open_hypotheses:
             break
-        tokens, moved = advance(state, open_hypotheses, prompt.device)
-        remaining = iter(moved)
-        for group in (group for sentence in sentences for group in sentence):
-            group.open_hypotheses = [next(remaining) for _ in group.open_hypotheses]
+        tokens = advance(state, open_hypotheses, prompt.device)
     return [[group.finished.hypotheses for group in sentence] for sentence in sentences]
 
 

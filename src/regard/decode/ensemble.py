@@ -3,7 +3,7 @@
     mean of probabilities       p(w) = sum_m a_m p_m(w)              a token is likely if one model is sure of it
     mean of log-probabilities   p(w) ~ prod_m p_m(w)^a_m             a token is impossible if one model excludes it
 
-The weights a_m sum to 1. The result is a `step` and a `state` like those of one model, so that every search accepts it.
+The weights a_m sum to 1. The result is a `step` and a `state`, so it works with every search.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,8 @@ def ensemble(
         weights: The weight of each model, 0 or more; they need not sum to 1. None: equal weights.
 
     Raises:
-        RegardError: The weights do not fit the members, or (at the first step) the vocabularies differ in size.
+        RegardError: The number of weights differs from the number of members or a weight is invalid, or (at the first
+            step) the vocabularies differ in size.
     """
     member_weights = torch.tensor([1.0] * len(members) if weights is None else list(weights))
     if (
@@ -62,7 +63,7 @@ def ensemble(
     ):
         raise RegardError(
             f"An ensemble of {len(members)} models cannot use the weights {member_weights.tolist()}.",
-            hint="Give at least one model and one weight per model: none below 0, not all 0.",
+            hint="Pass at least one model and one nonnegative weight per model, with a positive sum.",
         )
     if mean not in get_args(Mean):
         raise RegardError(f"Unknown ensemble mean '{mean}'.", hint=f"Use one of {', '.join(get_args(Mean))}.")
@@ -83,7 +84,7 @@ def ensemble(
         weight = member_weights.to(logprobs.device).view(-1, 1, 1, 1)
         if mean == "probabilities":
             return (logprobs + weight.log()).logsumexp(dim=0)  # (R, k, V)
-        # A weight of 0 removes a model, even where it gives a token probability 0: 0 x -inf would be NaN.
+        # A weight of 0 excludes a model; multiplying its log-probabilities by 0 would give NaN for -inf.
         return (logprobs * weight).masked_fill(weight == 0, 0.0).sum(dim=0)  # (R, k, V)
 
     return step, EnsembleState([state for _, state in members])

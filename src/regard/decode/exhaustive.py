@@ -1,9 +1,8 @@
 """Exhaustive search: score every possible sequence and return the best. The tests compare the other searches with it.
 
-A vocabulary of K tokens has K^N sequences of length N. A usual vocabulary is out of reach: K = 10,000 and N = 10 give
-10^40. (One of the tokens is eos, after which nothing follows, so that there are slightly fewer: sequences that end
-after 1, 2, ..., N tokens, and sequences that are cut off.) Greedy search considers K N tokens, a beam of B at most
-B K N.
+A vocabulary of K tokens has K^N sequences of length N. This is feasible only for tiny vocabularies: 10^40 sequences for
+K = 10,000 and N = 10. (Sequences that end early with eos make the exact count slightly smaller.) Greedy search
+considers K N tokens, a beam of B at most B K N.
 """
 
 from collections.abc import Sequence
@@ -45,7 +44,7 @@ def exhaustive(
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` of all sequences of each sentence, best first; fewer where fewer are possible.
 
-    The scores and the arguments not listed are those of `regard.decode.beam`. Sequences of probability 0 are left out.
+    See `regard.decode.beam` for the scores and the other arguments. Sequences of probability 0 are left out.
 
     Args:
         max_sequences: Maximum number of sequences to compare.

@@ -9,9 +9,9 @@
     7  typical_p           keep the fewest tokens whose probabilities sum to this value, starting with those whose
                            surprise -log p is nearest to the expected one, the entropy (Meister et al. 2023)
 
-Each filter renormalizes the tokens that it keeps, and the next filter sees only these. The order is that of Hugging
-Face. There the repetition penalty (Keskar et al. 2019) acts on logits and depends on their sign; here it acts on
-log-probabilities, because logits have no natural zero: adding a constant to all of them does not change the
+Each filter renormalizes the tokens it keeps and passes only these to the next filter. The order is the same as in
+Hugging Face. There the repetition penalty (Keskar et al. 2019) acts on logits and depends on their sign; here it acts
+on log-probabilities, because logits have no natural zero: adding a constant to all of them does not change the
 distribution.
 """
 
@@ -36,7 +36,7 @@ FILTER_ORDER = (
     "typical_p",
 )
 MASS_TOLERANCE = 1e-6  # five tokens of probability 0.1 reach a mass of 0.5, though their float32 sum may not
-NUCLEUS_HEAD_SIZE = 256  # top-p first tries this number of likeliest tokens, before it sorts the vocabulary
+NUCLEUS_HEAD_SIZE = 256  # top-p tries this number of likeliest tokens before it sorts the whole vocabulary
 Generators = torch.Generator | Sequence[torch.Generator]  # one for all rows, or one for each
 
 
@@ -161,7 +161,7 @@ class Filters:
     def draw(self, logits: Tensor, generator: Generators) -> Tensor:
         """Sample one token per row: (R, V) -> (R, 1).
 
-        With one generator per row, the token of a row depends on its own logits and generator only.
+        With one generator per row, a row's token depends only on its own logits and generator.
         """
         if self.temperature == 0:
             return argmax(logits)
@@ -173,7 +173,7 @@ class Filters:
         return columns if tokens is None else tokens.gather(1, columns)
 
     def race(self, logits: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Sample one token per row as `draw` does, and return how; the temperature must be above 0.
+        """Sample one token per row like `draw` and also return the details; the temperature must be above 0.
 
         Returns:
             The tokens (R, 1); the tokens that took part (R, n), their probabilities and their waiting times.
@@ -194,7 +194,7 @@ def draw(probabilities: Tensor, generator: torch.Generator) -> Tensor:
 def draw_waiting_times(probabilities: Tensor, generator: torch.Generator) -> Tensor:
     """Draw an exponential waiting time for every column: the column with the largest p / time wins with probability p.
 
-    Unlike torch.multinomial this needs no sum and no check that synchronizes with the device.
+    Unlike torch.multinomial, this needs neither a sum nor a check that synchronizes with the device.
     """
     return torch.empty_like(probabilities).exponential_(generator=generator)
 

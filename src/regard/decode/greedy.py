@@ -7,20 +7,11 @@ import torch
 from torch import Tensor
 
 from regard.decode.length_penalty import LengthPenalty, describe_penalty
-from regard.decode.protocol import (
-    BoolArray,
-    FloatArray,
-    Hypothesis,
-    IntArray,
-    S,
-    Step,
-    check_max_lengths,
-    make_hypothesis,
-)
-from regard.decode.topk import compact, to_numpy, topk_logprobs
+from regard.decode.protocol import Hypothesis, S, Step, check_max_lengths, make_hypothesis
+from regard.decode.topk import BoolArray, FloatArray, IntArray, compact, to_numpy, topk_logprobs
 from regard.decode.trace import DROPPED, FINISHED, OPEN, Trace
 
-COMPACT_DIVISOR = 8  # finished rows are removed when they are an eighth of all: each removal moves other rows
+COMPACT_DIVISOR = 8  # finished rows are removed once they are an eighth of all rows: each removal moves other rows
 
 
 def greedy(
@@ -35,22 +26,14 @@ def greedy(
     trace: Trace | None = None,
     must_remove_full: bool = False,
 ) -> list[Hypothesis]:
-    """Return one hypothesis per row. Of equally likely tokens the one with the lowest id wins.
+    """Return one hypothesis per row. Ties go to the lowest token id.
+
+    See `regard.decode.protocol` for the arguments shared by all searches.
 
     Args:
-        step: The model; see `regard.decode.protocol`.
-        state: Its state for R rows; the search changes it.
-        prompt: Tokens (R, k) that the model reads first: [bos], or [bos] and a forced prefix.
-        eos: The end-of-sequence token.
-        max_lengths: Maximum number of generated tokens of each row, eos included.
-        length_penalty: Only normalizes the reported score.
-        suppressed: Token ids (n) that are never generated. The other probabilities stay as the model gives them.
         trace: Records the best tokens of every step.
         must_remove_full: Remove a row as soon as it has reached its maximum: rows that begin at different lengths may
             have no room in the state for another token. By default several finished rows are removed at once.
-
-    Raises:
-        RegardError: An argument is out of range, or the logits are NaN.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     limits = np.array(max_lengths)
@@ -100,7 +83,7 @@ def greedy(
 def _truncate(
     tokens: list[int], logprobs: list[float], eos: int, max_new_tokens: int, length_penalty: LengthPenalty
 ) -> Hypothesis:
-    """Make a hypothesis of the tokens up to eos or the maximum length; a finished row continues until it is removed."""
+    """Make a hypothesis from the tokens up to eos or the maximum length; finished rows run until they are removed."""
     length = tokens.index(eos) + 1 if eos in tokens[:max_new_tokens] else max_new_tokens
     return make_hypothesis(tokens[:length], logprobs[:length], eos, length_penalty)
 

@@ -1,18 +1,17 @@
 """Grid beam search: beam search with required phrases (Hokamp and Liu 2017).
 
 Ordinary beam search would drop a hypothesis that has just generated an unlikely phrase in favor of one that has not.
-So hypotheses compete only with those that have made equal progress: there is one beam of `beam_size` hypotheses for
+Hypotheses therefore compete only with hypotheses of equal progress: there is one beam of `beam_size` hypotheses for
 every number c of required tokens generated so far. Candidates are the likeliest tokens, and always eos and the tokens
-of the phrases. Only hypotheses with all phrases may end. All else is as in `regard.decode.beam`; without phrases this
-is beam search.
+of the phrases. Only hypotheses with all phrases may end. Otherwise it works like `regard.decode.beam`; without phrases
+it is beam search.
 
-An incomplete phrase counts only while it is at the end of the hypothesis: a phrase that is broken off must start again.
-The model may generate a phrase unforced, and phrases may overlap.
+An incomplete phrase counts only while it is at the end of the hypothesis: an interrupted phrase must start over. The
+model may also generate a phrase without being forced, and phrases may overlap.
 
-Limits: C required tokens make C + 1 beams, so that the search costs C + 1 times as much. Phrases are token sequences:
-they are not inflected, and nothing ensures that a phrase replaces its counterpart (a model that does not expect a
-phrase may generate it in addition to the word that it would have chosen). If the maximum length is close to C,
-hypotheses can hold little else.
+Limits: C required tokens need C + 1 beams, so the search costs C + 1 times as much. Phrases are token sequences: they
+are not inflected, and a phrase may appear in addition to the word it should replace. If the maximum length is close to
+C, hypotheses contain little else.
 """
 
 from collections.abc import Sequence
@@ -54,7 +53,7 @@ def grid_beam(
 ) -> list[list[Hypothesis]]:
     """Return the `n_best` hypotheses of each sentence that contain all its `required` phrases, best first.
 
-    The arguments not listed are those of `regard.decode.beam`.
+    See `regard.decode.protocol` for the arguments shared by all searches.
 
     Args:
         required: For each sentence its phrases, each a sequence of token ids without eos; the list may be empty.
@@ -69,7 +68,7 @@ def grid_beam(
         raise RegardError(
             f"{len(required)} lists of required phrases for {len(max_lengths)} sentences, "
             f"with beam_size={beam_size} and n_best={n_best}.",
-            hint="Give one list per sentence (it may be empty), and a beam_size and n_best of at least 1.",
+            hint="Pass one list per sentence (it may be empty), and a beam_size and n_best of at least 1.",
         )
     grids = [
         _Grid(phrases, beam_size, eos, max_new_tokens, length_penalty, n_best, row)
@@ -85,10 +84,7 @@ def grid_beam(
         open_hypotheses = [hypothesis for grid in grids for hypothesis in grid.open_hypotheses]
         if not open_hypotheses:
             break
-        tokens, moved = advance(state, open_hypotheses, prompt.device)
-        remaining = iter(moved)
-        for grid in grids:
-            grid.open_hypotheses = {next(remaining): progress for progress in grid.open_hypotheses.values()}
+        tokens = advance(state, open_hypotheses, prompt.device)
     return [grid.collect_hypotheses() for grid in grids]
 
 

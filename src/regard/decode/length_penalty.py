@@ -1,6 +1,6 @@
 """Length penalties: log p(y) is divided by them before finished sequences are compared.
 
-Every token lowers the probability of a sequence, so that without a penalty short sequences win.
+Every token lowers the probability of a sequence, so short sequences win without a penalty.
 
     power   |y|^alpha               1: the mean log-probability of a token; 0: log p itself
     gnmt    ((5 + |y|) / 6)^alpha   Wu et al. 2016: weaker for very short sequences

@@ -41,7 +41,7 @@ def minimum_bayes_risk(
         weights: The weight of each pseudo-reference, 0 or more; they need not sum to 1. None: equal weights.
 
     Raises:
-        RegardError: There are no candidates, or the weights do not fit the references.
+        RegardError: There are no candidates, or the weights do not match the references.
 
     >>> ranked = minimum_bayes_risk([1, 1, 4, 5, 6], lambda candidate, reference: -abs(candidate - reference))
     >>> [(candidate.text, candidate.utility) for candidate in ranked]
@@ -58,7 +58,7 @@ def minimum_bayes_risk(
         raise RegardError(
             f"MBR cannot rank {len(candidates)} candidates with {len(pseudo_references)} references "
             f"and {len(reference_weights)} weights.",
-            hint="Give at least one candidate and one weight per reference: none below 0, not all 0.",
+            hint="Pass at least one candidate and one nonnegative weight per reference, with a positive sum.",
         )
     votes: dict[T, float] = {}
     for text, weight in zip(pseudo_references, reference_weights, strict=True):

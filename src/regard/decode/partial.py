@@ -1,7 +1,7 @@
 """Unfinished hypotheses as separate objects, for searches that rank them one by one (diverse, grid, stochastic)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,9 +10,12 @@ from regard.decode.length_penalty import LengthPenalty, as_function
 from regard.decode.protocol import NEG_INF, Hypothesis, S, State, Step, make_hypothesis
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class PartialHypothesis:
-    """An unfinished hypothesis: its tokens so far, and the row of the model's state that has read them."""
+    """An unfinished hypothesis: its tokens so far, and the row of the model's state that has read them.
+
+    `advance` changes the row, so hypotheses are compared by identity.
+    """
 
     row: int
     tokens: tuple[int, ...] = ()
@@ -35,17 +38,12 @@ def next_logprobs(step: Step[S], state: S, tokens: Tensor, suppress_tokens: Tens
     return logprobs if suppress_tokens is None else logprobs.index_fill(1, suppress_tokens, NEG_INF)
 
 
-def advance(
-    state: State, hypotheses: Sequence[PartialHypothesis], device: torch.device
-) -> tuple[Tensor, list[PartialHypothesis]]:
-    """Reorder the state so that row i belongs to hypothesis i.
-
-    Returns:
-        The tokens that the model reads next, (R, 1), and the hypotheses with their new rows.
-    """
+def advance(state: State, hypotheses: Sequence[PartialHypothesis], device: torch.device) -> Tensor:
+    """Give row i to hypothesis i, and return the tokens that the model reads next, (R, 1)."""
     state.reorder(torch.tensor([hypothesis.row for hypothesis in hypotheses]))
-    tokens = torch.tensor([[hypothesis.tokens[-1]] for hypothesis in hypotheses], device=device)  # (R, 1)
-    return tokens, [replace(hypothesis, row=row) for row, hypothesis in enumerate(hypotheses)]
+    for row, hypothesis in enumerate(hypotheses):
+        hypothesis.row = row
+    return torch.tensor([[hypothesis.tokens[-1]] for hypothesis in hypotheses], device=device)
 
 
 def split_finished(
@@ -54,7 +52,8 @@ def split_finished(
     """Split candidates (best first) into finished and open ones, by the rule of `regard.decode.beam`.
 
     Candidates that end with eos are finished if they are among the best `beam_size`. The best `beam_size` of the
-    remaining ones stay open. At the maximum length (`is_last`) the best `beam_size` are finished as they are.
+    remaining ones stay open. At the maximum length (`is_last`) the best `beam_size` candidates are finished, with or
+    without eos.
     """
     finished = [candidate for candidate in candidates[:beam_size] if is_last or candidate.tokens[-1] == eos]
     open_hypotheses = (

@@ -1,7 +1,7 @@
 """An Aho-Corasick trie (1975): finds phrases (token sequences) in a sequence while it is generated.
 
-A node stands for the longest phrase prefix that the sequence ends with. If the next token does not continue it, the
-sequence may still end with a prefix of another phrase. `fallback` leads there, so that no token is read twice.
+A node represents the longest phrase prefix at the end of the sequence. If the next token does not continue it, the
+sequence may still end with a prefix of another phrase; `fallback` points to its node, so no token is read twice.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,31 +2,39 @@
 
 A search sees a model as a function `step(tokens (R, k), state) -> logits (R, k, V)`, which reads k more tokens of each
 of R rows and updates the state. A row is one sequence that is being generated. The search may copy, drop and move rows
-(`reorder`) and remove tokens from the end (`crop`). It needs nothing else, so that a table of probabilities is a model,
-too: this is how the searches are tested. The search owns the logits and may overwrite them.
+(`reorder`) and remove tokens from the end (`crop`). A table of probabilities is therefore enough to serve as a model,
+which the tests use. The search owns the logits and may overwrite them.
+
+All searches share these arguments, and raise RegardError if one is out of range or the logits are NaN:
+
+    step: The model.
+    state: The model's state for one row per sentence; the search modifies it.
+    prompt: Tokens (R, k) that the model reads first: [bos], or [bos] and a forced prefix.
+    eos: The end-of-sequence token.
+    max_lengths: Maximum number of generated tokens of each sentence, eos included.
+    length_penalty: The exponent alpha of |y|^alpha, or a function of `regard.decode.length_penalty`. It ranks the
+        hypotheses of a beam search; other searches only use it to normalize the reported score.
+    suppress_tokens: Token ids (n) that are never generated. The probabilities of other tokens do not change.
+    generator: Random number generator on the device of `prompt`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from regard.base.errors import RegardError
 from regard.decode.length_penalty import LengthPenalty, as_function
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from torch import Tensor
+
 NEG_INF = float("-inf")  # the log-probability of an impossible token
 
 
 class State(Protocol):
     """State of a model between two steps, for instance `regard.nn.kv_cache.DecodingState`."""
 
-    def reorder(self, index: Tensor) -> None:
+    def reorder(self, index: "Tensor") -> None:
         """Replace row i by the old row index[i]; rows may be repeated, dropped or moved.
 
         Searches pass an index on the CPU: the KV cache reads it there without waiting for the device.
@@ -37,7 +45,7 @@ class State(Protocol):
 
 
 S = TypeVar("S", bound=State)
-Step = Callable[[Tensor, S], Tensor]  # tokens (R, k), state -> logits (R, k, V)
+Step = Callable[["Tensor", S], "Tensor"]  # tokens (R, k), state -> logits (R, k, V)
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def check_max_lengths(max_lengths: Sequence[int], rows: int) -> None:
     if len(max_lengths) != rows:
         raise RegardError(
             f"max_lengths has {len(max_lengths)} values, the prompt has {rows} rows.",
-            hint="Give one maximum length per row.",
+            hint="Pass one maximum length per row.",
         )
     if min(max_lengths) < 1:
         raise RegardError(f"max_lengths must be at least 1, got {min(max_lengths)}.", hint="Allow at least one token.")

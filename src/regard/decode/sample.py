@@ -14,7 +14,7 @@ from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan, make_hypothesis
 from regard.decode.trace import SamplingTrace, SamplingTraceStep
 
-SampledStep = list[tuple[int, float] | None]  # for each row its token and log-probability; None once it is finished
+SampledStep = list[tuple[int, float] | None]  # the token and log-probability of each row; None for finished rows
 
 
 def iter_sample(
@@ -31,19 +31,15 @@ def iter_sample(
 ) -> Iterator[SampledStep]:
     """Sample token by token; each iteration yields one token of every unfinished row.
 
-    Nothing is computed beyond the steps that the caller consumes.
+    Only the steps that the caller consumes are computed. See `regard.decode.protocol` for the arguments shared by all
+    searches.
 
     Args:
-        step: The model; see `regard.decode.protocol`.
-        state: Its state for R rows; the search changes it.
-        prompt: Tokens (R, k) that the model reads first. Filters that need the history see them, too.
-        eos: The end-of-sequence token; it ends a row.
-        max_lengths: Maximum number of generated tokens of each row, eos included.
-        generator: Random number generator on the device of `prompt`, or one for each row: a row then depends on no
-            other row.
+        prompt: Tokens (R, k) that the model reads first. Filters that use the history also see these tokens.
+        generator: Random number generator on the device of `prompt`, or one per row, which makes rows independent of
+            each other.
         filters: Changes to the distribution before a token is drawn; None: no filters.
-        suppressed: Token ids (n) that are never generated.
-        trace: Records how every token was drawn; the tokens are those of a search without a trace.
+        trace: Records how every token was drawn; does not change the tokens.
 
     Yields:
         For each row its token and the log-probability that the model gives it before any filter.
@@ -79,17 +75,19 @@ def iter_sample(
                 hint="Use a larger no_repeat_ngram, or suppress fewer tokens.",
             )
         sampled_step: SampledStep = [None] * prompt.size(0)
-        for row, (token, logprob, _) in zip(rows, values, strict=True):
+        kept_rows = []
+        for index, (row, (token, logprob, _)) in enumerate(zip(rows, values, strict=True)):
             sampled_step[row] = (int(token), logprob)
+            if token != eos and position + 1 < max_lengths[row]:
+                kept_rows.append(index)
         yield sampled_step
-        kept_rows = [i for i, row in enumerate(rows) if values[i][0] != eos and position + 1 < max_lengths[row]]
         if not kept_rows:
             return
         if len(kept_rows) < len(rows):
-            index = torch.tensor(kept_rows)
-            state.reorder(index)
-            index = index.to(prompt.device)
-            tokens, history, rows = tokens[index], history[index], [rows[i] for i in kept_rows]
+            row_index = torch.tensor(kept_rows)
+            state.reorder(row_index)
+            row_index = row_index.to(prompt.device)
+            tokens, history, rows = tokens[row_index], history[row_index], [rows[index] for index in kept_rows]
         if keeps_history:
             history = torch.cat((history, tokens), dim=1)  # (R, k + position + 1)
 

@@ -5,10 +5,10 @@ the model reads all of them in one step. With the model's distribution p and the
 
     x_i is accepted with probability min(1, p(x_i) / q(x_i));
     at the first rejection, a token is sampled from max(0, p - q), normalized, and the remaining proposals are removed;
-    if all are accepted, one more token is sampled from p, which the model has computed already.
+    if all are accepted, one more token is sampled from p, which the model has already computed.
 
-Every token then has exactly the distribution of sampling from the model alone, whatever the draft is; a good draft only
-makes it faster. At temperature 0 each distribution has one token: the result is that of greedy search.
+Every token then has exactly the same distribution as when sampling from the model alone; a better draft only makes it
+faster. At temperature 0 the result equals greedy search.
 """
 
 from collections.abc import Sequence
@@ -71,25 +71,15 @@ def speculative(
     """Sample one sequence per row of `prompt` (R, k), with the distribution of `regard.decode.sample`.
 
     Both states must be empty (no tokens read, no image before the tokens): rows are cropped by their number of tokens.
-    Near the maximum length fewer tokens are proposed, so that no state has to hold more than without a draft.
+    Near the maximum length fewer tokens are proposed, so states do not need extra capacity. See
+    `regard.decode.protocol` for the arguments shared by all searches.
 
     Args:
-        step: The model; see `regard.decode.protocol`.
-        state: Its state for R rows.
         draft_step: The draft model, with the same vocabulary.
         draft_state: Its state for R rows.
-        prompt: Tokens (R, k) that both models read first.
-        eos: The end-of-sequence token.
-        max_lengths: Maximum number of generated tokens of each row, eos included.
-        generator: Random number generator on the device of `prompt`.
         draft_length: Number of tokens that the draft proposes per step of the model.
         filters: Act on both models. Filters that need the history (`no_repeat_ngram`, `repetition_penalty`) are not
             supported, because every proposal would have a different history.
-        length_penalty: Only normalizes the reported score.
-        suppressed: Token ids (n) that are never generated.
-
-    Raises:
-        RegardError: An argument is not supported, or the logits are NaN.
     """
     filters = filters or Filters()
     check_max_lengths(max_lengths, prompt.size(0))

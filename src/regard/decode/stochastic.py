@@ -3,13 +3,15 @@
 Ordinary sampling returns the likeliest sequence again and again. This search returns `beam_size` different sequences,
 each sampled as if the earlier ones were impossible. The Gumbel-top-k trick: add independent Gumbel noise to the
 log-probability of every sequence; the `beam_size` largest sums are such a sample. There are too many sequences to
-perturb each, but the largest sum among the continuations of a prefix is Gumbel-distributed, too, around the prefix's
-log-probability. So a beam search works from the top down: it samples the sums of a prefix's continuations under the
-condition that the largest of them equals the sum of the prefix.
+perturb each, but the largest sum among the continuations of a prefix is also Gumbel-distributed, with the prefix's
+log-probability as its location. So a beam search can work top-down: it samples the sums of a prefix's continuations
+under the condition that the largest of them equals the sum of the prefix.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import attrgetter
 
 import torch
 from torch import Tensor
@@ -34,10 +36,10 @@ class PerturbedHypothesis:
 class _BeamEntry:
     """A hypothesis, its log-probability over allowed tokens, and the largest perturbed sum of its continuations."""
 
+    sentence: int
     partial: PartialHypothesis
     total: float
     perturbed_logprob: float
-    is_finished: bool = False
 
 
 def stochastic_beam(
@@ -54,85 +56,69 @@ def stochastic_beam(
 ) -> list[list[PerturbedHypothesis]]:
     """Sample `beam_size` different sequences per sentence (fewer where fewer exist), in the order of sampling.
 
-    The first of them is an ordinary sample of the model.
-
-    Args:
-        step: The model; see `regard.decode.protocol`.
-        state: Its state for B rows; the search changes it.
-        prompt: Tokens (B, k) that the model reads first.
-        beam_size: Number of sequences per sentence.
-        eos: The end-of-sequence token.
-        max_lengths: Maximum number of generated tokens of each sentence, eos included.
-        generator: Random number generator on the device of `prompt`.
-        length_penalty: Only normalizes the reported score.
-        suppressed: Token ids (n) that are never generated. Sampling renormalizes the other probabilities; the
-            hypotheses report the model's own.
-
-    Raises:
-        RegardError: An argument is out of range, or the logits are NaN.
+    The first of them is an ordinary sample of the model. See `regard.decode.protocol` for the arguments shared by all
+    searches. Sampling renormalizes the probabilities of tokens that are not suppressed; the hypotheses report the
+    model's own.
     """
     check_max_lengths(max_lengths, prompt.size(0))
     if beam_size < 1:
         raise RegardError(f"beam_size must be at least 1, got {beam_size}.", hint="Sample at least one sequence.")
     noise = _add_gumbel(torch.zeros(len(max_lengths), 1, dtype=torch.double, device=prompt.device), generator)
-    beams = [[_BeamEntry(PartialHypothesis(row), 0.0, largest)] for row, (largest,) in enumerate(noise.tolist())]
+    open_entries = [
+        _BeamEntry(row, PartialHypothesis(row), 0.0, largest) for row, (largest,) in enumerate(noise.tolist())
+    ]
+    finished: list[_BeamEntry] = []
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
         logits = step(tokens, state)[:, -1].double()  # (R, V)
-        logprobs, allowed_logits = logits.log_softmax(dim=1), logits
-        if suppress_tokens is not None:
-            allowed_logits = logits.index_fill(1, suppress_tokens, NEG_INF)
-        open_entries = [entry for beam in beams for entry in beam if not entry.is_finished]
-        children = _expand(logprobs, allowed_logits.log_softmax(dim=1), open_entries, beam_size, generator)
-        for sentence, (beam, max_new_tokens) in enumerate(zip(beams, max_lengths, strict=True)):
-            entries = [entry for entry in beam if entry.is_finished]
-            for parent in (entry for entry in beam if not entry.is_finished):
-                entries += [
-                    _mark_finished(child, eos, is_last=length >= max_new_tokens)
-                    for child in children[parent.partial.row]
-                ]
-            beams[sentence] = sorted(entries, key=lambda entry: -entry.perturbed_logprob)[:beam_size]
-        open_partials = [entry.partial for beam in beams for entry in beam if not entry.is_finished]
-        if not open_partials:
+        candidates = finished + _expand(logits, suppress_tokens, open_entries, beam_size, generator)
+        candidates.sort(key=lambda entry: (entry.sentence, -entry.perturbed_logprob))
+        finished, open_entries = [], []
+        for sentence, beam in groupby(candidates, key=attrgetter("sentence")):
+            for entry in islice(beam, beam_size):
+                is_finished = entry.partial.tokens[-1] == eos or length >= max_lengths[sentence]
+                (finished if is_finished else open_entries).append(entry)
+        if not open_entries:
             break
-        tokens, moved = advance(state, open_partials, prompt.device)
-        remaining = iter(moved)
-        beams = [
-            [entry if entry.is_finished else replace(entry, partial=next(remaining)) for entry in beam]
-            for beam in beams
-        ]
-    return [[_make_result(entry, eos, length_penalty) for entry in beam] for beam in beams]
+        tokens = advance(state, [entry.partial for entry in open_entries], prompt.device)
+    samples: list[list[PerturbedHypothesis]] = [[] for _ in max_lengths]
+    for entry in finished:
+        hypothesis = make_hypothesis(entry.partial.tokens, entry.partial.logprobs, eos, length_penalty)
+        samples[entry.sentence].append(PerturbedHypothesis(hypothesis, entry.perturbed_logprob))
+    return samples
 
 
 def _expand(
-    logprobs: Tensor,
-    allowed_logprobs: Tensor,
+    logits: Tensor,
+    suppress_tokens: Tensor | None,
     open_entries: Sequence[_BeamEntry],
     beam_size: int,
     generator: torch.Generator,
-) -> list[list[_BeamEntry]]:
-    """Return the best continuations of every row, given (R, V) of the model and renormalized over allowed tokens."""
+) -> list[_BeamEntry]:
+    """Return the best continuations of every row, given its logits (R, V)."""
+    logprobs = allowed_logprobs = logits.log_softmax(dim=1)
+    if suppress_tokens is not None:
+        allowed_logprobs = logits.index_fill(1, suppress_tokens, NEG_INF).log_softmax(dim=1)
     totals, maximum = torch.tensor(
-        [(entry.total, entry.perturbed_logprob) for entry in open_entries], dtype=torch.double, device=logprobs.device
+        [(entry.total, entry.perturbed_logprob) for entry in open_entries], dtype=torch.double, device=logits.device
     ).split(1, dim=1)  # (R, 1), (R, 1)
     perturbed = _condition_on_max(_add_gumbel(totals + allowed_logprobs, generator), maximum)  # (R, V)
     values, tokens = topk(perturbed, min(beam_size, perturbed.size(1)))  # (R, n)
     packed = torch.stack(
         (values, tokens.double(), logprobs.gather(1, tokens), allowed_logprobs.gather(1, tokens)), dim=2
     ).tolist()
-    children: list[list[_BeamEntry]] = []
-    for parent, row in zip(open_entries, packed, strict=True):
-        check_not_nan(number for item in row for number in item)
-        children.append(
-            [
-                _BeamEntry(
-                    parent.partial.extend(int(token), logprob), parent.total + allowed_logprob, perturbed_logprob
-                )
-                for perturbed_logprob, token, logprob, allowed_logprob in row
-                if allowed_logprob > NEG_INF
-            ]
+    check_not_nan(number for row in packed for item in row for number in item)
+    return [
+        _BeamEntry(
+            parent.sentence,
+            parent.partial.extend(int(token), logprob),
+            parent.total + allowed_logprob,
+            perturbed_logprob,
         )
-    return children
+        for parent, row in zip(open_entries, packed, strict=True)
+        for perturbed_logprob, token, logprob, allowed_logprob in row
+        if allowed_logprob > NEG_INF
+    ]
 
 
 def _add_gumbel(location: Tensor, generator: torch.Generator) -> Tensor:
@@ -149,13 +135,3 @@ def _condition_on_max(perturbed: Tensor, maximum: Tensor) -> Tensor:
     below = perturbed - perturbed.amax(dim=1, keepdim=True)  # <= 0
     v = maximum - perturbed + torch.log1p(-below.exp())  # -inf for the largest itself
     return maximum - v.clamp(min=0) - torch.log1p((-v.abs()).exp())
-
-
-def _mark_finished(entry: _BeamEntry, eos: int, *, is_last: bool) -> _BeamEntry:
-    return replace(entry, is_finished=is_last or entry.partial.tokens[-1] == eos)
-
-
-def _make_result(entry: _BeamEntry, eos: int, length_penalty: LengthPenalty) -> PerturbedHypothesis:
-    return PerturbedHypothesis(
-        make_hypothesis(entry.partial.tokens, entry.partial.logprobs, eos, length_penalty), entry.perturbed_logprob
-    )

@@ -1,6 +1,6 @@
 """The best sequence of entity tags that a tag scheme allows (Viterbi 1967).
 
-A tagger gives every word a distribution of its own, so that the most probable tags may contradict each other: in BIO,
+A tagger predicts a separate distribution for every word, so the most probable tags may be inconsistent: in BIO,
 I-PER continues an entity and cannot follow O or B-LOC. `TagScheme.decode` finds the sequence with the highest sum of
 log-probabilities among those that the scheme allows.
 """
@@ -31,7 +31,7 @@ class TagScheme:
 
     @classmethod
     def from_labels(cls, labels: Sequence[str]) -> "TagScheme | None":
-        """Return the scheme of BIO or BIOES labels; None for other labels, which constrain nothing.
+        """Return the scheme of BIO or BIOES labels; None for other labels, which have no constraints.
 
         Of each type, I and E need a B: where a type has none (IOB1), I may begin an entity, and None is returned. A
         type without E may end with B or I, as in BIO.

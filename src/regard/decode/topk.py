@@ -1,8 +1,8 @@
 """CPU fast path; reference: torch.topk, torch.argmax; proven by: tests/decode/test_topk.py, test_topk_logprobs.py.
 
 The k best tokens lie in the k blocks of tokens with the best maxima. So it is enough to take the maximum of each block
-(which a CPU vectorizes) and to search k blocks. On many rows of 10,000 tokens this takes a third of the time of
-`torch.topk`, and a fifth of the time of `torch.argmax`. Other devices use PyTorch's kernels.
+(which a CPU vectorizes) and to search k blocks. On many rows of 10,000 tokens this is three times as fast as
+`torch.topk` and five times as fast as `torch.argmax`. Other devices use PyTorch's kernels.
 
 Ties: `argmax` takes the lowest token id; `topk` is deterministic: equal scores give equal results.
 
@@ -11,10 +11,15 @@ The module also moves the few numbers per row that a search needs to the host (`
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.base import cpu_fast_path
-from regard.decode.protocol import NEG_INF, BoolArray, FloatArray, IntArray
+from regard.decode.protocol import NEG_INF
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 BLOCK_SIZE = 64
 MIN_ELEMENTS = 2**15  # below this size the overhead of several kernel calls exceeds the gain
@@ -27,7 +32,7 @@ def topk_logprobs(logits: Tensor, k: int, suppress_tokens: Tensor | None = None)
     Args:
         logits: Logits (R, V); they are overwritten.
         k: Number of tokens per row.
-        suppressed: Token ids (n) that are not returned. The other log-probabilities stay as the model gives them.
+        suppress_tokens: Token ids (n) that are not returned. Other log-probabilities do not change.
 
     Returns:
         Log-probabilities (R, k) and token ids (R, k).
@@ -85,7 +90,7 @@ def topk(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if scores.size(1) % BLOCK_SIZE:  # the last block is shorter
         candidate_scores = candidate_scores.masked_fill(candidates >= scores.size(1), NEG_INF)
     values, positions = candidate_scores.topk(k, dim=1)
-    # An index beyond the vocabulary can only tie with impossible tokens.
+    # An index beyond the vocabulary can tie only with impossible tokens.
     return values, candidates.gather(1, positions).clamp(max=scores.size(1) - 1)
 
 
@@ -98,7 +103,7 @@ def to_numpy(logprobs: Tensor, tokens: Tensor) -> tuple[FloatArray, IntArray]:
 
 
 def compact(keep_mask: BoolArray) -> IntArray:
-    """Return the row index that drops rows and moves only rows from the end, into the gaps.
+    """Return the row index that drops rows and fills the gaps with rows from the end.
 
     >>> compact(np.array([True, False, True, False, True])).tolist()
     [0, 4, 2]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.decode.length_penalty import LengthPenalty, as_function
-from regard.decode.protocol import IntArray
+from regard.decode.topk import IntArray
 
 OPEN, FINISHED, DROPPED, BEATEN = "open", "finished", "dropped", "beaten"
 EndReason = Literal["eos", "max_new_tokens", "bound", "stop_after"]
@@ -46,7 +46,7 @@ class TraceCandidate:
     """total / length ** length_penalty, by which finished hypotheses are compared."""
     status: str
     """open: extended further. finished: eos or the maximum length. dropped: not among the best. beaten: open when the
-    search of its sentence stopped, because it could not win any more or `stop_after` hypotheses were finished."""
+    search of its sentence stopped, because it could no longer win or `stop_after` hypotheses were finished."""
 
 
 @dataclass
@@ -56,17 +56,17 @@ class Trace:
     candidates_per_step: int = 5
     """Number of candidates per step that greedy search records, its choice first; beam search records all."""
     read_attention: AttentionReader | None = None
-    """Returns the attention of each row in the last step of the model, (R, ...); None: attention is not recorded."""
+    """Returns each row's attention in the model's last step, (R, ...); None: attention is not recorded."""
     candidates: list[TraceCandidate] = field(default_factory=list)
     winners: list[list[int]] = field(default_factory=list)
     """For each sentence the numbers of the hypotheses that the search returned, best first."""
     attention_rows: dict[int, NDArray[np.floating[Any]]] = field(default_factory=dict)
     """The attention in the step that read a candidate, by the candidate's number."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """The settings of the search: its name, beam_size, length_penalty, max_lengths, n_best, stop_after."""
+    """The settings of the search: its name, beam_size, length_penalty, max_lengths, n_best, stop_after, exact."""
     ends: list[EndReason | None] = field(default_factory=list)
     """Why the search of each sentence ended. eos: greedy search generated it. max_new_tokens: the maximum length.
-    bound: no open hypothesis could win any more. stop_after: this many hypotheses were finished."""
+    bound: no open hypothesis could win within a few tokens. stop_after: this many hypotheses were finished."""
 
     def start(self, sentence_count: int, **settings: Any) -> IntArray:
         """Create the roots of the sentences and return their numbers; `settings` describe the search."""
@@ -102,7 +102,7 @@ class Trace:
         return number
 
     def mark_beaten(self, numbers: Iterable[int]) -> None:
-        """Set the status of the open ones among these candidates to "beaten"."""
+        """Set the status of open candidates to "beaten"."""
         for number in numbers:
             if self.candidates[number].status == OPEN:
                 self.candidates[number].status = BEATEN
@@ -138,10 +138,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class SamplingTraceStep:
-    """How one token of one row was drawn: the winner of a race between the tokens that the filters left.
+    """How one token of one row was drawn: the winner of an exponential race between the remaining tokens.
 
-    Every token i waits for a time E_i, exponential with mean 1, and the largest p_i / E_i wins: this draws token i with
-    probability p_i.
+    Every token i draws a waiting time E_i, exponential with mean 1, and the largest p_i / E_i wins. This samples token
+    i with probability p_i.
     """
 
     logprobs: NDArray[np.float32]  # (V) of the model, before any filter

@@ -1,1 +1,1 @@
-"""Conversion of weights to and from other libraries: `torch.nn` and Hugging Face."""
+"""Import and export of models: `torch.nn`, Hugging Face, GGUF, ONNX, CTranslate2, PEFT, Argos Translate."""

@@ -1,9 +1,9 @@
 """Write a model as a CTranslate2 folder, from the layer specifications of `ctranslate2.specs`.
 
 model.bin, config.json, *vocabulary.json   what CTranslate2 reads; its tokens are our token ids, written as text
-model.toml, tokenizer.json                 what `regard.load` needs besides: settings and tokenizers
+model.toml, tokenizer.json                 also needed by `regard.load`: settings and tokenizers
 export.json                                engine, type, number of positions, and the weights that it was made from
-parity.json                                the proof (`regard.exchange.parity`)
+parity.json                                the comparison with PyTorch (`regard.exchange.parity`)
 manifest.json                              size and sha256 of every file
 
 Tokens as text make the folder independent of the kind of tokenizer. CTranslate2 adds no special tokens: it reads
@@ -22,10 +22,10 @@ from torch import Tensor, nn
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.config import codec, parts
-from regard.config.exportable import exportable_to
 from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig, EncoderOnlyConfig
 from regard.config.parts import attention_stack
 from regard.exchange.export import ExportOptions, ExportReport
+from regard.exchange.exportable import find_target_obstacles
 from regard.exchange.parity import measure_parity
 from regard.exchange.parity_runners import Tokens
 from regard.exchange.parity_samples import Sample
@@ -39,16 +39,16 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer
 from regard.nn.positions import Learned, RelativeBias, Sinusoidal
 from regard.nn.stack import Stack
-from regard.pipeline.ctranslate2 import NAME, GenerationEngine, TranslationEngine
-from regard.pipeline.search import Beam
 from regard.store.export_folder import ExportInfo, hash_of_weights
-from regard.store.model_folder import WEIGHTS, StoredModel, read_model
+from regard.store.model_folder import StoredModel, read_model
 from regard.store.model_path import MODEL
+from regard.tasks.ctranslate2 import NAME, GenerationEngine, TranslationEngine
+from regard.tasks.search import Beam
 
 TYPES = ("float32", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16")
 """Types of the stored weights. CTranslate2 computes in float32 where the device lacks float16 or bfloat16."""
 POSITIONS = 2048
-"""Rows of the exported position table, unless the model has learned fewer or more positions."""
+"""Rows of the exported position table for models without learned positions."""
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
 
 Array = npt.NDArray[np.float32]
@@ -60,14 +60,14 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     Raises:
         RegardError: CTranslate2 cannot represent the model, or a float32 export differs from it.
     """
-    stored = read_model(model)
+    weights, stored = hash_of_weights(model), read_model(model)  # a run may replace its best model at any time
     dtype, positions = options.dtype or "float32", options.max_positions or POSITIONS
     write_ctranslate2(folder, stored, dtype, positions)
-    info = ExportInfo(NAME, dtype, hash_of_weights(model, WEIGHTS), count_positions(stored.settings, positions))
+    info = ExportInfo(NAME, dtype, weights, count_positions(stored.settings, positions))
     info.write(folder)
     summary = f"CTranslate2, {dtype}, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB"
     if isinstance(stored.settings, EncoderOnlyConfig):
-        return ExportReport(summary, ("CTranslate2 returns hidden states: there is no parity of outputs.",))
+        return ExportReport(summary, ("CTranslate2 returns hidden states, so outputs were not compared.",))
     limits = [limit for limit in info.max_positions.values() if limit is not None]
     parity = measure_parity(
         stored,
@@ -87,19 +87,15 @@ class CTranslate2Runner:
     def __init__(self, folder: Path, info: ExportInfo, stored: StoredModel) -> None:
         specials = stored.tokenizers.target.specials
         engine_class = TranslationEngine if isinstance(stored.model, EncoderDecoder) else GenerationEngine
-        self._engine = engine_class(folder, info, specials.eos, specials.not_text, torch.device("cpu"))
+        self._engine = engine_class(folder, info, specials.eos, specials.not_text)
         self.version, self.compute_type = self._engine.version, self._engine.compute_type
 
     def score(self, samples: Sequence[Sample]) -> list[list[float]]:
         """Return the log-probability of each target token."""
         return self._engine.score([sample.source for sample in samples], [sample.target for sample in samples])
 
-    def greedy(self, samples: Sequence[Sample]) -> Tokens:
-        """Return what greedy search generates."""
-        return self.beam(samples, 1)
-
     def beam(self, samples: Sequence[Sample], beam_size: int) -> Tokens:
-        """Return what beam search generates."""
+        """Return the outputs of beam search."""
         sources, max_lengths = [sample.source for sample in samples], [sample.max_new_tokens for sample in samples]
         outputs = self._engine.find(sources, max_lengths, Beam(beam_size), with_scores=False)
         return [list(hypotheses[0].tokens) for hypotheses in outputs]
@@ -156,7 +152,7 @@ def make_spec(stored: StoredModel, positions: int = POSITIONS, vocabulary: list[
             spec.register_vocabulary(_list_tokens(stored.tokenizers.source.size))
             norm = attention_stack(settings.encoder).norm
         case _:
-            raise TypeError("The model and its settings are of different families.")
+            raise TypeError("The model and its settings belong to different families.")
     specials = stored.tokenizers.target.specials
     names = vocabulary or _list_tokens(stored.tokenizers.target.size)
     spec.config.bos_token, spec.config.eos_token = names[specials.bos], names[specials.eos]
@@ -167,15 +163,14 @@ def make_spec(stored: StoredModel, positions: int = POSITIONS, vocabulary: list[
 
 
 def check_exportable(settings: AnyModelConfig) -> None:
-    """Refuse a model that CTranslate2 cannot represent exactly.
+    """Raise an error if CTranslate2 cannot represent the model exactly.
 
     Raises:
-        RegardError: It names every obstacle.
+        RegardError: CTranslate2 cannot represent it; the error lists every obstacle.
     """
-    verdict = next(verdict for verdict in exportable_to(settings) if verdict.target == "ctranslate2")
-    if not verdict.is_exact:
+    if obstacles := find_target_obstacles(settings, "ctranslate2"):
         raise RegardError(
-            f"CTranslate2 cannot represent this model: {'; '.join(verdict.obstacles)}.",
+            f"CTranslate2 cannot represent this model: {'; '.join(obstacles)}.",
             hint="Run it with PyTorch, or train a model without these settings (`regard model exports`).",
         )
 
@@ -251,7 +246,7 @@ class _SpecWriter:
             **self._list_options(stack, width),
         )
         if _count_rows(stack, self.positions) is None and hasattr(encoder, "position_encodings"):
-            del encoder.position_encodings  # the specification keeps a sinusoid beside rotary positions
+            del encoder.position_encodings  # the specification keeps a sinusoid in addition to rotary positions
         return self._add_final_norm(encoder, stack)
 
     def _make_decoder(self, stack: parts.StackConfig, width: int, *, is_cross: bool) -> Any:
@@ -316,9 +311,9 @@ class _SpecWriter:
                 attention_spec.relative_attention_max_distance = np.dtype("int32").type(stack.position.distance)
 
     def _make_table(self, stack: Stack, spec: Any) -> Array:
-        """Return the position table; zeros for a model without positions: without a table it adds its own sinusoid.
+        """Return the position table; zeros for a model without positions, because the engine would add a sinusoid.
 
-        It has one more row than positions: the engine scores a text with eos, also one that did not end.
+        It has one more row than positions, because the engine scores every text with eos.
         """
         position = stack.position
         if isinstance(position, Learned):
@@ -352,7 +347,7 @@ class _SpecWriter:
             _fill_norm(spec.q_norm, attention.query_norm)
             _fill_norm(spec.k_norm, attention.key_norm)
         elif hasattr(spec, "q_norm"):
-            del spec.q_norm, spec.k_norm  # cross-attention beside a self-attention with norms
+            del spec.q_norm, spec.k_norm  # cross-attention next to a self-attention with norms
 
 
 def _fill_feedforward(spec: Any, feedforward: FeedForward) -> None:
@@ -372,7 +367,7 @@ def _fill_norm(spec: Any, norm: nn.Module) -> None:
 
 
 def _fill_linear(spec: Any, linears: Sequence[nn.Linear]) -> None:
-    """Fill a linear specification with several of ours, one above the other; a missing bias beside others is zeros."""
+    """Stack several of our linears into one `LinearSpec`; a missing bias becomes zeros if another one exists."""
     spec.weight = np.concatenate([_copy(linear.weight) for linear in linears])
     if any(linear.bias is not None for linear in linears):
         spec.bias = np.concatenate([_copy_bias(linear, linear.out_features) for linear in linears])

@@ -2,7 +2,7 @@
 
 A target is a function `export(model, folder, options)` in a module of this package. It reads the model folder `model`,
 writes into the empty `folder`, and returns an `ExportReport`. `export_model` gives it a folder under a temporary name
-and renames that folder when the export is complete, so that a failed or killed export leaves nothing behind.
+and renames that folder when the export is complete, so a failed or killed export leaves no files behind.
 
 To add a target, write its module and add a line to `TARGETS`. This module imports no torch: help stays fast.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from regard.base.arguments import as_path
 from regard.base.errors import RegardError
 from regard.base.files import AnyPath, backup_path, create_folder
 from regard.base.progress import begin
@@ -21,7 +22,7 @@ from regard.store.model_path import MODEL, find_model
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of all targets; a target ignores those that do not concern it."""
+    """Options of all targets; a target ignores options that it does not use."""
 
     dtype: str | None = None
     """Number type of the exported weights, e.g. "float32" or "int8"; None: the target's default."""
@@ -37,7 +38,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What an export wrote."""
+    """Description of a finished export."""
 
     summary: str
     """One line: the format and the size."""
@@ -68,7 +69,7 @@ TARGETS = {
         ("float32", "bfloat16", "float16"),
     ),
     "peft": Target(
-        "peft", "the LoRA adapter of a run for `peft`, beside the Hugging Face export of its parent", ("float32",)
+        "peft", "the LoRA adapter of a run for `peft`, to load on the Hugging Face export of its parent", ("float32",)
     ),
     "onnx": Target("onnx.write", "graphs for onnxruntime", ("float32", "int8"), "onnx"),
     "web": Target("web.write", "a page that runs the model in the browser", ("int8", "float32"), "onnx"),
@@ -107,9 +108,9 @@ def export_model(
     Raises:
         RegardError: The target cannot represent the model, or the folder exists.
     """
-    path = find_model(Path(model))
+    path = find_model(as_path("model", model))
     from regard.config import codec  # pydantic, and torch in the exporters: only when needed
-    from regard.config.exportable import find_layer_obstacles
+    from regard.exchange.rules import find_layer_obstacles
 
     options = options or ExportOptions()
     exporter = find_exporter(target, options)
@@ -122,11 +123,11 @@ def export_model(
         )
     if folder.exists() and not replace:
         raise RegardError(
-            "The folder exists already.", location=str(folder), hint="Choose another name (--out), or add --replace."
+            "The folder already exists.", location=str(folder), hint="Choose another name (--out), or add --replace."
         )
     settings = codec.MODEL_FILES.load(path / MODEL)
     if recurrent := tuple(find_layer_obstacles(settings)):
-        hint = "Run it with PyTorch: `regard translate`, `generate` and `serve` do."
+        hint = "Run it with PyTorch: `regard translate`, `generate` or `serve`."
         raise RegardError(
             f"{target} cannot represent the model: {'; '.join(recurrent)}.", location=str(path), hint=hint
         )
@@ -137,7 +138,7 @@ def export_model(
 
 
 def find_exporter(target: str, options: ExportOptions) -> Exporter:
-    """Return the function of a target after a check of the options."""
+    """Check the options and return the target's export function."""
     if target not in TARGETS:
         raise RegardError(f"There is no export target '{target}'.", hint=f"Use one of: {', '.join(TARGETS)}.")
     dtypes = TARGETS[target].dtypes

@@ -1,8 +1,8 @@
-"""Untrusted folders: the one place that opens their files.
+"""Safe access to the files of untrusted folders.
 
-A link in a downloaded folder may point to any file of the user, and an import copies what it reads into the model. So
-every file is looked up by `ForeignFolder.find`, which refuses links that leave the folder. The Hugging Face cache is
-the exception: the files of a snapshot are links to `blobs/` of the same repository.
+A symlink in a downloaded folder may point to any of the user's files, and an import copies file contents into the
+model. So every file is looked up by `ForeignFolder.find`, which rejects links that leave the folder. The Hugging Face
+cache is the exception: the files of a snapshot are links to `blobs/` of the same repository.
 """
 
 import stat
@@ -29,7 +29,7 @@ class ForeignFolder:
                 self._roots.append(folder.parent / "blobs")
 
     def find(self, name: str) -> Path | None:
-        """Return the path of a regular file in the folder; None if there is none of this name.
+        """Return the path of a regular file in the folder; None if there is no such file.
 
         Raises:
             DamagedError: The name is a link that leaves the folder, or not a regular file, or cannot be read.
@@ -64,7 +64,7 @@ class ForeignFolder:
         """Map the tensors of a safetensors file.
 
         Raises:
-            DamagedError: The file is missing, damaged, or larger than a model that fits the memory (float64: twice).
+            DamagedError: The file is missing, damaged, or more than twice the size of the memory.
         """
         path = self.find(name)
         if path is None:

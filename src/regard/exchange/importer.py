@@ -1,38 +1,23 @@
-"""A model that was read from files of another program, and how it becomes a model folder of Regard."""
+"""Import of a model from files of another program into a model folder of Regard."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
+from regard.base.arguments import as_path
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import AnyPath, backup_path
 from regard.base.progress import begin
-from regard.config.model import AnyModelConfig
-from regard.exchange.provenance import ORIGIN_FILE, Provenance
-from regard.pipeline.embedder import EMBEDDING_FILE
+from regard.exchange.gguf.read import read_gguf
+from regard.exchange.huggingface.read import read_folder
+from regard.exchange.imported_model import ImportedModel
+from regard.exchange.provenance import ORIGIN_FILE
 from regard.store.model_folder import write_model
+from regard.tasks.embedding import EMBEDDING_FILE
 from regard.text.chat_template import CHAT_TEMPLATE_FILE, check_chat_template
-from regard.text.tokenizer_pair import TokenizerPair
 
 GGUF_SUFFIX = ".gguf"
-
-
-@dataclass(frozen=True)
-class ImportedModel:
-    """Settings, tokenizers and weights as Regard has them."""
-
-    settings: AnyModelConfig
-    tokenizers: TokenizerPair
-    weights: Mapping[str, Tensor]
-    origin: Provenance
-    card: str
-    embedding: Mapping[str, Any] | None = None
-    """How to pool hidden states (`regard.pipeline.embedder`), if the files say so."""
-    chat_template: str | None = None
 
 
 def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> ImportedModel:
@@ -47,12 +32,12 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
         The imported model.
 
     Raises:
-        RegardError: The model is not one that Regard supports, or a file is damaged.
+        RegardError: The model is not supported, or a file is damaged.
     """
-    path, folder = Path(source), Path(out)
+    path, folder = as_path("source", source), as_path("out", out)
     if folder.exists() and not replace:
         hint = "Choose another name (--out), or add --replace."
-        raise RegardError("The folder exists already.", location=str(folder), hint=hint)
+        raise RegardError("The folder already exists.", location=str(folder), hint=hint)
     begin("reading the weights")
     model = _read(path)
     advance = begin("writing the model", len(model.weights))
@@ -85,12 +70,8 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
 def _read(path: Path) -> ImportedModel:
     try:
         if path.is_dir():
-            from regard.exchange.huggingface.read import read_folder
-
             return read_folder(path)
         if path.suffix == GGUF_SUFFIX:
-            from regard.exchange.gguf.read import read_gguf
-
             return read_gguf(path)
         message = (
             "There is no such file or folder." if not path.exists() else "This is neither a folder nor a .gguf file."

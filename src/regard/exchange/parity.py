@@ -1,17 +1,18 @@
-"""The proof of an export: both engines run the same texts, and `parity.json` says how their results differ.
+"""Parity test of an export: both engines run the same texts, and `parity.json` records how their results differ.
 
     parity = measure_parity(stored, runner, must_match=True)    # raises an error if a float32 export is not equal
     parity.write(folder)
 
-Equal means: log-probabilities within 1e-4, and the same greedy outputs except where two tokens tie within 1e-4. Other
-types than float32 round weights; their figures are stated without a verdict. The beam search of an engine that stops
-when as many hypotheses are finished as the beam is wide is compared with ours under the same rule.
+Equal means: log-probabilities within 1e-4, and the same greedy outputs except where two tokens tie within 1e-4. Types
+other than float32 round the weights, so their figures have no pass/fail result. Some engines stop beam search when
+beam-size hypotheses are finished; our search then uses the same rule.
 """
 
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,17 +30,21 @@ TOLERANCE = 1e-4  # of log-probabilities, in float32
 CHUNKS = (0, 1, 4, 24, *range(50, 1000, 25))  # texts after each round; time is checked between rounds
 
 
+class ParityError(RegardError):
+    """A float32 export that differs from the model by more than rounding."""
+
+
 @dataclass(frozen=True)
 class SearchParity:
-    """How the outputs of a search agree."""
+    """Agreement of search outputs."""
 
     texts: int
     same: float
     """Share of identical outputs."""
     ties: tuple[str, ...] = ()
-    """Different outputs that PyTorch scores within the tolerance of each other."""
+    """Differing outputs whose PyTorch scores are within the tolerance of each other."""
     differences: tuple[str, ...] = ()
-    """The other different outputs."""
+    """All other differing outputs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Parity:
     engine: str
     version: str
     dtype: str
-    """The type that ran."""
+    """The number type of the export."""
     passed: bool | None
     """Whether a float32 export is equal; None: another type, figures only."""
     texts: int
@@ -62,12 +67,12 @@ class Parity:
     beam: SearchParity | None = None
     beam_size: int = BEAM_SIZE
     bleu: dict[str, float] | None = None
-    """BLEU of beam search by PyTorch in float32, by the engine, and the change; where there are references."""
+    """BLEU of beam search by PyTorch in float32, by the engine, and the change; if there are references."""
     speed_ratio: float | None = None
-    """CPU seconds of beam search (without one: greedy search) in PyTorch, divided by those of the engine."""
+    """CPU time of beam search (or greedy search) in PyTorch, divided by the engine's CPU time."""
     seconds: float = 0.0
     planned_texts: int = 0
-    """Number of texts without the time limit."""
+    """Number of texts planned, without the time limit."""
 
     def write(self, folder: Path) -> None:
         """Write `parity.json`."""
@@ -83,8 +88,8 @@ class Parity:
         ]
         if self.texts < self.planned_texts:
             notes.append(
-                f"The time limit ended the proof after {self.texts} of {self.planned_texts} texts. "
-                "For a complete one, export again when the machine is less busy."
+                f"The time limit ended the comparison after {self.texts} of {self.planned_texts} texts. "
+                "To compare all texts, export again when the machine is less busy."
             )
         for name, search in (("greedy", self.greedy), (f"beam {self.beam_size}", self.beam)):
             if search is not None:
@@ -129,7 +134,7 @@ def measure_parity(
         seconds: Time limit: fewer texts are compared if they take longer.
 
     Raises:
-        RegardError: The export must match and does not.
+        ParityError: The export must match and does not.
     """
     started = time.monotonic()
     samples, texts_are = make_samples(stored, texts or TEXTS, max_positions)
@@ -138,7 +143,7 @@ def measure_parity(
     seconds_per_text = 0.0
     for start, stop in pairwise((*(count for count in CHUNKS if count < len(samples)), len(samples))):
         before = time.monotonic()
-        # A text may take longer than those before it did.
+        # A text may take longer than the previous ones.
         if start and before - started + 1.5 * seconds_per_text * (stop - start) > seconds:
             break
         comparison.run(samples[start:stop])
@@ -148,11 +153,11 @@ def measure_parity(
     parity = replace(parity, seconds=round(time.monotonic() - started, 1), planned_texts=len(samples))
     if parity.passed is False:
         faults = parity.greedy.differences[:3] if parity.greedy is not None else ()
-        raise RegardError(
-            f"The export is not equal to the model: log-probabilities differ by up to {parity.max_difference:.1e} "
+        raise ParityError(
+            f"The export differs from the model: log-probabilities differ by up to {parity.max_difference:.1e} "
             f"(at most {TOLERANCE:.0e} is rounding)" + "".join(f"; {fault}" for fault in faults) + ".",
             location=f"{parity.engine} {parity.version}",
-            hint="Nothing was written. Use PyTorch, and report this with the model.toml.",
+            hint="No export was written. Use PyTorch, and report this with the model.toml.",
         )
     return parity
 
@@ -176,13 +181,13 @@ class _Comparison:
             differences = [abs(a - b) if a == a and b == b else float("inf") for a, b in zip(ours, theirs, strict=True)]
             self._worst = max([self._worst, *differences])
             self._sum, self._count = self._sum + sum(differences), self._count + len(differences)
-        stops_early = self._runner.stops_early
-        self._search("greedy", lambda: self._reference.greedy(samples), lambda: self._runner.greedy(samples))
-        self._search(
-            "beam",
-            lambda: self._reference.beam(samples, BEAM_SIZE, stops_early=stops_early),
-            lambda: self._runner.beam(samples, BEAM_SIZE),
-        )
+        for name, beam_size in (("greedy", 1), ("beam", BEAM_SIZE)):
+            stops_early = self._runner.stops_early and beam_size > 1
+            self._search(
+                name,
+                partial(self._reference.beam, samples, beam_size, stops_early=stops_early),
+                partial(self._runner.beam, samples, beam_size),
+            )
 
     def _search(self, name: str, ours: Any, theirs: Any) -> None:
         for side, search in enumerate((theirs, ours)):
@@ -231,7 +236,7 @@ class _Comparison:
         return SearchParity(len(theirs), same, tuple(ties), tuple(differences))
 
     def _measure_gap(self, sample: Sample, ours: list[int], theirs: list[int], *, is_greedy: bool) -> float:
-        """Return our score of our output minus that of their output; of a greedy one, at the first unequal token."""
+        """Return the PyTorch score of our output minus theirs; for greedy search, at the first difference."""
         if is_greedy:
             position = next((n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
             if position is None:

@@ -1,20 +1,19 @@
-"""Runners: one engine with one model, as the parity test uses it. `TorchRunner` is the reference."""
+"""Runners for the parity test: one engine with one model. `TorchRunner` is the reference."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import torch
+from torch import Tensor
 
 from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.parity_samples import Sample
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.models.encoder_only import EncoderOnly
-from regard.models.heads import IdentityHead
-from regard.pipeline.generator import TextGenerator
-from regard.pipeline.search import Beam, make_generator
-from regard.pipeline.translator import Translator
 from regard.store.model_folder import StoredModel
+from regard.tasks.causal_lm.generator import TextGenerator
+from regard.tasks.search import Beam, make_generator
+from regard.tasks.translation.translator import Translator
 
 Tokens = list[list[int]]
 
@@ -25,9 +24,9 @@ class Runner(Protocol):
     engine: str
     version: str
     compute_type: str
-    """The type that ran."""
+    """The number type of the weights."""
     stops_early: bool
-    """Whether its beam search stops when as many hypotheses are finished as the beam is wide (`stop_after`)."""
+    """Whether beam search stops when beam-size hypotheses are finished (`stop_after`)."""
 
     def score(self, samples: Sequence[Sample]) -> list[list[float]]:
         """Return the log-probability of each target token.
@@ -35,56 +34,71 @@ class Runner(Protocol):
         For an encoder-only model: the log-probabilities of its head, or the hidden states if it has none, flattened.
         """
 
-    def greedy(self, samples: Sequence[Sample]) -> Tokens | None:
-        """Return what greedy search generates; None: the model generates nothing."""
-
     def beam(self, samples: Sequence[Sample], beam_size: int) -> Tokens | None:
-        """Return what beam search generates, with length penalty 1; None: the engine has no beam search."""
+        """Return the outputs of beam search with length penalty 1; None for an encoder."""
 
 
-class TorchRunner:
-    """The reference: PyTorch with our own searches."""
+class LogitsRunner:
+    """An engine that returns logits as tensors, which are scored here."""
 
-    engine, stops_early, compute_type = "torch", False, "float32"
+    stops_early = False
+    family: str
+    bos: int
+    has_head = True
+    """Whether an encoder-only model returns logits, not hidden states."""
 
-    def __init__(self, stored: StoredModel) -> None:
-        self.version = str(torch.__version__)
-        self._model, self._tokenizers = stored.model, stored.tokenizers
-        self._pipeline: Translator | TextGenerator | None = None
-        model, settings = stored.model, stored.settings
-        if isinstance(model, EncoderDecoder) and isinstance(settings, EncoderDecoderConfig):
-            settings = settings.model_copy(update={"task": "translate"})  # other tasks search in the same way
-            self._pipeline = Translator(model, stored.tokenizers, settings)
-        elif isinstance(model, DecoderOnly) and isinstance(settings, DecoderOnlyConfig):
-            self._pipeline = TextGenerator(model, stored.tokenizers, settings)
+    def compute(self, source: Sequence[int], target: Sequence[int] | None) -> Tensor:
+        """Return the logits (T, V) of a row, or the outputs of an encoder-only model.
+
+        Args:
+            source: What the encoder reads; for a decoder-only model, the row itself.
+            target: What the decoder of an encoder-decoder reads.
+        """
+        raise NotImplementedError
 
     @torch.inference_mode()
     def score(self, samples: Sequence[Sample]) -> list[list[float]]:
         """Return the log-probability of each target token, or the flattened outputs of an encoder."""
-        return [self._score(sample) for sample in samples]
+        return [self._score(sample).tolist() for sample in samples]
 
-    def _score(self, sample: Sample) -> list[float]:
-        model, source = self._model, torch.tensor([sample.source])
-        if isinstance(model, EncoderOnly):
-            outputs = model(source, None).float()
-            has_head = not isinstance(model.head, IdentityHead)
-            values: list[float] = (outputs.log_softmax(-1) if has_head else outputs).flatten().tolist()
-            return values
-        if isinstance(model, EncoderDecoder):
-            bos = self._tokenizers.target.specials.bos
-            logits = model(source, torch.tensor([[bos, *sample.target[:-1]]]))[0]
+    def _score(self, sample: Sample) -> Tensor:
+        if self.family == "encoder_only":
+            outputs = self.compute(sample.source, None).float()
+            return (outputs.log_softmax(-1) if self.has_head else outputs).flatten()
+        if self.family == "encoder_decoder":
+            logits = self.compute(sample.source, [self.bos, *sample.target[:-1]])
         else:
-            logits = model(torch.tensor([[*sample.source, *sample.target[:-1]]]))[0, len(sample.source) - 1 :]
-        targets = torch.tensor(sample.target)  # (T)
-        scores: list[float] = logits.float().log_softmax(-1).gather(1, targets[:, None])[:, 0].tolist()
-        return scores
+            logits = self.compute([*sample.source, *sample.target[:-1]], None)[len(sample.source) - 1 :]
+        targets = torch.tensor(sample.target)[:, None]  # (T, 1)
+        return logits.float().log_softmax(-1).gather(1, targets)[:, 0]
 
-    def greedy(self, samples: Sequence[Sample]) -> Tokens | None:
-        """Return what greedy search generates."""
-        return self._search(samples, Beam(1))
+
+class TorchRunner(LogitsRunner):
+    """The reference: PyTorch with our own searches."""
+
+    engine, compute_type = "torch", "float32"
+
+    def __init__(self, stored: StoredModel) -> None:
+        self.version, self.family = str(torch.__version__), stored.settings.family
+        self.bos, self.has_head = stored.tokenizers.target.specials.bos, stored.settings.head.kind != "none"
+        self._model = stored.model
+        self._pipeline: Translator | TextGenerator | None = None
+        model, settings = stored.model, stored.settings
+        if isinstance(model, EncoderDecoder) and isinstance(settings, EncoderDecoderConfig):
+            settings = settings.model_copy(update={"task": "translation"})  # other tasks search the same way
+            self._pipeline = Translator(model, stored.tokenizers, settings)
+        elif isinstance(model, DecoderOnly) and isinstance(settings, DecoderOnlyConfig):
+            self._pipeline = TextGenerator(model, stored.tokenizers, settings)
+
+    def compute(self, source: Sequence[int], target: Sequence[int] | None) -> Tensor:
+        """Return the logits (T, V) of a row, or the outputs of an encoder-only model."""
+        rows = torch.tensor([source])
+        if isinstance(self._model, EncoderDecoder):
+            return self._model(rows, torch.tensor([target]))[0]
+        return self._model(rows, None)[0]
 
     def beam(self, samples: Sequence[Sample], beam_size: int, *, stops_early: bool = False) -> Tokens | None:
-        """Return what beam search generates, by the exact bound or by the rule of engines that stop early."""
+        """Return the outputs of beam search, with the exact stop bound or the early-stop rule of other engines."""
         return self._search(samples, Beam(beam_size, stop_after=beam_size if stops_early else None))
 
     @torch.inference_mode()

@@ -1,19 +1,19 @@
-"""What the engines are compared on: validation texts that the run kept, else random ids."""
+"""Parity test inputs: validation texts that the run kept, or else random ids."""
 
 import math
 import random
 from dataclasses import dataclass
 
 from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
-from regard.pipeline.encoding import add_special_tokens, encode_sources
-from regard.pipeline.translator import EXTRA_TOKENS
 from regard.store.examples import ValidationExample, read_examples
 from regard.store.model_folder import StoredModel
 from regard.store.model_path import RUN
 from regard.store.run_folder import RunFolder
+from regard.tasks.encoding import add_special_tokens, encode_sources
+from regard.tasks.translation.translator import EXTRA_TOKENS
 from regard.text.tokenizer import Tokenizer
 
-MAX_TOKENS = 256  # of a source or prompt, and of a target: longer texts only take time
+MAX_TOKENS = 256  # of a source or prompt, and of a target: longer texts only cost time
 PROMPT_TOKENS, CONTINUATION_TOKENS = 16, 48
 
 
@@ -58,10 +58,10 @@ def _find_limit(settings: AnyModelConfig, max_positions: int | None) -> int:
 
 
 def _encode(stored: StoredModel, example: ValidationExample, limit: int) -> Sample | None:
-    """Encode an example; None if it is too long, or has not the parts that the model's task needs."""
+    """Encode an example; None if it is too long or lacks a field that the model's task needs."""
     settings, tokenizers = stored.settings, stored.tokenizers
     if isinstance(settings, EncoderDecoderConfig):
-        if example.target is None or settings.task != "translate" or not example.source.strip():
+        if example.target is None or settings.task != "translation" or not example.source.strip():
             return None
         has_tags = bool(tokenizers.source.specials.languages)
         ids = tokenizers.source.encode_ids([example.source])[0]
@@ -99,7 +99,7 @@ def _make_random(stored: StoredModel, limit: int, generator: random.Random) -> S
 
 
 def _draw(tokenizer: Tokenizer, count: int, generator: random.Random) -> list[int]:
-    """Draw ids that stand for text."""
+    """Draw random text token ids."""
     control = tokenizer.specials.control
     choices = [token for token in range(tokenizer.size) if token not in control]
     return generator.choices(choices, k=count)

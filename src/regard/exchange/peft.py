@@ -3,7 +3,7 @@
 adapter_config.json         rank, scale, and the modules that have factors
 adapter_model.safetensors   the factors, and a head of labels that was trained with them
 README.md                   how to load it
-parity.json                 the proof: PEFT on the exported parent computes what the tuned model does
+parity.json                 the comparison of PEFT on the exported parent with the tuned model
 """
 
 import json
@@ -26,14 +26,13 @@ from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
 from regard.exchange.huggingface.verify import HuggingFaceRunner, hide_notes, write_not_checked
 from regard.exchange.huggingface.write import WEIGHTS, convert_weights, resolve_max_positions, write_settings
-from regard.exchange.mapping import TensorChunk, Transform, Transpose, WeightMap, find_rule
 from regard.exchange.parity import measure_parity
 from regard.exchange.provenance import read_provenance
+from regard.exchange.weight_map import TensorChunk, Transform, Transpose, WeightMap, find_rule
 from regard.lora import A, B, is_adapter
 from regard.store.adapter_folder import StoredAdapter, read_adapter
 from regard.store.export_folder import default_folder, hash_of_weights
 from regard.store.model_folder import CARD, StoredModel, read_model
-from regard.store.model_folder import WEIGHTS as OUR_WEIGHTS
 from regard.store.model_path import find_model
 from regard.store.weights import save_tensors
 
@@ -72,13 +71,13 @@ class PeftAdapter:
     saved: list[str] = field(default_factory=list)
     """Modules that were trained as a whole."""
     packed: dict[str, int] = field(default_factory=dict)
-    """How many of our matrices with factors a packed one of theirs holds, where it is more than one."""
+    """Number of our matrices with factors per packed matrix, if more than one."""
     is_transposed: bool = False
-    """Whether their matrices are (in, out)."""
+    """Whether the matrices are stored as (in, out)."""
 
 
 def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
-    """Write the adapter of a run, and compare PEFT with the tuned model if `peft` is installed and the parent is there.
+    """Write the adapter of a run, and compare PEFT with the tuned model if `peft` and the parent are available.
 
     Raises:
         RegardError: The run has no adapter, no architecture can represent the model, or the export differs from it.
@@ -181,21 +180,23 @@ def _is_transposed(transform: Transform) -> bool:
 
 
 def _read_parent(adapter: StoredAdapter) -> StoredModel | None:
-    """Read the parent; None if it is not there any more, or has other weights."""
+    """Read the parent; None if it no longer exists or its weights have changed."""
     path = Path(adapter.settings.parent)
     try:
-        is_parent = hash_of_weights(find_model(path), OUR_WEIGHTS) == adapter.settings.parent_sha256
+        is_parent = hash_of_weights(find_model(path)) == adapter.settings.parent_sha256
     except (RegardError, OSError):
         return None
     return read_model(path) if is_parent else None
 
 
 def _list_arguments(tuned: StoredModel, architecture: AnyArchitecture) -> dict[str, Any]:
-    """Return what `from_pretrained` needs beside the folder of the parent."""
+    """Return additional arguments of the parent's `from_pretrained`."""
     head = getattr(tuned.settings, "head", None)
-    if isinstance(head, ClassificationHeadConfig | TaggingHeadConfig):  # the parent may have no labels, or others
+    if isinstance(
+        head, ClassificationHeadConfig | TaggingHeadConfig
+    ):  # the parent may have no labels, or different ones
         return {"num_labels": len(head.labels), "ignore_mismatched_sizes": True}
-    return {"add_pooling_layer": False} if architecture.auto_class == "AutoModel" else {}
+    return architecture.load_arguments
 
 
 def _prove(

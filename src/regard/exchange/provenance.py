@@ -1,4 +1,4 @@
-"""Where an imported model comes from: `origin.json` in its folder, so that an export gives the same files again."""
+"""Origin of an imported model (`origin.json` in its folder), so that an export reproduces the original files."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ ORIGIN_FILE = "origin.json"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The facts of the imported files that the settings of Regard do not hold."""
+    """Facts about the imported files that Regard's settings do not hold."""
 
     kind: str
     """"huggingface" or "gguf"."""

@@ -1,4 +1,4 @@
-"""Look inside a model: attention, search, sampling and ablation of one text as a document, a page and a file.
+"""Look inside a model: attention, search, sampling and head ablation for one text.
 
-`document` is the format, `build` makes it, `local` shows it on this machine.
+`document` defines the format, `build` creates it, `local` serves it on this machine.
 """

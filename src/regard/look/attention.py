@@ -1,6 +1,6 @@
 """Attention groups of a document: statistics, thumbnails, full maps and the head to open first.
 
-Up to `MAX_COMPLETE_ROWS` rows everything comes from all rows. Longer texts use `SAMPLED_ROWS` evenly spread rows: for
+Up to `MAX_COMPLETE_ROWS` rows, all rows are used. Longer texts use `SAMPLED_ROWS` evenly spread rows: for
 144 heads and 2,048 tokens the complete maps would take seconds and 2.4 GB.
 """
 
@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.look.document import Blob, Group, GroupName, Table, Token, encode_sqrt, finite
+from regard.base.blobs import Blob, encode_sqrt, finite
+from regard.look.document import Group, GroupName, Table, Token
 from regard.look.record import MAX_COMPLETE_ROWS, LookRecord, spread
 from regard.look.statistics import STATISTICS, GroupRows, StatisticName, describe_heads
 
@@ -39,6 +40,7 @@ def make_groups(
     sequences: dict[Literal["source", "target"], list[Token]],
     blobs: dict[str, Blob],
     max_cells: int,
+    delta: dict[GroupName, Table] | None = None,
 ) -> list[Group]:
     """Return the groups that a record has; their blobs go to `blobs`.
 
@@ -46,11 +48,14 @@ def make_groups(
         record: The record of one text.
         sequences: The tokens of rows and columns.
         blobs: Where thumbnails and maps are stored.
-        max_cells: Number of cells of all maps that are stored, the most telling heads first.
+        max_cells: Maximum number of cells over all stored maps, the most interesting heads first.
+        delta: Change of the output's log-probability without each head; a page opens the head with the largest effect.
     """
     groups = [
         _make_group(record, name, sequences, blobs) for name in GROUPS if attention_name(name, 0) in record.attention
     ]
+    for group, _ in groups:
+        group["default_head"] = find_largest_effect((delta or {}).get(group["name"], [])) or group["default_head"]
     ranked = sorted(
         (
             (-interest, number, layer, head)
@@ -71,13 +76,33 @@ def make_groups(
     return [group for group, _ in groups]
 
 
+def find_largest_effect(delta: Table) -> list[int] | None:
+    """Return [layer, head] of the head without which the output loses most, or gains most if it loses nowhere.
+
+    >>> find_largest_effect([[0.5, -0.25], [None, -1.0]]), find_largest_effect([[0.5, 0.25]]), find_largest_effect([])
+    ([1, 1], [0, 0], None)
+    """
+    changes = {
+        (layer, head): change
+        for layer, row in enumerate(delta)
+        for head, change in enumerate(row)
+        if change is not None
+    }
+    if not changes:
+        return None
+    place = min(changes, key=changes.__getitem__)
+    if changes[place] >= 0:
+        place = max(changes, key=changes.__getitem__)
+    return list(place)
+
+
 def _make_group(
     record: LookRecord,
     name: GroupName,
     sequences: dict[Literal["source", "target"], list[Token]],
     blobs: dict[str, Blob],
 ) -> tuple[Group, list[list[float]]]:
-    """Return a group without maps, and how interest each of its heads is, [layer][head]."""
+    """Return a group without maps, and the interest of each head, [layer][head]."""
     rows_of: Literal["source", "target"] = "source" if name == "encoder.self" else "target"
     columns_of: Literal["source", "target"] = "target" if name == "decoder.self" else "source"
     row_start = int(name == "decoder.cross")

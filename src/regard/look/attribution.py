@@ -1,13 +1,13 @@
 """Attribution: how much each input token contributed to the logit of each output.
 
-Attention weights show what was read, not what it did. Three methods that measure the effect itself:
+Attention weights show which tokens were read, not their effect. Three methods measure the effect:
 
     occlusion              change of the logit if a token is replaced by a baseline: one pass per token
     gradient x input       slope of the logit at the text, times the distance from the baseline
-    integrated gradients   the slope averaged on the straight way from the baseline (Sundararajan et al. 2017); its sum
+    integrated gradients   the slope averaged on the straight path from the baseline (Sundararajan et al. 2017); its sum
                            is the difference of the logits, which measures how exact it is
 
-The baseline of a token is the mean embedding of the vocabulary; special tokens stay as they are.
+The baseline of a token is the mean embedding of the vocabulary; special tokens stay unchanged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.base.blobs import Blob, encode_f32
 from regard.base.errors import RegardError
-from regard.look.document import Attribution, Blob, Token, encode_f32
-from regard.look.replay import ReplayInput
+from regard.look.document import Attribution, Token
 from regard.models.cpu_decoder import eval_mode
-from regard.models.decoder_only import DecoderOnly
-from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.inputs import EmbeddedInput
+from regard.tasks.replay import ReplayInput
 
 MAX_OUTPUTS = 32  # further outputs are left out
 FIRST_STEPS, MAX_STEPS = 16, 1024  # points of integrated gradients: doubled until the sum of a row is exact enough
@@ -84,18 +83,14 @@ def attribute(
 
 
 def _embed(passage: ReplayInput, sequences: Sequence[Sequence[Token]]) -> list[_Side]:
-    """Return what each side reads, as vectors."""
-    model = passage.model
-    names = ["tokens"] if isinstance(model, DecoderOnly) else ["source"]
-    if isinstance(model, EncoderDecoder):
-        names.append("target")
+    """Return the input vectors of each side."""
     sides = []
     ids_per_side = [ids for ids in (passage.source, passage.target) if len(ids)]
-    for name, ids, tokens in zip(names, ids_per_side, sequences, strict=True):
-        module = model.get_submodule(name)
+    for name, ids, tokens in zip(passage.model.sides, ids_per_side, sequences, strict=True):
+        module = passage.model.get_submodule(name)
         embedding = next((part for part in module.modules() if isinstance(part, nn.Embedding)), None)
         if passage.media is not None or embedding is None:
-            raise RegardError("Only text can be attributed.", hint="Look into a model that reads tokens.")
+            raise RegardError("Attribution needs text input.", hint="Look into a model that reads tokens.")
         with torch.no_grad():
             embedded, _ = module(torch.tensor([list(ids)], device=passage.device))  # (1, T, D)
             every_token = torch.arange(embedding.num_embeddings, device=passage.device)[None]
@@ -109,7 +104,7 @@ def _embed(passage: ReplayInput, sequences: Sequence[Sequence[Token]]) -> list[_
 def _gradients(passage: ReplayInput, sides: Sequence[_Side], fractions: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits (B, n), and gradients times (embedding - baseline) per token, (B, n, columns).
 
-    Row b stands at `fractions[b]` of the way from the baseline to the text.
+    Row b is at `fractions[b]` of the path from the baseline to the text.
     """
     way = fractions.to(sides[0].embedded)[:, None, None]
     inputs = [(side.baseline + way * (side.embedded - side.baseline)).requires_grad_() for side in sides]
@@ -162,7 +157,7 @@ def _integrate(passage: ReplayInput, sides: Sequence[_Side], steps: int) -> Tens
 
 
 def _occlude(passage: ReplayInput, sides: Sequence[_Side], logits: Tensor) -> Tensor:
-    """Return logit with a token minus logit with its baseline instead, (n, columns)."""
+    """Return the logit with each token minus the logit with its baseline, (n, columns)."""
     lengths = [side.embedded.size(1) for side in sides]
     changes = []
     with torch.no_grad():
@@ -179,7 +174,7 @@ def _occlude(passage: ReplayInput, sides: Sequence[_Side], logits: Tensor) -> Te
 
 
 class _Vectors(nn.Module):
-    """Takes the place of a model's input: returns these vectors (B, T, D), whatever the tokens."""
+    """Replaces a model's input layer: returns these vectors (B, T, D) for any tokens."""
 
     def __init__(self, vectors: Tensor) -> None:
         super().__init__()
@@ -192,7 +187,7 @@ class _Vectors(nn.Module):
 
 @contextmanager
 def _replaced(model: nn.Module, sides: Sequence[_Side], inputs: Sequence[Tensor]) -> Iterator[None]:
-    """Let the model read these vectors instead of its tokens."""
+    """Make the model read these vectors instead of its tokens."""
     modules = {side.name: getattr(model, side.name) for side in sides}
     try:
         for side, vectors in zip(sides, inputs, strict=True):

@@ -1,7 +1,7 @@
-"""The document that a page shows: one text, and everything recorded while a model processed it, as JSON.
+"""The JSON document that a page shows: one text, and everything recorded while a model processed it.
 
-A live page and a saved one hold the same document. It is complete in itself: a page needs nothing else to draw the
-first view. A live page (`"live": true`) may ask the server for more (`regard.look.local` lists the requests).
+A live page and a saved page contain the same document, which is enough to draw the first view. A live page (`"live":
+true`) can request more from the server (`regard.look.look` lists the requests).
 
 Conventions
     numbers     JSON has no -inf and no NaN: null stands for -inf. Probabilities are natural: logprob is ln p.
@@ -15,43 +15,27 @@ Conventions
     rows        A group's row r belongs to token `row_start` + r of sequence `rows`. For cross-attention that is the
                 token which the row *generates* (`row_start` 1), for self-attention the one it reads (`row_start` 0).
     safety      Every string comes from a user or from a model. Show it by `textContent` only. `to_json` escapes `<`, so
-                the text may stand inside <script type="application/json">.
+    the text is safe inside <script type="application/json">.
 """
 
-import base64
 import json
-import math
-import zlib
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
-import numpy as np
-from numpy.typing import NDArray
+from regard.base.blobs import Blob
 
 FORMAT = "regard-look/1"
 THUMBNAIL_SIZE = 48  # a thumbnail has at most this many rows and columns
-DTYPES = {"u8": "|u1", "i8": "|i1", "i32": "<i4", "f32": "<f4"}
 
 Table = list[list[float | None]]  # [layer][head]
 GroupName = Literal["encoder.self", "decoder.self", "decoder.cross"]
 
 
-class Blob(TypedDict):
-    """An array: see "blobs" above."""
-
-    dtype: Literal["u8", "i8", "i32", "f32"]
-    curve: Literal["sqrt", "linear"]
-    scale: float
-    """For curve "linear" of u8 and i8; 1 otherwise."""
-    shape: list[int]
-    data: str
-
-
 class Model(TypedDict):
-    """What was looked into."""
+    """The inspected model."""
 
     family: Literal["encoder_decoder", "decoder_only", "encoder_only"]
-    task: Literal["translate", "causal_lm", "masked_lm", "classify", "tag", "transcribe", "caption", "example"]
+    task: str
     name: str
     """Folder name of the model, or "" for a model in memory."""
     width: int
@@ -73,8 +57,8 @@ class TokenInfo(TypedDict):
     """A token of the vocabulary."""
 
     text: str
-    """The token by itself, with its space if it has one; a special token's name. U+FFFD for bytes of half a
-    character."""
+    """The token's text, with its space if it has one, or a special token's name. U+FFFD replaces incomplete
+    characters."""
     role: Literal["text", "special"]
     bytes: NotRequired[str]
     """Its bytes in hexadecimal, only if they are not valid UTF-8."""
@@ -106,18 +90,20 @@ class Group(TypedDict):
     """Columns belong to the first tokens of the sequence `columns`."""
     statistics: dict[Literal["entropy", "distance", "previous", "first"], Table]
     """Means over rows; the first row of a decoder's self-attention, which can only attend to itself, is left out.
-    entropy: in nats. distance: |row - column| in tokens; null for cross-attention. previous: weight on the token
-    before; null for cross-attention. first: weight on the first token, the attention sink."""
+    entropy: in nats. distance: |row - column| in tokens; null for cross-attention. previous: weight on the previous
+        token; null for cross-attention. first: weight on the first token, the attention sink."""
     sampled_rows: int | None
     """Statistics and thumbnails come from this many rows, evenly spread; None: from all rows."""
     default_head: list[int]
-    """[layer, head] of the most interest head, which a page opens first."""
+    """[layer, head] that a page opens first: the head whose ablation costs the output most probability; without
+    ablation, the most interesting head."""
     thumbnails: str
-    """Blob u8 sqrt (layers, heads, at most 48, at most 48): each cell is the maximum of the weights that it covers."""
+    """Blob u8 sqrt (layers, heads, at most 48, at most 48): each cell is the maximum of the weights that it covers. ""
+    in the second document of a comparison."""
     maps: dict[str, str]
-    """Blob u8 sqrt (rows, columns) by "layer.head". A live page asks for missing ones: `map`."""
+    """Blob u8 sqrt (rows, columns) by "layer.head". A live page requests missing maps: `map`."""
     errors: Table
-    """max |A V - fused output|: how exactly the shown weights A reproduce what the kernel computed."""
+    """max |A V - fused output|: how exactly the shown weights A reproduce the kernel's output."""
 
 
 class SearchJson(TypedDict):
@@ -125,7 +111,7 @@ class SearchJson(TypedDict):
 
     settings: dict[str, Any]
     """{"search": "beam" or "greedy", "beam_size": 5, "length_penalty": "|y|^1", "max_new_tokens": 71, "n_best": 1,
-    "stop_after": null}"""
+    "stop_after": null, "exact": false}"""
     parent: list[int]
     """The candidate that it extends; 0 for the root."""
     step: list[int]
@@ -145,16 +131,17 @@ class SearchJson(TypedDict):
     lineage: list[int]
     """Candidates from the root to the best one."""
     end: str | None
-    """Why the search ended: eos, max_new_tokens, bound (no open hypothesis could win any more) or stop_after."""
+    """Why the search ended: eos, max_new_tokens, bound (no open hypothesis could win within a few tokens)
+    or stop_after."""
     winner_step: int
-    """Step at which the winner was finished. Later steps only prove that nothing better exists."""
+    """Step at which the winner was finished. Later steps only show that no better hypothesis exists."""
     last_step: int
     continuations: dict[str, "Continuation"]
-    """Forced continuations by candidate, already computed. A live page asks for others: `causal_lm`."""
+    """Forced continuations by candidate, already computed. A live page requests others: `causal_lm`."""
 
 
 class Continuation(TypedDict):
-    """Where a dropped candidate would have led: the same search from there, until a hypothesis was finished."""
+    """Continuation of a dropped candidate: the same search from there until a hypothesis is finished."""
 
     tokens: list[int]
     """All generated tokens, the forced ones first."""
@@ -184,7 +171,7 @@ class SamplingStepJson(TypedDict):
     token: int
     logprob: float | None
     race: Race | None
-    """None at temperature 0: nothing is drawn."""
+    """None at temperature 0 (no sampling)."""
     logits: str | None
     """Blob f32 (vocabulary): log-probabilities before suppression and filters; None for steps that were not chosen."""
 
@@ -201,8 +188,34 @@ class SamplingJson(TypedDict):
     steps: list[SamplingStepJson]
 
 
+class NextTokens(TypedDict):
+    """What the model expected at each generated position, given all tokens before it: the most probable tokens.
+
+    These are the model's own probabilities, before a search or a sampling filter changes them, like `Token.logprob`,
+    which says how probable the token was that was generated.
+    """
+
+    first: int
+    """Place in "target" of the first entry; the others follow, as far as 256 positions."""
+    tokens: list[list[int]]
+    """At most 8 token ids per position, most probable first; their texts are in `vocabulary`."""
+    probabilities: list[list[float]]
+
+
+class Reads(TypedDict):
+    """What the model read for each output: the mean attention weights of the heads that tell it best."""
+
+    group: GroupName
+    heads: list[list[int]]
+    """[layer, head] of the heads: those that align best; otherwise the group's `default_head`."""
+    weights: str
+    """Blob (outputs, columns): f32, or u8 sqrt above 65,536 weights. A row belongs to a generated token (`next.first`
+    is the place of the first one; at most 256) or to an entry of `predictions`. For the label of a whole input it is
+    the row of the vector that the head reads: the first one, the last one, or the mean of all."""
+
+
 class Ablation(TypedDict):
-    """Every head switched off by itself (its output set to 0), and what that does."""
+    """The effect of switching off each head (its output is set to 0)."""
 
     output: str
     """What the log-probability belongs to: "the translation", "the label 'yes'", ..."""
@@ -211,8 +224,16 @@ class Ablation(TypedDict):
     delta: dict[GroupName, Table]
     """ln p of the same output without the head, minus the baseline: negative means that the head helped."""
     texts: dict[str, str]
-    """The new output without a head, by "group.layer.head", for the heads with the largest effect. A live page asks for
-    others: `ablate`."""
+    """The new output without a head, by "group.layer.head", of a model that generates: of every head, or if that takes
+    long of those with the largest effect. A live page requests others, and combinations: `ablate`."""
+    outputs: NotRequired[list[int | None]]
+    """The place of each output in "target" (text that was generated) or "source" (gaps, tags); None for a label."""
+    token_deltas: NotRequired[dict[GroupName, str]]
+    """Blob f32 (layers, heads, outputs): `delta` of each output by itself; they sum to it. Missing if there are too
+    many."""
+    predictions: NotRequired[dict[str, list["PredictionJson"]]]
+    """An encoder's new labels without a head, by "group.layer.head": the best three of a single place, the best one of
+    each of several places."""
 
 
 class Attribution(TypedDict):
@@ -252,8 +273,10 @@ class HypothesisJson(TypedDict):
     cross: str
     """Blob u8 sqrt (layers, heads, tokens, source tokens)."""
     links: list[list[int]]
-    """Word alignment: pairs [source word, target word], from the mean of the heads of `link_layer`."""
-    link_layer: int
+    """Word alignment: pairs [source word, target word], from the mean of `link_heads`."""
+    link_heads: NotRequired[list[list[int]]]
+    """[layer, head] of the heads that align best; pages of earlier versions have `link_layer` instead."""
+    link_layer: NotRequired[int]
 
 
 class MaskTerm(TypedDict):
@@ -275,21 +298,21 @@ class MaskView(TypedDict):
     rows: int
     columns: int
     terms: list[MaskTerm]
-    """No terms: everything may attend to everything."""
+    """No terms: every row may attend to every column."""
     leak: "LeakTest | None"
 
 
 class LeakTest(TypedDict):
-    """The model read the same beginning with another future; `change` shows whether it noticed."""
+    """Leak test: later tokens were replaced; the outputs at the first tokens must not change."""
 
     prefix: int
     """Number of first tokens that stayed the same."""
     replaced: int
     """Number of later tokens that were replaced."""
     change: float
-    """max |difference| of the log-probabilities at the first tokens: 0 if no future leaks."""
+    """max |difference| of the log-probabilities at the first tokens: 0 if no future token leaks."""
     later_change: float
-    """The same at the replaced tokens: above 0, or the test shows nothing."""
+    """The same at the replaced tokens; the test is only meaningful if this is above 0."""
 
 
 class Positions(TypedDict):
@@ -319,7 +342,7 @@ class Positions(TypedDict):
 
 
 class PredictionJson(TypedDict):
-    """What an encoder predicted at a place: candidates with their probabilities, best first."""
+    """An encoder's predictions at one position: candidates with their probabilities, best first."""
 
     position: int | None
     """Place in "source" (a gap, a tagged word's first token); None for the label of the whole text."""
@@ -332,7 +355,7 @@ class Picture(TypedDict):
 
     kind: Literal["image", "spectrogram"]
     pixels: str
-    """Blob u8 linear (height, width, channels), as the model read it. Of a spectrogram a column is a frame, row 0 has
+    """Blob u8 linear (height, width, channels), as the model read it. In a spectrogram, a column is a frame, row 0 has
     the highest frequencies, and 255 is the largest value."""
     grid: list[int]
     """Rows and columns of cells; they follow each other row by row. A spectrogram has one row."""
@@ -344,6 +367,9 @@ class Picture(TypedDict):
     """Duration of a cell of a spectrogram."""
     rate: NotRequired[int]
     """Samples per second of the audio clip."""
+    audio: NotRequired[str]
+    """Blob u8 linear (samples): the audio clip in 8-bit mu-law codes; a sample is sign(y) (256 ** |y| - 1) / 255 with
+    y = (code - 127) / 127. Left out for clips of more than 60,000 samples."""
 
 
 class MergeStep(TypedDict):
@@ -368,22 +394,41 @@ class Merges(TypedDict):
     steps: list[MergeStep]
 
 
+class Session(TypedDict):
+    """What a reader can enter in a live page: `regard.look.session` looks into it and replaces the document."""
+
+    number: int
+    """Number of the document in the session. Requests name it, so that a page that shows an earlier input gets an
+    error instead of the numbers of another input."""
+    models: list[str]
+    """Names of the models to choose from."""
+    model: int
+    """Place of this document's model in `models`."""
+    against_model: int
+    """Place of the model that it is compared with; the same as `model` if there is no comparison."""
+    max_characters: int
+
+
 class Document(TypedDict):
     """One text as a model processed it. Parts that do not apply are None or empty."""
 
     format: str
     live: bool
     text: str
-    """What the user gave."""
+    """The user's input."""
     output: str
-    """What the model made of it: translation, continuation (without the prompt), filled text, label, tags."""
+    """The model's output: translation, continuation (without the prompt), filled text, label, tags."""
     model: Model
     sequences: dict[Literal["source", "target"], list[Token]]
     vocabulary: dict[str, TokenInfo]
-    """Tokens by id that `search` and `sampling` mention; of sampling the most probable ones only."""
+    """Tokens by id that `search`, `next` and `sampling` mention; for sampling, only the most probable ones."""
     attention: list[Group]
     search: SearchJson | None
     sampling: SamplingJson | None
+    next: NotRequired[NextTokens]
+    """Only for models that generate."""
+    reads: NotRequired[Reads]
+    """Only for models with attention and an output."""
     ablation: Ablation | None
     attribution: Attribution | None
     hypotheses: list[HypothesisJson]
@@ -392,46 +437,15 @@ class Document(TypedDict):
     positions: list[Positions]
     merges: Merges | None
     picture: NotRequired[Picture]
-    """Only of models that read images or audio clips."""
+    """Only for models that read images or audio clips."""
+    against: NotRequired["Document"]
+    """The document that this one is compared with: another text, another model or both. It has no `against`, and only
+    the parts that a comparison shows."""
+    session: NotRequired[Session]
+    """Only in a live page of a model that reads text."""
     notes: list[str]
-    """What a reader should know, e.g. that maps were left out of a saved file."""
+    """Notes for the reader, e.g. that a saved file does not contain all maps."""
     blobs: dict[str, Blob]
-
-
-def encode_sqrt(values: NDArray[np.floating[Any]]) -> Blob:
-    """Encode weights from 0 to 1 with 8 bits; the square root keeps small weights distinct."""
-    codes = np.rint(np.sqrt(np.clip(values, 0.0, 1.0)) * 255).astype(np.uint8)
-    return _encode(codes, "u8", "sqrt")
-
-
-def encode_i8(values: NDArray[np.floating[Any]]) -> Blob:
-    """Encode signed numbers with 8 bits, scaled by the largest."""
-    scale = float(np.abs(values).max(initial=0.0)) / 127 or 1.0
-    return _encode(np.rint(values / scale).astype(np.int8), "i8", "linear", scale)
-
-
-def encode_u8(values: NDArray[np.uint8]) -> Blob:
-    """Encode bytes as they are."""
-    return _encode(values, "u8", "linear")
-
-
-def encode_f32(values: NDArray[np.floating[Any]]) -> Blob:
-    """Encode numbers exactly."""
-    return _encode(values.astype("<f4"), "f32", "linear")
-
-
-def decode_blob(blob: Blob) -> NDArray[np.float32]:
-    """Return the numbers of a blob, as a page decodes them."""
-    content = zlib.decompress(base64.b64decode(blob["data"]))
-    codes = np.frombuffer(content, dtype=DTYPES[blob["dtype"]]).reshape(blob["shape"])
-    if blob["curve"] == "sqrt":
-        return ((codes / 255.0) ** 2).astype(np.float32)
-    return codes.astype(np.float32) * np.float32(blob["scale"])
-
-
-def finite(number: float) -> float | None:
-    """Return a number for JSON: None for -inf, rounded to 7 digits."""
-    return float(f"{number:.7g}") if math.isfinite(number) else None
 
 
 def to_json(document: Mapping[str, Any]) -> str:
@@ -443,13 +457,3 @@ def to_json(document: Mapping[str, Any]) -> str:
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Line and paragraph separators are valid JSON, but older JavaScript ends a string literal at them.
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _encode(
-    codes: NDArray[Any],
-    dtype: Literal["u8", "i8", "i32", "f32"],
-    curve: Literal["sqrt", "linear"],
-    scale: float = 1.0,
-) -> Blob:
-    data = base64.b64encode(zlib.compress(np.ascontiguousarray(codes).tobytes(), 6)).decode()
-    return Blob(dtype=dtype, curve=curve, scale=scale, shape=list(codes.shape), data=data)

@@ -1,38 +1,33 @@
-"""A page on this machine: `respond` answers requests, `serve` runs it on http.server.
+"""Serve a page on this machine with http.server.
 
-    GET /TOKEN/                                              the page
-    GET /TOKEN/document                                      the document
-    GET /TOKEN/map?group=decoder.cross&layer=1&head=3        blob: the weights of one head
-    GET /TOKEN/row?group=...&layer=1&head=3&row=0            {"weights": [...]}, exact
-    GET /TOKEN/logits?position=7                             blob: log-probabilities of a sampling step
-    GET /TOKEN/continue?candidate=17                         {"continuation": ..., "vocabulary": ...}
-    GET /TOKEN/hypothesis?candidate=17                       {"hypothesis": ..., "blobs": ...}
-    GET /TOKEN/ablate?head=decoder.cross.1.3&head=...        {"text": ..., "delta": ...}; all these heads are off
+    GET /TOKEN/                  the page
+    GET /TOKEN/NAME?QUERY        JSON: the result of the page's `answer`
+    POST /TOKEN/NAME             the same; the body is the query, which may be longer than a URL
 
-A page asks relative to its own address: `fetch("map?group=...")`. Errors are {"error": "..."} with status 400.
+A page requests URLs relative to its own: `fetch("map?group=...")`. Errors are {"error": "..."} with status 400.
 
-Who may read: the server listens on 127.0.0.1 only. Every address contains a random token, so that other users of the
-machine cannot guess it. `Host` must be this machine, so that a page of another site cannot reach the server by a name
-that resolves to 127.0.0.1 (DNS rebinding). A request whose `Origin` is another site is refused.
+Access: the server listens on 127.0.0.1 only. Every URL contains a random token, so other users of the machine cannot
+guess it. `Host` must be this machine, so that a page of another site cannot reach the server by a name that resolves to
+127.0.0.1 (DNS rebinding). Requests with another site's `Origin` are rejected.
 """
 
 import hmac
 import secrets
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import parse_qs, urlsplit
 
 from regard.base.errors import RegardError
-from regard.look.ablation import Head
 from regard.look.document import to_json
-from regard.look.look import Look
 
 HOST = "127.0.0.1"
+MAX_BODY = 2**18  # bytes: two texts of 5,000 characters, each at most 12 bytes in a query
+FORM = "application/x-www-form-urlencoded"
 JSON, HTML, TEXT = "application/json", "text/html; charset=utf-8", "text/plain; charset=utf-8"
 HEADERS = {
     "Cache-Control": "no-store",
@@ -44,28 +39,46 @@ HEADERS = {
 Query = Mapping[str, list[str]]
 
 
+class LivePage(Protocol):
+    """A page that can request more data."""
+
+    def html(self, *, live: bool = False) -> str:
+        """Return the page."""
+
+    def answer(self, name: str, query: Query) -> Mapping[str, Any] | None:
+        """Return the response to a request from the page; None if the request is unknown.
+
+        Raises:
+            RegardError, ValueError, KeyError: The query is wrong.
+        """
+
+
 @dataclass(frozen=True)
 class Response:
-    """The answer to a request."""
+    """The response to a request."""
 
     status: int
     content_type: str
     body: bytes
 
 
-def respond(look: Look, token: str, path: str, headers: Mapping[str, str], port: int) -> Response:
-    """Return the answer to a GET request; nothing else is read or changed.
+def respond(
+    page: LivePage, token: str, path: str, headers: Mapping[str, str], port: int, body: bytes | None = None
+) -> Response:
+    """Return the response to a request.
 
     Args:
-        look: What the page shows.
-        token: The secret part of every address.
+        page: The page.
+        token: The secret part of every URL.
         path: The path with its query, e.g. "/TOKEN/map?group=decoder.self&layer=0&head=1".
-        headers: The request's headers; `Host` and `Origin` count.
+        headers: The request's headers, in any case; `Host` and `Origin` count.
         port: The port of the server, which `Host` must name.
+        body: The query of a POST request; None for GET.
     """
     allowed_hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
-    origin = headers.get("Origin")
-    if headers.get("Host") not in allowed_hosts:
+    lower = {name.lower(): value for name, value in headers.items()}  # HTTP header names are case-insensitive
+    origin = lower.get("origin")
+    if lower.get("host") not in allowed_hosts:
         return Response(403, TEXT, b"This server answers only requests to this machine.")
     if origin is not None and origin not in {f"http://{host}" for host in allowed_hosts}:
         return Response(403, TEXT, b"This server answers only its own page.")
@@ -74,57 +87,50 @@ def respond(look: Look, token: str, path: str, headers: Mapping[str, str], port:
     requested_token, slash, name = rest.partition("/")
     if not slash or not hmac.compare_digest(requested_token.encode(), token.encode()):
         return Response(404, TEXT, b"There is nothing here. Use the whole address that the command printed.")
-    if name == "":
-        return Response(200, HTML, look.html(live=True).encode())
-    action = ACTIONS.get(name)
-    if action is None:
-        return Response(404, TEXT, b"There is no such page.")
+    if body is not None and lower.get("content-type", "").partition(";")[0] != FORM:
+        return Response(415, TEXT, f"The body must be {FORM}.".encode())
+    if name == "" and body is None:
+        return Response(200, HTML, page.html(live=True).encode())
     try:
-        result = action(look, parse_qs(address.query, max_num_fields=1000))
+        query = address.query if body is None else body.decode()
+        result = page.answer(name, parse_qs(query, max_num_fields=1000))
     except (RegardError, ValueError, KeyError) as error:
         message = str(error) if isinstance(error, RegardError) else "The request is not complete."
         return Response(400, JSON, to_json({"error": message}).encode())
+    if result is None:
+        return Response(404, TEXT, b"There is no such page.")
     return Response(200, JSON, to_json(result).encode())
 
 
-def _read_head(query: Query) -> Head:
-    return cast("Head", (query["group"][0], int(query["layer"][0]), int(query["head"][0])))
-
-
-def _parse_head(text: str) -> Head:
-    group, layer, head = text.rsplit(".", 2)
-    return cast("Head", (group, int(layer), int(head)))
-
-
-def _continue(look: Look, query: Query) -> dict[str, Any]:
-    continuation, vocabulary = look.continue_from(int(query["candidate"][0]))
-    return {"continuation": continuation, "vocabulary": vocabulary}
-
-
-ACTIONS: dict[str, Callable[[Look, Query], Mapping[str, Any]]] = {
-    "document": lambda look, _: {**look.document, "live": True},
-    "map": lambda look, query: look.map(*_read_head(query)),
-    "row": lambda look, query: {"weights": look.row(*_read_head(query), int(query["row"][0]))},
-    "logits": lambda look, query: look.logits(int(query["position"][0])),
-    "continue": _continue,
-    "hypothesis": lambda look, query: look.hypothesis(int(query["candidate"][0])),
-    "ablate": lambda look, query: look.without_heads([_parse_head(text) for text in query["head"]]),
-}
-
-
 class LocalServer:
-    """A running server of one look."""
+    """A running server for one page."""
 
-    def __init__(self, look: Look, port: int) -> None:
+    def __init__(self, page: LivePage, port: int) -> None:
         self.token = secrets.token_urlsafe(24)
-        lock = threading.Lock()  # the model answers one request at a time
+        lock = threading.Lock()  # the model handles one request at a time
         token = self.token
 
         class Handler(BaseHTTPRequestHandler):
+            timeout = 60  # seconds to wait for a slow client
+
             def do_GET(self) -> None:
+                self._respond()
+
+            def do_POST(self) -> None:
+                length = self.headers.get("Content-Length", "")
+                if not length.isascii() or not length.isdigit():
+                    return self._send(Response(411, TEXT, b"The request has no length."))
+                if int(length) > MAX_BODY:
+                    return self._send(Response(413, JSON, b'{"error":"The text is too long."}'))
+                return self._respond(self.rfile.read(int(length)))
+
+            def _respond(self, body: bytes | None = None) -> None:
                 server_port = cast("ThreadingHTTPServer", self.server).server_port
                 with lock:
-                    response = respond(look, token, self.path, dict(self.headers.items()), server_port)
+                    response = respond(page, token, self.path, dict(self.headers.items()), server_port, body)
+                self._send(response)
+
+            def _send(self, response: Response) -> None:
                 self.send_response(response.status)
                 headers = {"Content-Type": response.content_type, "Content-Length": str(len(response.body)), **HEADERS}
                 for name, value in headers.items():
@@ -168,9 +174,9 @@ class LocalServer:
 
 
 @contextmanager
-def serve(look: Look, port: int = 0) -> Iterator[LocalServer]:
-    """Serve a look until the block ends; port 0 takes any free one."""
-    server = LocalServer(look, port)
+def serve(page: LivePage, port: int = 0) -> Iterator[LocalServer]:
+    """Serve a page until the block ends; port 0 selects any free port."""
+    server = LocalServer(page, port)
     try:
         yield server
     finally:

@@ -1,10 +1,10 @@
-"""The masks that a model used, and a test that no future token leaks into an earlier row."""
+"""The masks that a model used, and a test that no later token leaks into an earlier row."""
 
 from regard.look.attention import GROUPS, attention_name
 from regard.look.document import LeakTest, MaskTerm, MaskView
 from regard.look.record import LookRecord
-from regard.look.replay import ReplayInput
 from regard.nn.masks import Mask
+from regard.tasks.replay import ReplayInput
 
 CHECKED_ROWS = 32  # rows on each side of the cut whose distributions are compared
 
@@ -43,9 +43,9 @@ def _describe(mask: Mask | None) -> list[MaskTerm]:
 
 
 def check_leak(passage: ReplayInput) -> LeakTest | None:
-    """Give a decoder another future, and compare what it predicts before and after the change.
+    """Replace the later tokens of a decoder's input, and compare its predictions before and after the change.
 
-    Every token after the middle is replaced by the one before it in the vocabulary. None if the text is too short.
+    Every token after the middle is replaced by the previous token in the vocabulary. None if the text is too short.
     """
     tokens = list(passage.target)
     prefix = (len(tokens) + 1) // 2

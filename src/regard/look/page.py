@@ -1,10 +1,10 @@
-"""The page: one HTML file with the document and the program that draws it.
+"""The page: one HTML file (`page.html`) with the document and the program that draws it.
 
     <div id="app">                                    the program draws here
     <script type="application/json" id="document">    the document
     <script>                                          static/app.js, built from web/
 
-The content security policy allows this one program and no other, and no request to any other machine.
+The content security policy allows only this script, and no requests to other machines.
 """
 
 import base64
@@ -16,34 +16,20 @@ from importlib.resources import files
 from typing import Any, cast
 
 from regard.base.errors import RegardError
+from regard.look.certainty import describe_certainty
 from regard.look.document import Document, to_json
 
+# A saved file has no public address, so it has no og:image: previews do not show data URIs.
+DESCRIPTION = "See what a Transformer read, how sure it was, and what breaks it. Made with Regard."
 DOCUMENT_START = '<script type="application/json" id="document">'
-TEMPLATE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{title}</title>
-</head>
-<body>
-<div id="app"></div>
-<noscript>This page draws with JavaScript, which is switched off.</noscript>
-{start}{document}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
 
 
 def read_script() -> str:
-    """Return the program of the page, which ships with the package."""
+    """Return the page's script, which ships with the package."""
     path = files("regard.look") / "static" / "app.js"
     if not path.is_file():
         raise RegardError(
-            "The program of the page is missing.",
+            "The page's script is missing.",
             location=str(path),
             hint="Build it: `npm ci && npm run build` in web/.",
         )
@@ -55,23 +41,37 @@ def make_page(document: Mapping[str, Any], script: str | None = None) -> str:
 
     Args:
         document: A `regard.look.document.Document`.
-        script: The program; by default the one that ships with the package.
+        script: The script; by default the one that ships with the package.
     """
     script = read_script() if script is None else script
     if "</script" in script.lower() or "<!--" in script:
-        raise RegardError("The program of the page would end its own script element.", hint="Escape `<` in it.")
+        raise RegardError("The page's script would end its own script element.", hint="Escape `<` in it.")
     connect = "'self'" if document["live"] else "'none'"
     policy = (
         f"default-src 'none'; script-src {make_hash_source(script)}; style-src 'unsafe-inline'; img-src data: blob:; "
         f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
-    return TEMPLATE.format(
+    template = (files("regard.look") / "page.html").read_text(encoding="utf-8")
+    return template.format(
         policy=policy,
-        title=escape(f"{document['text'][:60]} · Regard"),
+        title=escape(f"{make_headline(document)} · Regard"),
+        description=escape(make_description(document)),
         start=DOCUMENT_START,
         document=to_json(document),
         script=script,
     )
+
+
+def make_headline(document: Mapping[str, Any]) -> str:
+    """Return input and output in one line, as a browser's tab and the preview of a shared link show them."""
+    parts = [" ".join(str(text).split())[:60] for text in (document["text"], document.get("output"))]
+    return " → ".join(part for part in parts if part)
+
+
+def make_description(document: Mapping[str, Any]) -> str:
+    """Return what the preview of a shared link says below input and output: first how sure the model is."""
+    sure = describe_certainty(document)
+    return f"{sure[:1].upper()}{sure[1:]}. {DESCRIPTION}" if sure else DESCRIPTION
 
 
 def make_hash_source(content: str) -> str:

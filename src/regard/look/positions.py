@@ -4,7 +4,8 @@ from typing import Literal
 
 import torch
 
-from regard.look.document import Blob, Positions, encode_f32, encode_i8
+from regard.base.blobs import Blob, encode_f32, encode_i8
+from regard.look.document import Positions
 from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal, Sinusoidal2d
 
 MAX_VECTORS = 128  # positions and dimensions of learned vectors that are stored

@@ -1,4 +1,4 @@
-"""Records for looking into a model: one that keeps little of a long text, and one that switches heads off."""
+"""Records for looking into a model: a compact one for long texts, and one that switches heads off."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ CHECKED_ROWS = 16  # rows of a longer text whose output is recomputed to measure
 
 
 class _NoResiduals(dict[str, Tensor]):
-    """Drops what it is given: a look needs no residuals, and the model would keep them alive."""
+    """Discards residuals, which a look does not need and which would use memory."""
 
     def __setitem__(self, name: str, value: Tensor) -> None:
         pass
@@ -23,9 +23,9 @@ class _NoResiduals(dict[str, Tensor]):
 class LookRecord(Record):
     """Keeps the queries and keys of every attention, from which the weights are recomputed.
 
-    Of a text with more than `MAX_COMPLETE_ROWS` rows, values and outputs are dropped at once: the error of
-    recomputation is measured on `CHECKED_ROWS` rows before that. For 2,048 tokens of a GPT-2 shape this keeps 151 MB,
-    or 75 MB in half precision, instead of 459 MB.
+    For a text with more than `MAX_COMPLETE_ROWS` rows, values and outputs are dropped after the recomputation error was
+    measured on `CHECKED_ROWS` rows. For 2,048 tokens of a GPT-2 shape this keeps 151 MB, or 75 MB in half precision,
+    instead of 459 MB.
 
     Args:
         half: Keep queries and keys of long texts in half precision.
@@ -51,7 +51,7 @@ class LookRecord(Record):
             value=nothing.expand(*attention.key.shape[:3], 1),
             output=nothing.expand(*attention.query.shape[:3], 1),
         )
-        # The weights that will be shown come from what is kept, so the error does, too.
+        # The shown weights come from the kept tensors, so the error is measured on them.
         checked = replace(
             attention, query=attention.query.to(dtype).float(), key=attention.key.to(dtype).float()
         ).select(*attention.indices(None, spread(rows, CHECKED_ROWS)))
@@ -71,7 +71,7 @@ class LookRecord(Record):
 
     @torch.no_grad()
     def head_errors(self, name: str) -> list[float]:
-        """Return max |A V - fused output| of every head; of a long text on `CHECKED_ROWS` rows."""
+        """Return max |A V - fused output| of every head; for a long text, on `CHECKED_ROWS` rows."""
         attention = self._find(name)
         if name not in self._errors:
             self._errors[name] = _errors(attention)
@@ -79,7 +79,7 @@ class LookRecord(Record):
 
     @property
     def bytes(self) -> int:
-        """Memory of everything that is kept."""
+        """Memory of all kept tensors."""
         storages = {
             tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
             for attention in self.attention.values()
@@ -89,21 +89,25 @@ class LookRecord(Record):
 
 
 class HeadsOff(Record):
-    """Switches heads off, row by row of a batch, and keeps nothing.
+    """Switches heads off, separately for each row of a batch; keeps no tensors.
 
     Args:
-        masks: For each attention 1 for heads that are on and 0 for heads that are off, (B or 1, H).
+        masks: For each attention, 1 for heads that are on and 0 for heads that are off, (B or 1, H).
     """
 
     def __init__(self, masks: Mapping[str, Tensor]) -> None:
         super().__init__()
         self.residuals = _NoResiduals()
-        self._masks = masks
+        self._masks = dict(masks)
 
     def add_attention(self, name: str, attention: AttentionRecord) -> Tensor:
         """Return the output with the heads of this attention switched off."""
         mask = self._masks.get(name)
         return attention.output if mask is None else attention.output * mask[:, :, None, None].to(attention.output)
+
+    def reorder(self, index: Tensor) -> None:
+        """Let the masks follow the rows of a search; a mask of one row holds for all."""
+        self._masks = {name: mask[index] if mask.size(0) > 1 else mask for name, mask in self._masks.items()}
 
 
 def spread(count: int, chosen: int) -> list[int]:

@@ -4,13 +4,14 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from regard.base.blobs import Blob, encode_f32, finite
 from regard.decode.filters import FILTER_ORDER
 from regard.decode.trace import DROPPED, SamplingTrace, SamplingTraceStep, Trace
 from regard.look import document
-from regard.look.document import Blob, Continuation, Race, SamplingJson, SearchJson, encode_f32, finite
-from regard.look.generation import Generation
-from regard.pipeline.search import Beam
-from regard.pipeline.search import Sampling as SamplingSearch
+from regard.look.document import Continuation, Race, SamplingJson, SearchJson
+from regard.tasks.replay import Generation
+from regard.tasks.search import Beam
+from regard.tasks.search import Sampling as SamplingSearch
 
 MAX_CONTENDERS = 24  # tokens of a race that are stored
 MAX_LOGITS = 65_536  # logits of all sampling steps that are stored; at least one step
@@ -41,7 +42,7 @@ def make_search(trace: Trace) -> SearchJson:
 
 
 def continue_candidate(generation: Generation, trace: Trace, number: int) -> Continuation:
-    """Run the search again, forced to begin with a candidate, until a hypothesis is finished."""
+    """Run the search again, forced to start with a candidate, until a hypothesis is finished."""
     assert isinstance(generation.search, Beam)  # noqa: S101 - sampling has no trace of candidates
     forced = [candidate.token for candidate in trace.lineage(number)[1:]]
     search = replace(generation.search, stop_after=1)
@@ -70,7 +71,7 @@ def best_dropped(trace: Trace, count: int) -> list[int]:
 def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str, Blob]) -> SamplingJson:
     """Return the races of one sampled text; the logits of its first steps go to `blobs`."""
     assert isinstance(generation.search, SamplingSearch)  # noqa: S101
-    filters, first = asdict(generation.search.filters), len(generation.input.prompt)
+    filters, first = asdict(generation.search.filters), len(generation.prompt)
     steps = []
     stored = MAX_LOGITS
     for index, step in enumerate(trace.rows[0]):
@@ -98,7 +99,7 @@ def make_sampling(generation: Generation, trace: SamplingTrace, blobs: dict[str,
 
 
 def mentioned_tokens(search: SearchJson | None, trace: SamplingTrace | None) -> set[int]:
-    """Return the tokens that a page may have to name."""
+    """Return the tokens that a page may need to show."""
     tokens = set(search["token"]) if search is not None else set()
     if search is not None:
         tokens.update(token for entry in search["continuations"].values() for token in entry["tokens"])

@@ -1,4 +1,4 @@
-"""What one head of attention does: statistics, a thumbnail, and how much there is to see in it.
+"""Statistics, thumbnail and interest of each attention head.
 
 The weights of a long text are computed and read in bands of rows that stay in the cache of the processor. A band is
 only as wide as any of its rows may attend: under a causal mask that leaves 3/4 of the cells.
@@ -25,23 +25,23 @@ MAX_CELLS = 2**15  # of a map that is not divided into bands
 
 @dataclass(frozen=True)
 class GroupRows:
-    """The rows of a group that are read, and its columns."""
+    """The rows and columns of a group that are used."""
 
     rows: Sequence[int]
     is_text: Tensor  # (S) False for special tokens
     is_self: bool
     """Rows and columns are the same tokens."""
     skips_first_row: bool
-    """The first row can only attend to itself: it does not count."""
+    """The first row can only attend to itself, so it does not count."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """What is known about one head."""
+    """Statistics of one head."""
 
     statistics: dict[StatisticName, float | None]
     interest: float
-    """How much there is to see: attention to a particular token, not too near.
+    """How interesting the head is: attention to a particular token that is not too near.
 
     Special tokens and, in self-attention, the first token, the row's own one and its neighbors do not count. A
     cross-attention head must attend to different tokens in different rows.
@@ -51,7 +51,7 @@ class Head:
 
 @dataclass(frozen=True)
 class _Band:
-    """Successive rows of the maps of a layer, and what its heads have in common there.
+    """Successive rows of a layer's maps, and the values that its heads share there.
 
     A cell is numbered row * width + column, from the first row that counts.
     """
@@ -69,7 +69,7 @@ class _Band:
 
 
 def describe_heads(attention: AttentionRecord, layout: GroupRows) -> list[Head]:
-    """Return what each head of a recorded attention does in the rows of the layout."""
+    """Return the statistics of each head of a recorded attention in the rows of the layout."""
     head_index, row_index = attention.indices(None, layout.rows)
     row_count, column_count = len(layout.rows), attention.key.size(2)
     mask = attention.mask.select(head_index, row_index, column_count)

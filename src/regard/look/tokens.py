@@ -1,10 +1,35 @@
 """Tokens of a document: text, bytes, role and word."""
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Literal, cast
 
-from regard.look.document import Token, TokenInfo, finite
+from regard.base.blobs import finite
+from regard.look.document import Token, TokenInfo
+from regard.tasks.pipeline import Pipeline
+from regard.tasks.replay import DrawnInput, ModelRun
 from regard.text.tokenizer import Tokenizer
+
+Sequences = dict[Literal["source", "target"], list[Token]]
+
+
+def describe_sequences(pipeline: Pipeline, run: ModelRun) -> Sequences:
+    """Return the encoder's tokens, and the tokens that the decoder read and generated."""
+    sequences: Sequences = {}
+    if run.drawn is not None:
+        sequences["source"] = _describe_vectors(run.drawn)
+    elif run.input.source:
+        sequences["source"] = describe_tokens(pipeline.tokenizers.source, run.input.source)
+    if run.generated is not None:
+        generation, best = run.generated.generation, run.generated.hypotheses[0]
+        ids, prompt = [*generation.prompt, *best.tokens], len(generation.prompt)
+        sequences["target"] = describe_tokens(generation.tokenizer, ids, best.logprobs, prompt)
+    return sequences
+
+
+def _describe_vectors(drawn: DrawnInput) -> list[Token]:
+    """Return the encoder's input vectors as tokens: each is a separate word."""
+    first = [Token(id=-1, word=None, text="class token", role="special")] * drawn.class_tokens
+    return first + [Token(id=number, word=number, text=name, role="text") for number, name in enumerate(drawn.names)]
 
 
 def describe_token(tokenizer: Tokenizer, token: int) -> TokenInfo:
@@ -28,7 +53,7 @@ def describe_tokens(
     Args:
         tokenizer: The tokenizer of the sequence.
         ids: Its token ids.
-        logprobs: Log-probability of each token after the prompt; None: nothing was generated.
+        logprobs: Log-probability of each token after the prompt; None if no token was generated.
         prompt: Number of first tokens that were given.
     """
     tokens = []

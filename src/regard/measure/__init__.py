@@ -1,4 +1,4 @@
-"""Metrics of model outputs, without torch: translation quality, labels, likelihood, calibration, diversity."""
+"""Metrics for model outputs, independent of torch: translation quality, labels, likelihood, calibration, diversity."""
 
 from regard.measure.alignment import alignment_error
 from regard.measure.bleu_chrf import bleu, chrf, exact_match

@@ -1,6 +1,6 @@
 """Word alignment scored against human annotation (Och and Ney 2003).
 
-Annotators mark links as sure or as possible. Every sure link is possible, too. With A the predicted links:
+Annotators mark links as sure or as possible. Every sure link is also possible. With A the predicted links:
 
     precision = |A and possible| / |A|        recall = |A and sure| / |sure|
     error rate = 1 - (|A and sure| + |A and possible|) / (|A| + |sure|)
@@ -27,7 +27,7 @@ class Gold:
         return Gold(transpose(self.sure), transpose(self.possible))
 
     def links_outside(self, source_length: int, target_length: int) -> Links:
-        """Return the links that point outside sentences of these lengths: faults of the file."""
+        """Return the invalid links, which point outside sentences of these lengths."""
         return frozenset((i, j) for i, j in self.possible if i >= source_length or j >= target_length)
 
     def without(self, links: Links) -> "Gold":
@@ -52,7 +52,7 @@ def read_gold(line: str, index_base: int = 0) -> Gold:
 
     Args:
         line: The links of one sentence pair.
-        index_base: The number that the file gives the first word.
+        index_base: Index of the first word in the file, 0 or 1.
 
     >>> gold = read_gold("1-1 2p1", index_base=1)
     >>> sorted(gold.sure), sorted(gold.possible)
@@ -81,12 +81,12 @@ def alignment_error(predicted: Sequence[Links], gold: Sequence[Gold]) -> Alignme
     if len(predicted) != len(gold):
         raise RegardError(
             f"The number of alignments ({len(predicted)}) differs from the number of annotated pairs ({len(gold)}).",
-            hint="Give one prediction per annotated sentence pair.",
+            hint="Pass one prediction per annotated sentence pair.",
         )
     predicted_count = sum(len(alignment) for alignment in predicted)
     sure, possible = sum(len(alignment.sure) for alignment in gold), sum(len(alignment.possible) for alignment in gold)
     if not predicted_count + sure:
-        raise RegardError("There are no links to compare.", hint="Give sentences with links.")
+        raise RegardError("There are no links to compare.", hint="Pass sentences with links.")
     sure_hits = sum(len(alignment & reference.sure) for alignment, reference in zip(predicted, gold, strict=True))
     possible_hits = sum(
         len(alignment & reference.possible) for alignment, reference in zip(predicted, gold, strict=True)

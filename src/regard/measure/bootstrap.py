@@ -1,8 +1,9 @@
 """Paired bootstrap resampling (Koehn 2004): is one system significantly better than another?
 
 The test set is resampled with replacement many times, and both systems are scored on every sample. The sentence
-statistics and the definition of the p-value are sacreBLEU's. Its own paired test reports no confidence interval of the
-difference and reads the seed from the environment, so the resampling is done here; a test compares the two.
+statistics and the definition of the p-value are sacreBLEU's. sacreBLEU's paired test does not report a confidence
+interval for the difference and reads the seed from the environment, so the resampling is implemented here; a test
+compares the two.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,10 +38,10 @@ class Comparison:
     candidate: float
     difference: float
     low: float
-    """95 % of the resampled differences lie between `low` and `high`."""
+    """95% of the resampled differences lie between `low` and `high`."""
     high: float
     p: float
-    """The p-value: the probability of so large a difference between equally good systems."""
+    """The p-value: the probability of a difference this large between equally good systems."""
     signature: str
 
     @property
@@ -100,22 +101,22 @@ def compare_samples(
     """Compare two scores, given the scores of both systems on the same bootstrap samples, (samples) each."""
     differences = candidate_samples - baseline_samples
     low, high = confidence_interval(differences)
-    # As in sacreBLEU and Moses: how often a sampled difference exceeds the mean one by the observed one.
+    # As in sacreBLEU and Moses: the fraction of sampled differences that exceed their mean by the observed difference.
     magnitudes = np.abs(differences)
     exceeding = int((magnitudes - magnitudes.mean() > abs(candidate - baseline)).sum())
-    # Equal scores give p = 1; sacreBLEU's formula would call a system significantly different from itself.
+    # Equal scores give p = 1; with sacreBLEU's formula a system would differ significantly from itself.
     p = (exceeding + 1) / (len(differences) + 1) if candidate != baseline else 1.0
     return Comparison(metric, baseline, candidate, candidate - baseline, low, high, p, signature)
 
 
 def confidence_interval(samples: FloatArray) -> tuple[float, float]:
-    """Return the bounds that hold 95 % of the resampled values."""
+    """Return the bounds of the central 95% of the resampled values."""
     low, high = np.quantile(samples, (0.025, 0.975))
     return float(low), float(high)
 
 
 def resample_texts(texts: int, samples: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Yield for each bootstrap sample how often each text occurs in it, (texts)."""
+    """Yield the number of occurrences of each text in each bootstrap sample, (texts)."""
     random = np.random.default_rng(seed)
     for _ in range(samples):
         yield np.bincount(random.integers(0, texts, size=texts), minlength=texts)
@@ -127,10 +128,8 @@ def _resample(
     """Return the score of a system, and its scores on all bootstrap samples (samples)."""
     statistics = np.array(scorer._extract_corpus_statistics(texts, reference_streams(references)), np.float64)  # type: ignore[arg-type]
     resampled = np.stack([counts @ statistics for counts in resample_texts(len(texts), samples, seed)])
-    scores = [_compute_score(scorer, row) for row in (statistics.sum(axis=0), *resampled)]
+    values = [
+        float(scorer._compute_score_from_stats(row.tolist()).score) for row in (statistics.sum(axis=0), *resampled)
+    ]
+    scores = values if scorer.__class__.__name__ == "TER" else [min(value, 100.0) for value in values]
     return scores[0], np.array(scores[1:])
-
-
-def _compute_score(scorer: "Metric", statistics: FloatArray) -> float:
-    value = float(scorer._compute_score_from_stats(statistics.tolist()).score)
-    return value if scorer.__class__.__name__ == "TER" else min(value, 100.0)

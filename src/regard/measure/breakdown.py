@@ -1,4 +1,4 @@
-"""Scores by source length and by word frequency: where a system is good and where it is bad."""
+"""Scores by source length and by word frequency."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ class FrequencyBucket:
     hypotheses: int
     """Occurrences of such words in the hypotheses."""
     correct: int
-    """Occurrences in hypotheses that the reference of the same text has, too."""
+    """Occurrences in hypotheses that also occur in the reference of the same text."""
     f1: float
     """The harmonic mean of precision (correct / hypotheses) and recall (correct / references), in percent."""
 
@@ -85,7 +85,7 @@ def score_by_frequency(
         edges: The smallest frequency of each bucket.
 
     Returns:
-        One bucket per range of frequencies; empty buckets are left out. Words are split as BLEU splits them.
+        One bucket per range of frequencies; empty buckets are left out. Words are split with BLEU's tokenizer.
 
     >>> buckets = score_by_frequency(["the cat sat"], ["the dog sat"], count_words(["the cat sat", "the mat"]))
     >>> [(bucket.low, bucket.references, bucket.hypotheses, bucket.correct) for bucket in buckets]
@@ -116,7 +116,7 @@ def score_by_frequency(
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:
-    """Count the words of lines, split as BLEU splits them (13a: punctuation marks are words)."""
+    """Count words with BLEU's tokenizer (13a: punctuation marks are words)."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
     tokenize = Tokenizer13a()
@@ -126,7 +126,7 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
 def _find_bucket(value: int, edges: Sequence[int]) -> int:
     """Return the index of the bucket; values below the first edge belong to the first bucket."""
     if list(edges) != sorted(set(edges)) or not edges:
-        raise RegardError(f"Bucket edges must be increasing, got {list(edges)}.", hint="Give increasing integers.")
+        raise RegardError(f"Bucket edges must be increasing, got {list(edges)}.", hint="Use increasing integers.")
     return max(sum(edge <= value for edge in edges) - 1, 0)
 
 

@@ -1,7 +1,7 @@
-"""Calibration: of the tokens to which a model gives 80 % probability, 80 % should be correct.
+"""Calibration: of the tokens to which a model gives 80% probability, 80% should be correct.
 
-Temperature scaling (Guo et al. 2017) corrects an over- or underconfident model by one number: the logits are divided
-by the temperature that minimizes the negative log-likelihood of held-out text. The ranking of the tokens is unchanged.
+Temperature scaling (Guo et al. 2017) corrects an over- or underconfident model with a single number: the logits are
+divided by the temperature that minimizes the negative log-likelihood of held-out text. Token rankings do not change.
 """
 
 import math
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 
@@ -49,13 +48,13 @@ def make_bins(
     if len(confidences) != len(correct) or not len(correct):
         raise RegardError(
             f"The numbers of confidences ({len(confidences)}) and predictions ({len(correct)}) differ or are 0.",
-            hint="Give one confidence per prediction, and at least one prediction.",
+            hint="Pass one confidence per prediction, and at least one prediction.",
         )
     if count < 1:
         raise RegardError(f"count must be at least 1, got {count}.", hint="Use 1 or more bins.")
     probabilities, hits = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
     if not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
-        raise RegardError("A confidence lies outside 0 to 1.", hint="Give probabilities, not their logarithms.")
+        raise RegardError("A confidence is outside [0, 1].", hint="Pass probabilities, not log-probabilities.")
     order = np.argsort(probabilities, kind="stable")
     if binning == "mass":
         groups = np.array_split(order, min(count, len(order)))
@@ -88,8 +87,8 @@ def fit_temperature(derivatives: NllDerivatives) -> float:
     """Find the temperature that minimizes the negative log-likelihood, by Newton's method on its inverse b.
 
     The negative log-likelihood -sum log p(token) is convex in b. `derivatives(b)` returns its first derivative,
-    sum(E[z] - z of the token), and its second, sum(Var[z]), where z are the logits and the expectations are those of
-    softmax(b z). Where a step would leave the interval that brackets the minimum, the interval is halved instead.
+    sum(E[z] - z of the token), and its second, sum(Var[z]), where z are the logits and expectations are under
+    softmax(b z). If a step would leave the bracketing interval, the interval is halved instead.
 
     Raises:
         RegardError: If the logits are NaN, or no temperature within the limits fits.
@@ -110,32 +109,5 @@ def fit_temperature(derivatives: NllDerivatives) -> float:
     raise RegardError(
         f"No temperature from {MIN_TEMPERATURE} to {MAX_TEMPERATURE:g} fits: nearly all predictions are correct, or "
         "nearly all are wrong.",
-        hint="Give more text that is not in the training data.",
+        hint="Use more text that is not in the training data.",
     )
-
-
-def nll_derivatives(logprobs: NDArray[np.floating], tokens: Sequence[int]) -> NllDerivatives:
-    """Return the derivatives of the negative log-likelihood for `fit_temperature`.
-
-    Args:
-        logprobs: Log-probabilities or logits, (positions, vocabulary).
-        tokens: The correct token at each position, (positions).
-
-    >>> logprobs = np.log([[0.9, 0.1]] * 4)
-    >>> round(fit_temperature(nll_derivatives(logprobs, [0, 0, 0, 1])), 6)  # 75 % correct at 90 %: overconfident
-    2.0
-    """
-    z, targets = np.asarray(logprobs, np.float64), np.asarray(tokens)
-    if z.ndim != 2 or len(z) != len(targets) or not len(targets):
-        raise RegardError(
-            f"logprobs has shape {z.shape} for {len(targets)} tokens.", hint="Give one row of logprobs per token."
-        )
-
-    def derivatives(b: float) -> tuple[float, float]:
-        p = np.exp(b * (z - z.max(axis=1, keepdims=True)))
-        p /= p.sum(axis=1, keepdims=True)
-        mean = (p * z).sum(axis=1)
-        variance = (p * (z - mean[:, None]) ** 2).sum()
-        return float((mean - z[np.arange(len(z)), targets]).sum()), float(variance)
-
-    return derivatives

@@ -37,7 +37,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class ConfusionMatrix:
-    """Counts of (expected, predicted) labels. The labels are those that occur on either side, sorted."""
+    """Counts of (expected, predicted) labels. The labels are sorted and include all labels from both sides."""
 
     labels: tuple[str, ...]
     counts: IntArray
@@ -130,7 +130,7 @@ def encode_labels(predicted: Sequence[str], expected: Sequence[str]) -> tuple[tu
     if len(predicted) != len(expected) or not expected:
         raise RegardError(
             f"There are {len(predicted):,} predicted and {len(expected):,} expected labels.",
-            hint="Give one predicted label for each expected one, and at least one.",
+            hint="Pass one predicted label per expected label, and at least one.",
         )
     labels = tuple(sorted({*predicted, *expected}))
     index = {label: number for number, label in enumerate(labels)}

@@ -1,5 +1,6 @@
-"""Diversity of texts: distinct n-grams, and how much the texts of a group repeat each other."""
+"""Text diversity: distinct n-grams, and similarity within groups of texts."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from regard.base.errors import RegardError
@@ -7,7 +8,7 @@ from regard.measure.metric import Score, check_is_list
 
 
 def distinct(texts: Sequence[str], size: int = 2) -> Score:
-    """Compute distinct-n (Li et al. 2016): the percentage of different n-grams among all n-grams of words.
+    """Compute distinct-n (Li et al. 2016): the percentage of distinct n-grams among all word n-grams.
 
     >>> distinct(["a b a b"], 1).value, distinct(["a b", "a b", "c d"], 2).value.__round__(1)
     (50.0, 66.7)
@@ -34,12 +35,12 @@ def self_bleu(groups: Sequence[Sequence[str]]) -> Score:
     for number, group in enumerate(groups, 1):
         check_is_list(group)
         if len(group) < 2:
-            raise RegardError(f"Group {number} has fewer than 2 texts.", hint="Give two or more texts per source.")
+            raise RegardError(f"Group {number} has fewer than 2 texts.", hint="Pass two or more texts per source.")
         for i, text in enumerate(group):
             references = [*group[:i], *group[i + 1 :]]
             values.append(min(metric.sentence_score(text, references).score, 100.0))
     if not values:
-        raise RegardError("There are no texts to score.", hint="Give a group of texts per source.")
+        raise RegardError("There are no texts to score.", hint="Pass a group of texts per source.")
     return Score(sum(values) / len(values), f"self_bleu|{metric.get_signature()}|n:{len(values)}")
 
 
@@ -49,10 +50,7 @@ def max_ngram_count(text: str, size: int) -> int:
     >>> max_ngram_count("no no no yes", 1), max_ngram_count("no no no yes", 2), max_ngram_count("no", 2)
     (3, 2, 0)
     """
-    counts: dict[tuple[str, ...], int] = {}
-    for gram in ngrams(text, size):
-        counts[gram] = counts.get(gram, 0) + 1
-    return max(counts.values(), default=0)
+    return max(Counter(ngrams(text, size)).values(), default=0)
 
 
 def ngrams(text: str, size: int) -> list[tuple[str, ...]]:

@@ -1,7 +1,7 @@
-"""Entities in tag sequences (BIO, BIOES), and their precision, recall and F1, equal to the library seqeval's.
+"""Entities in tag sequences (BIO, BIOES), and their precision, recall and F1, equal to seqeval's.
 
-An entity is correct if its type, its first and its last word are. Sequences that break the scheme are read as seqeval
-(and conlleval before it) reads them: I-PER after O, or after another type, begins an entity.
+An entity is correct if its type and boundaries are correct. Invalid sequences are handled as in seqeval and conlleval:
+I-PER after O or another type starts an entity.
 """
 
 import re
@@ -102,7 +102,7 @@ def count_sentence(predicted: Sequence[str], expected: Sequence[str]) -> tuple[i
 
 
 def score_entity_kinds(predicted: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -> list[LabelScore]:
-    """Score each type of entity by itself."""
+    """Score each entity type separately."""
     correct: Counter[str] = Counter()
     predicted_counts: Counter[str] = Counter()
     expected_counts: Counter[str] = Counter()
@@ -126,6 +126,6 @@ def _pair_sentences(
     if lengths[0] != lengths[1] or not expected:
         raise RegardError(
             "The predicted and the expected tags differ in number, or there are none.",
-            hint="Give one predicted tag for each word of each sentence.",
+            hint="Pass one predicted tag per word.",
         )
     return list(zip(predicted, expected, strict=True))

@@ -1,4 +1,4 @@
-"""Error rates of words and characters, translation edit rate; lower is better, and values above 100 are possible."""
+"""Word, character and translation error rates. Lower is better; values above 100 are possible."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def levenshtein(a: Sequence[object], b: Sequence[object]) -> int:
 def wer(hypotheses: Sequence[str], references: References) -> Score:
     """Compute the word error rate: edits per 100 words of the references (a phoneme error rate on phonemes).
 
-    Words are separated by white space. Of several references the nearest is used; of equally near ones the longest.
+    Words are separated by white space. With several references, the nearest one is used; ties go to the longest.
 
     >>> wer(["K AE T", "D AO G Z"], ["K AE T", ("D AA G", "D AO G")]).value.__round__(2)
     16.67
@@ -45,7 +45,7 @@ def wer(hypotheses: Sequence[str], references: References) -> Score:
         fewest, length = min(distances)
         edits, words = edits + fewest, words - length
     if not words:
-        raise RegardError("The references have no words.", hint="Give references with text.")
+        raise RegardError("The references contain no words.", hint="Pass references with text.")
     return Score(100.0 * edits / words, f"wer|case:mixed|tok:space|n:{len(references)}")
 
 
@@ -59,7 +59,7 @@ def cer(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     edits = sum(levenshtein(text, reference) for text, reference in zip(hypotheses, references, strict=True))
     characters = sum(map(len, references))
     if not characters:
-        raise RegardError("The references have no characters.", hint="Give references with text.")
+        raise RegardError("The references contain no characters.", hint="Pass references with text.")
     return Score(100.0 * edits / characters, f"cer|case:mixed|n:{len(references)}")
 
 

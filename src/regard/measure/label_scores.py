@@ -1,4 +1,4 @@
-"""All scores of labeled texts with their 95 % intervals, and the comparison of two systems, by bootstrap resampling.
+"""All scores of labeled texts with their 95% intervals, and the comparison of two systems, by bootstrap resampling.
 
 A labeled text is a sequence of labels: one for a classified text, one per word for a tagged one. Whole texts are
 resampled, because the tags of one sentence depend on each other.
@@ -34,7 +34,7 @@ class LabelReport:
     scores: dict[str, Score]
     """accuracy, macro_f1 and matthews; entity_f1 if the labels mark entities."""
     intervals: dict[str, tuple[float, float]]
-    """95 % interval of each score; empty without bootstrap samples."""
+    """95% interval of each score; empty without bootstrap samples."""
     majority_label: str
     majority_accuracy: float
     """Accuracy of always predicting `majority_label`, in percent."""
@@ -110,14 +110,14 @@ def compare_labels(
 
 
 class _Statistics:
-    """Counts of each text, from which the scores of any sample of the texts follow."""
+    """Per-text counts, from which the scores of any sample can be computed."""
 
     def __init__(self, predicted: LabeledTexts, expected: LabeledTexts) -> None:
         lengths = [len(labels) for labels in expected]
         if [len(labels) for labels in predicted] != lengths:
             raise RegardError(
-                "The predicted and the expected labels differ in number.",
-                hint="Give one predicted label for each text, or for each word of each text.",
+                "The numbers of predicted and expected labels differ.",
+                hint="Pass one predicted label per text, or one per word of each text.",
             )
         self.label_names, self._codes = encode_labels(*([*_flatten(side)] for side in (predicted, expected)))
         self._text_of_label = np.repeat(np.arange(len(expected)), lengths)

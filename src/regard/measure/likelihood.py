@@ -7,7 +7,7 @@ from regard.base.errors import RegardError
 
 
 def perplexity(nats: float, tokens: int) -> float:
-    """Compute exp(nats per token). It compares only models with the same vocabulary.
+    """Compute exp(nats per token). Comparable only between models with the same vocabulary.
 
     >>> round(perplexity(3 * math.log(10), tokens=3), 6)
     10.0
@@ -19,7 +19,7 @@ def perplexity(nats: float, tokens: int) -> float:
 
 
 def bits_per_byte(nats: float, size: int) -> float:
-    """Compute the bits per byte of UTF-8 text; it compares models with different vocabularies.
+    """Compute the bits per byte of UTF-8 text, which are comparable between models with different vocabularies.
 
     >>> bits_per_byte(8 * math.log(2), size=4)
     2.0
@@ -28,7 +28,7 @@ def bits_per_byte(nats: float, size: int) -> float:
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean of independent values, and the limits of its 95 % interval by the normal distribution.
+    """Return the mean of independent values, and the limits of its 95% interval by the normal distribution.
 
     >>> [round(value, 3) for value in mean_interval([1.0, 2.0, 3.0])]
     [2.0, 0.868, 3.132]
@@ -41,5 +41,5 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 def _divide(nats: float, count: int, unit: str) -> float:
     if count < 1:
-        raise RegardError(f"There is nothing to measure: {count} {unit}.", hint="Give a text that is not empty.")
+        raise RegardError(f"There is nothing to measure: {count} {unit}.", hint="Pass a text that is not empty.")
     return nats / count

@@ -1,11 +1,13 @@
 """A score with its signature, and checks that hypotheses and references match."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from regard.base.errors import RegardError
 
 References = Sequence[str] | Sequence[Sequence[str]]  # one per text, or several per text
+MetricFunction = Callable[[Sequence[str], Sequence[str]], float]
+"""Takes outputs and references (texts, or predicted and correct labels), returns a score."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,10 @@ def check_pairs(hypotheses: Sequence[str], references: References) -> None:
     if len(hypotheses) != len(references):
         raise RegardError(
             f"The number of texts ({len(hypotheses)}) differs from the number of references ({len(references)}).",
-            hint="Give one reference per text, in the same order.",
+            hint="Pass one reference per text, in the same order.",
         )
     if not hypotheses:
-        raise RegardError("There are no texts to score.", hint="Give at least one text and its reference.")
+        raise RegardError("There are no texts to score.", hint="Pass at least one text and its reference.")
 
 
 def reference_lists(references: References) -> list[tuple[str, ...]]:
@@ -46,7 +48,7 @@ def reference_lists(references: References) -> list[tuple[str, ...]]:
     """
     lists = [(reference,) if isinstance(reference, str) else tuple(reference) for reference in references]
     if () in lists:
-        raise RegardError(f"Text {lists.index(()) + 1} has no reference.", hint="Give every text at least one.")
+        raise RegardError(f"Text {lists.index(()) + 1} has no reference.", hint="Pass at least one reference per text.")
     return lists
 
 

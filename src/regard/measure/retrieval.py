@@ -1,4 +1,4 @@
-"""Retrieval: how often the most similar text is the right one."""
+"""Retrieval accuracy: the fraction of texts whose most similar text is their partner."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +8,12 @@ TOLERANCE = 1e-6  # of cosines: equal texts in different batches have vectors th
 
 
 def retrieval_at_1(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    """Return the share of texts whose nearest text of the other side is their partner, the mean of both directions.
+    """Return the fraction of texts whose nearest text on the other side is their partner, over both directions.
 
-    A text that is as near as the partner does not count against it: equal texts have equal vectors.
+    Ties count as correct, because equal texts have equal vectors.
 
     Args:
-        first: Vectors (N, D), of any length; text n belongs to text n of `second`.
+        first: Vectors (N, D), not necessarily normalized; row n pairs with row n of `second`.
         second: Vectors (N, D).
 
     >>> retrieval_at_1(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[[0, 2, 1]])

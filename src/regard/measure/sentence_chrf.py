@@ -50,7 +50,7 @@ def _compute_chrf(hypothesis: "_Ngrams", reference: "_Ngrams") -> float:
 
 
 class _Ngrams:
-    """The character n-grams (n = 1 to 6) of a text without its spaces, and how many there are of each n."""
+    """The character n-grams (n = 1 to 6) of a text without spaces, and their number per n."""
 
     def __init__(self, text: str) -> None:
         characters = "".join(text.split())

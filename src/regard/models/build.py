@@ -1,4 +1,4 @@
-"""Build a model from its configuration: the only place that maps kinds to modules.
+"""Build a model from its configuration. This is the only place that maps kinds to modules.
 
 >>> from regard.config.codec import preset
 >>> model = build(preset("tiny"))
@@ -14,11 +14,13 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from regard.base import cpu_fast_path
+from regard.base.arguments import check_type
 from regard.config import parts
 from regard.config.inputs import InputConfig, MelConfig, PatchesConfig, TokensConfig
 from regard.config.model import (
     AnyModelConfig,
     BagHeadConfig,
+    BaseModelConfig,
     ClassificationHeadConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
@@ -50,6 +52,7 @@ from regard.nn.masks import Mask, causal, no_mask, window
 from regard.nn.norm import make_norm
 from regard.nn.positions import Alibi, Learned, Position, RelativeBias, Rotary, Sinusoidal, Sinusoidal2d
 from regard.nn.recurrent import CELLS, Recurrent, RecurrentLayer
+from regard.nn.registry import make_custom
 from regard.nn.scores import Additive, Concat, General, ScoreFunction
 from regard.nn.stack import Stack
 
@@ -58,14 +61,14 @@ AttentionType = TypeVar("AttentionType", bound=Attention)
 
 
 @overload
-def build(settings: EncoderDecoderConfig, seed: int | None = None) -> EncoderDecoder: ...
+def build(settings: EncoderDecoderConfig, seed: int | None = None, *, initialize: bool = True) -> EncoderDecoder: ...
 @overload
-def build(settings: DecoderOnlyConfig, seed: int | None = None) -> DecoderOnly: ...
+def build(settings: DecoderOnlyConfig, seed: int | None = None, *, initialize: bool = True) -> DecoderOnly: ...
 @overload
-def build(settings: EncoderOnlyConfig, seed: int | None = None) -> EncoderOnly: ...
+def build(settings: EncoderOnlyConfig, seed: int | None = None, *, initialize: bool = True) -> EncoderOnly: ...
 @overload
-def build(settings: AnyModelConfig, seed: int | None = None) -> AnyModel: ...
-def build(settings: AnyModelConfig, seed: int | None = None) -> AnyModel:
+def build(settings: AnyModelConfig, seed: int | None = None, *, initialize: bool = True) -> AnyModel: ...
+def build(settings: AnyModelConfig, seed: int | None = None, *, initialize: bool = True) -> AnyModel:
     """Build a model with initial weights.
 
     On another device: `with torch.device("cuda"): build(...)`. On "meta" no weights are initialized; call
@@ -74,8 +77,11 @@ def build(settings: AnyModelConfig, seed: int | None = None) -> AnyModel:
     Args:
         settings: The model's configuration.
         seed: Random seed of the initial weights. Default: taken from torch's default generator.
+        initialize: Whether to initialize the weights; without it they are undefined until they are loaded.
     """
-    if torch.get_default_device().type == "meta":
+    check_type("settings", settings, BaseModelConfig, "model settings, for example regard.preset('tiny')")
+    check_type("seed", seed, int | None, "a number")
+    if not initialize or torch.get_default_device().type == "meta":
         with _SkipInit():
             return _assemble(settings)
     model = _assemble(settings)
@@ -84,7 +90,7 @@ def build(settings: AnyModelConfig, seed: int | None = None) -> AnyModel:
 
 
 class _SkipInit(TorchFunctionMode):
-    """Disables `nn.init`: meta tensors have no data, and torch would import its compiler for them."""
+    """Disables `nn.init`, which is slow and, for meta tensors, makes torch import its compiler."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Return the tensor unchanged for `nn.init` functions; call all others."""
@@ -309,6 +315,8 @@ def _make_score(settings: parts.ScoreConfig, heads: int, key_dim: int) -> ScoreF
             return Concat(heads, key_dim, hidden)
         case parts.AdditiveConfig(hidden=hidden):
             return Additive(heads, key_dim, hidden)
+        case parts.CustomConfig(name=name):
+            return make_custom("score", name, ScoreFunction, heads=heads, key_dim=key_dim)
         case _:
             assert_never(settings)
 
@@ -330,11 +338,16 @@ def _make_position(stack: parts.StackConfig, width: int, is_decoder: bool) -> Po
             return RelativeBias(heads, buckets, distance, not is_decoder)
         case parts.NoPositionConfig():
             return Position()
+        case parts.CustomConfig(name=name):
+            return make_custom("position", name, Position, d_model=width, heads=heads)
         case _:
             assert_never(settings)
 
 
 def _make_feedforward(settings: parts.AnyFeedForwardConfig, width: int, dropout: float) -> FeedForward:
+    if isinstance(settings, parts.CustomFeedForwardConfig):
+        arguments = settings.model_dump(include={"d_ff", "activation", "bias"})
+        return make_custom("feedforward", settings.name, nn.Module, d_model=width, dropout=dropout, **arguments)
     hidden, bias = settings.d_ff, settings.bias
     up, down = nn.Linear(width, hidden, bias), nn.Linear(hidden, width, bias)
     match settings:

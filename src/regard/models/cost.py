@@ -1,9 +1,9 @@
 """The cost of a model, computed from its configuration: parameters, FLOPs, memory.
 
-With N source and M target tokens, width d and h heads the lectures count O(N^2 + M^2 + N M) d for attention and
+With N source and M target tokens, width d and h heads, the complexity is O(N^2 + M^2 + N M) d for attention and
 O((N + M) d^2) for projections, O(N^2 h) memory where attention weights are materialized, and a KV cache that makes the
-quadratic cost of a step linear. This module gives the exact numbers. A recurrent layer costs O(N d^2) and nothing
-quadratic, but its N steps cannot start before the one before has ended: `sequential` counts such steps.
+quadratic cost of a step linear. This module gives the exact numbers. A recurrent layer costs O(N d^2), without a
+quadratic term, but its N steps run one after another: `sequential` counts such steps.
 
 >>> from regard.config.codec import preset
 >>> tiny = cost(preset("tiny"), batch_size=1, source=20, target=20)
@@ -13,7 +13,7 @@ quadratic, but its N steps cannot start before the one before has ended: `sequen
 (81920, 81920)
 
 Only matrix products count as FLOPs, a multiplication and an addition as two. Causal and windowed attention count in
-full, because dense kernels compute them in full. Bytes assume float32 by default.
+full, because dense kernels compute all scores. Bytes assume float32 by default.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ class Cost:
     activations: Parts  # bytes kept for the backward pass with fused attention (see `_activations`)
     attention_weights: Parts  # bytes of one layer's attention weights (N^2 h) in eager attention
     kv_cache: Parts  # bytes of keys and values after all target tokens; of the states of a recurrent decoder
-    sequential: Parts  # layers of a pass that follow one another; a recurrent layer counts once per token
+    sequential: Parts  # sequential layers of a pass; a recurrent layer counts once per token
 
 
 def cost(
@@ -121,7 +121,7 @@ def _forward(settings: AnyModelConfig, batch_size: int, source: int, target: int
 
 
 def _pixel_head(settings: EncoderOnlyConfig, batch_size: int, source: int) -> Parts:
-    """FLOPs of the layers and the projection that predict pixels, if all patches are encoded; else none."""
+    """FLOPs of the layers and the projection that predict pixels if all patches are encoded; otherwise empty."""
     head, patches = settings.head, settings.source
     if not isinstance(head, PatchHeadConfig) or not isinstance(patches, PatchesConfig):
         return Parts()
@@ -234,7 +234,7 @@ def _cross_attention(
 
 
 def _cross_attention_settings(stack: parts.StackConfig | parts.RecurrentConfig) -> parts.AttentionConfig | None:
-    """Return the attention of a decoder to a memory; that of a recurrent decoder has one head as wide as a state."""
+    """Return the attention of a decoder to a memory; in a recurrent decoder it has one head as wide as a state."""
     match stack:
         case parts.CrossStackConfig(cross=cross):
             return cross
@@ -254,7 +254,7 @@ def _cell_size(settings: parts.RecurrentConfig, width: int) -> int:
 
 
 def _combine_size(settings: parts.RecurrentConfig, width: int) -> int:
-    """Multiplications of the layer that joins context and state, per token."""
+    """Multiplications per token of the layer that combines context and state."""
     return 2 * width * width if isinstance(settings, parts.CrossRecurrentConfig) else 0
 
 
@@ -281,7 +281,7 @@ def _attention_flops(
 
 
 def _sequential(settings: AnyModelConfig, source: int, target: int) -> Parts:
-    """Count what must follow one another in a pass: layers, and the tokens of recurrent ones."""
+    """Count the sequential steps of a pass: layers, and tokens in recurrent layers."""
     lengths = {"encoder": source, "decoder": source + target if settings.family == "decoder_only" else target}
     stacks = {name: getattr(settings, name) for name in lengths if hasattr(settings, name)}
     return Parts(

@@ -1,21 +1,20 @@
 """CPU fast path; reference: `EncoderDecoder.step`, `DecoderOnly.step`; proven by: tests/models/test_cpu_decoder.py.
 
-Decoding one token per step runs many small matrix products, and most of the time goes into calling them and reading
+Decoding one token per step runs many small matrix products, and most of the time is spent on call overhead and reading
 weights. `CpuDecoder` therefore copies the decoder's matrices once: transposed (the layout that a product of few rows
 reads fastest), with query, key and value packed into one matrix, and with the scale of the scores folded into the
-query. A step is then a plain sequence of calls. It works on the cache that the model's own `step` fills, so the two
-can alternate.
+query. A step is then a plain sequence of calls. It uses the same cache as the model's own `step`, so the two can
+alternate.
 
-It runs only modules that it knows exactly (`KNOWN`): their exact class in their usual place, without forward hooks,
-parametrizations or replaced methods. For every other decoder, `CpuDecoder` calls `model.step`, and logs why if a module
-was changed. It also calls `model.step` for several tokens per step, rows of unequal length, windows, autocast and other
-devices.
+It supports only the exact module classes in `KNOWN`, without forward hooks, parametrizations or replaced methods. For
+every other decoder, `CpuDecoder` calls `model.step`, and logs why if a module was changed. It also calls `model.step`
+for several tokens per step, rows of unequal length, windows, autocast and other devices.
 
     decoder = CpuDecoder(model)
     state = model.start(source, valid, capacity=100)
     logits = decoder.step(tokens, state)        # equal to model.step(tokens, state) up to rounding
 
-The copy does not follow later changes of the model. `LazyCpuDecoder` examines the model at every use.
+Later changes to the model do not affect the copy. `LazyCpuDecoder` checks the model at every use.
 """
 
 import logging
@@ -93,7 +92,7 @@ KNOWN: dict[type[nn.Module], dict[str, Kinds]] = {  # the modules that a packed 
     **{kind: {} for kind in (nn.Linear, nn.Embedding, *NORMS, Dropout, ScoreFunction, Position, Sinusoidal, Rotary)},
 }
 
-METHODS = {  # as they are defined now: a class can be changed, too
+METHODS = {  # recorded at import, because a class can also be patched
     kind: {name: getattr(kind, name) for name in {*dir(kind)} - {*dir(nn.Module)} | {"forward", "_call_impl"}}
     for kind in KNOWN
 }
@@ -136,11 +135,11 @@ class CpuDecoder:
 
 
 class LazyCpuDecoder:
-    """Packs a model's weights for the duration of a `with` block, so that later changes of the model take effect.
+    """Packs a model's weights for the duration of a `with` block, so later changes to the model take effect.
 
     Packing takes 9 ms for preset `tiny`. Many short calls can share one copy inside an outer
-    `with decoder.prepared(model):`. Every inner block examines the model again and copies the weights that have
-    changed; a search or a stream keeps the copy that it began with.
+    `with decoder.prepared(model):`. Every inner block checks the model again and copies changed weights; a running
+    search or stream keeps its copy.
     """
 
     def __init__(self) -> None:
@@ -153,8 +152,8 @@ class LazyCpuDecoder:
     def prepared(self, model: EncoderDecoder | DecoderOnly) -> Iterator[None]:
         """Switch dropout off and pack the weights; `step` is available inside the block.
 
-        This does not disable gradients: a generator that yields inside the block would disable them for its caller,
-        too. Callers use `torch.inference_mode`.
+        This does not disable gradients: a generator that yields inside the block would also disable them for its
+        caller. Callers use `torch.inference_mode`.
 
         Raises:
             RegardError: `model(...)` was changed in a way that `model.step` ignores.
@@ -177,7 +176,7 @@ class LazyCpuDecoder:
                     self._training_modules = []
 
     def _log(self, change: "_Change | None") -> None:
-        """Say once that the fast path is off. Regard's own modules are chosen by settings and need no message."""
+        """Log once that the fast path is off, unless the settings chose a module that it does not support."""
         if change is None or change.is_setting or change.text in self._logged_changes:
             return
         self._logged_changes.add(change.text)
@@ -185,7 +184,7 @@ class LazyCpuDecoder:
 
     @property
     def has_packed_weights(self) -> bool:
-        """Whether steps of one token read a packed copy only, so that they do not follow changes of the weights."""
+        """Whether one-token steps use a packed copy and therefore ignore later weight changes."""
         return self._decoder is not None and self._decoder.is_supported
 
     @property
@@ -199,7 +198,7 @@ class LazyCpuDecoder:
 def eval_mode(model: nn.Module, *, bypasses: Sequence[str] = ()) -> Iterator[None]:
     """Put a model into evaluation mode; on exit every module returns to the mode that it had.
 
-    A caller that runs the parts of a model names the methods that it `bypasses` (see `check_bypass`).
+    A caller that runs a model's parts directly lists the methods it `bypasses` (see `check_bypass`).
     """
     check_bypass(model, bypasses)
     training_modules = _set_eval(model)
@@ -213,7 +212,7 @@ STEP_BYPASSES = ("forward", "hidden_states", "decode")  # `start` and `step` cal
 
 
 def check_bypass(model: nn.Module, names: Sequence[str]) -> None:
-    """Refuse a model with a changed method that the caller does not call: its result would silently differ.
+    """Raise an error if the model overrides a method that the caller bypasses: the result would silently differ.
 
     Args:
         model: A model of Regard, or a subclass of one. A subclass with its own `step` is trusted.
@@ -230,9 +229,9 @@ def check_bypass(model: nn.Module, names: Sequence[str]) -> None:
         raise RegardError(message, hint="Register the hook on a part of the model, such as `model.head`.")
     for name in names:
         if _is_replaced(model, family, name):
-            message = f"The model has its own `{name}`, which this task does not call: it calls the model's parts."
+            message = f"The model overrides `{name}`, but this task calls the model's parts directly."
             raise RegardError(
-                message, hint="Replace a part of the model, such as `model.head`, or also override `step`."
+                message, hint="Replace a part of the model, such as `model.head`, or override `step` as well."
             )
 
 
@@ -274,7 +273,7 @@ class _Packer:
     """Packs the Linears that read the same vectors into one product.
 
     Args:
-        previous: Copies of an earlier plan. They serve again if their sources are the same tensors, unchanged.
+        previous: Copies from an earlier plan, reused if their source tensors have not changed.
     """
 
     def __init__(self, previous: Mapping[tuple[object, ...], _Copy]) -> None:
@@ -514,14 +513,14 @@ class _Change:
 
 
 def _find_change(model: EncoderDecoder | DecoderOnly) -> _Change | None:
-    """Return the first thing that the packed weights would ignore; None if they compute what the modules do."""
+    """Return the first change that the packed weights would ignore; None if they compute the same as the modules."""
     if nn.modules.module._has_any_global_hook():
         return _Change("PyTorch has a global module hook", is_setting=False)
     return _examine("model", model, (EncoderDecoder, DecoderOnly))
 
 
 def _examine(path: str, module: nn.Module, kinds: Kinds) -> _Change | None:
-    """Examine one module and its children; `kinds` are the classes that may stand in its place."""
+    """Check one module and its children; `kinds` are the supported classes."""
     kind = type(module)
     if kind not in kinds:  # without `kinds` it is an optional part, as token types
         is_setting = not kinds or kind.__module__.startswith("regard.")

@@ -1,11 +1,12 @@
 """The decoder-only family (GPT, Llama): causal self-attention, with an optional image or audio prefix."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.base.errors import ShapeError
+from regard.models.batch_inputs import BatchInputs, require
 from regard.models.heads import ClassHead, Head
 from regard.models.inputs import MelInput, PatchInput, TokenInput
 from regard.nn.kv_cache import DecodingState, KVCache
@@ -16,6 +17,9 @@ from regard.nn.stack import Stack
 
 class DecoderOnly(nn.Module):
     """(prefix,) tokens -> decoder -> head."""
+
+    sides: ClassVar[tuple[str, ...]] = ("tokens",)
+    """Names of the modules that embed the model's input."""
 
     def __init__(
         self, prefix: PatchInput | MelInput | None, tokens: TokenInput, decoder: Stack, head: Head, mask: Mask
@@ -41,10 +45,10 @@ class DecoderOnly(nn.Module):
         """Return logits (B, T, vocabulary), or the output of another head.
 
         Args:
-            tokens: Token ids (B, T), padded on the right, where no earlier token attends.
+            tokens: Token ids (B, T), padded on the right; the causal mask hides the padding.
             valid: (B, T), False for padding; only heads that pool need it.
-            positions: (B, T), restarting at each text of a packed row.
-            documents: (B, T), the number of each token's text in a packed row.
+            positions: (B, T), restarting at each document of a packed row.
+            documents: (B, T), the number of each token's document in a packed row.
             prefix: Image or mel spectrogram before the tokens.
             prefix_valid: Which parts of the prefix are not padding.
             record: Where to record attentions and residuals.
@@ -87,6 +91,15 @@ class DecoderOnly(nn.Module):
             positions = (valid.cumsum(dim=1) - 1).clamp(min=0)  # tokens continue where the valid prefix ends
         return self.decoder(inputs, mask, positions, record=record)[:, prefix_states.size(1) :]  # (B, T, D)
 
+    def read_sides(self, source: Tensor, target: Tensor, **options: Any) -> Tensor:  # noqa: ARG002
+        """Return the hidden states that the head reads, (B, T, D). Each model family uses the sides it needs."""
+        return self.hidden_states(target, **options)
+
+    def read_batch(self, batch: BatchInputs) -> tuple[Tensor, Tensor | None]:
+        """Return the hidden states that the head reads in training, (B, T, D), and no padding mask."""
+        states = self.hidden_states(require(batch.target), positions=batch.positions, documents=batch.documents)
+        return states, None
+
     def start(
         self,
         capacity: int,
@@ -108,7 +121,7 @@ class DecoderOnly(nn.Module):
             self.decoder(prefix_states, self.mask, kv_cache=state.kv_cache, record=record)
             if valid is not None:
                 if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
-                    raise ShapeError("A prefix has padding before valid vectors.", hint="Pad prefixes on the right.")
+                    raise ShapeError("A prefix has padding before valid positions.", hint="Pad prefixes on the right.")
                 state.crop(valid.sum(dim=1).tolist())
         return state
 

@@ -1,9 +1,10 @@
 """The encoder-decoder family (the original Transformer): encodes a source, then generates a target token by token."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
 
+from regard.models.batch_inputs import BatchInputs, require
 from regard.models.heads import LMHead
 from regard.models.inputs import Input, TokenInput
 from regard.nn.attention import CrossAttention
@@ -18,6 +19,9 @@ Memory = tuple[Tensor, Tensor | None]  # encoder output (B, S, D) and its paddin
 
 class EncoderDecoder(nn.Module):
     """source -> encoder -> memory; target, memory -> decoder -> head."""
+
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    """Names of the modules that embed the model's input."""
 
     def __init__(
         self,
@@ -50,7 +54,7 @@ class EncoderDecoder(nn.Module):
 
         Args:
             source: Source tokens (B, S), images or mel spectrograms.
-            target: Target tokens (B, T), padded on the right, where no earlier token attends.
+            target: Target tokens (B, T), padded on the right; the causal mask hides the padding.
             source_valid: False for padding in the source.
             record: Where to record attentions and residuals.
         """
@@ -70,6 +74,14 @@ class EncoderDecoder(nn.Module):
         """Return the hidden states that the head reads, (B, T, D)."""
         memory = self.encode(source, source_valid, record=record)
         return self.decode(target, memory, record=record)
+
+    def read_sides(self, source: Tensor, target: Tensor, **options: Any) -> Tensor:
+        """Return the hidden states that the head reads, (B, T, D). Each model family uses the sides it needs."""
+        return self.hidden_states(source, target, **options)
+
+    def read_batch(self, batch: BatchInputs) -> tuple[Tensor, Tensor | None]:
+        """Return the hidden states that the head reads in training, (B, T, D), and no padding mask."""
+        return self.hidden_states(require(batch.source), require(batch.target), batch.source_valid), None
 
     def encode(self, source: Tensor, valid: Tensor | None = None, *, record: Record | None = None) -> Memory:
         """Return the encoder output (B, S, D) of a source, and its padding mask."""

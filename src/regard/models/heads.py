@@ -1,7 +1,7 @@
-"""Output heads: hidden states (B, T, D) to logits of tokens, masked tokens, a class or tags, to pixels, or unchanged.
+"""Output heads: map hidden states (B, T, D) to token, class or tag logits or to pixels, or return them unchanged.
 
-Every head takes the hidden states and their padding mask (True for tokens; None: no padding). The output matrix of a
-language model is a Linear of its own or the tied embedding of the input.
+Every head takes the hidden states and their padding mask (True for tokens; None: no padding). A language model's output
+matrix is a separate Linear or the tied input embedding.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.base.labels import IGNORE_INDEX
+from regard.models.loss.sums import LossSettings, LossSums
+from regard.models.loss.token import class_loss, token_loss
 from regard.nn.feedforward import ACTIVATIONS
 from regard.nn.masks import no_mask
 from regard.nn.stack import Stack
 
 
 class LMHead(nn.Module):
-    """Language-model head: logits over the vocabulary at every position, by its own matrix or the tied embedding.
+    """Language-model head: logits over the vocabulary at every position, from its own matrix or the tied embedding.
 
-    A tied head shares the embedding's module, not its parameter: that tie survives moving the model to a device.
+    A tied head shares the embedding module, not just its parameter, so the tie survives moving the model to a device.
     """
 
     def __init__(self, projection: nn.Linear | nn.Embedding, bias: nn.Parameter | None) -> None:
@@ -33,6 +36,16 @@ class LMHead(nn.Module):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+    def loss(self, x: Tensor, labels: Tensor, valid: Tensor | None, settings: LossSettings) -> LossSums:
+        """Return the loss of the labeled positions; padding never reaches the output matrix."""
+        del valid
+        return self.token_loss(*gather_labeled(x, labels), settings)
+
+    def token_loss(self, x: Tensor, labels: Tensor, settings: LossSettings) -> LossSums:
+        """Return the loss of hidden states (N, D) with labels (N)."""
+        weight, bias = self.projection.weight, self.bias
+        return token_loss(x, labels.to(x.device), weight, bias, settings.label_smoothing, settings.logit_rows)
 
 
 class MLMHead(nn.Module):
@@ -55,6 +68,12 @@ class MLMHead(nn.Module):
     def transform(self, x: Tensor) -> Tensor:
         """Return the input of the output matrix: (..., D) -> (..., D)."""
         return self.norm(self.activation(self.dense(x)))
+
+    def loss(self, x: Tensor, labels: Tensor, valid: Tensor | None, settings: LossSettings) -> LossSums:
+        """Return the loss of the masked positions; other positions are skipped."""
+        del valid
+        x, labels = gather_labeled(x, labels)  # (N, D), (N)
+        return self.lm_head.token_loss(self.transform(x), labels, settings)
 
 
 class BagHead(nn.Module):
@@ -86,6 +105,10 @@ class BagHead(nn.Module):
         sums, counts = (self._sum_windows(values) - values for values in (x, weights[..., None]))
         return sums / counts.clamp(min=1)
 
+    def loss(self, x: Tensor, labels: Tensor, valid: Tensor | None, settings: LossSettings) -> LossSums:
+        """Return the loss of every token, from its neighbors."""
+        return self.lm_head.loss(self.average(x, valid), labels, valid, settings)
+
     def _sum_windows(self, x: Tensor) -> Tensor:
         width = 2 * self.window + 1
         means = F.avg_pool1d(x.transpose(1, 2), width, stride=1, padding=self.window)  # (B, D, T); beyond the ends 0
@@ -114,6 +137,10 @@ class ClassHead(nn.Module):
     def pool_states(self, x: Tensor, valid: Tensor | None) -> Tensor:
         """Return the pooled vector of each sequence, (B, D)."""
         return pool_states(x, valid, self.pool)
+
+    def loss(self, x: Tensor, labels: Tensor, valid: Tensor | None, settings: LossSettings) -> LossSums:
+        """Return the loss of the labels (B)."""
+        return label_loss(self(x, valid), labels, settings)
 
 
 def pool_states(x: Tensor, valid: Tensor | None, pool: str) -> Tensor:
@@ -151,12 +178,16 @@ class TagHead(nn.Module):
     if TYPE_CHECKING:
         __call__ = forward
 
+    def loss(self, x: Tensor, labels: Tensor, valid: Tensor | None, settings: LossSettings) -> LossSums:
+        """Return the loss of the labels (B, T)."""
+        return label_loss(self(x, valid), labels, settings)
+
 
 class PixelHead(nn.Module):
     """Masked autoencoder: predicts the pixels of patches from the encoded visible ones (He et al. 2022).
 
-    A mask token stands for every patch that the encoder did not read; a stack of a few layers with positions of its own
-    reads all of them.
+    A mask token replaces every patch that the encoder did not see; a small stack with its own positions then processes
+    all patches.
     """
 
     def __init__(self, mask_token: nn.Parameter, stack: Stack, pixels: nn.Linear, n_first: int) -> None:
@@ -199,6 +230,32 @@ class IdentityHead(nn.Module):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+
+def gather_labeled(x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the hidden states (N, D) and labels (N) of the labeled positions of x (B, T, D) and labels (B, T)."""
+    x, labels = x.flatten(0, 1), labels.flatten()  # (B T, D), (B T)
+    indices = (labels != IGNORE_INDEX).nonzero()[:, 0]
+    if indices.numel() < labels.numel():
+        x, labels = x.index_select(0, indices.to(x.device)), labels[indices]  # (N, D), (N)
+    return x, labels
+
+
+def compute_labeled_logits(head: nn.Module, x: Tensor, labels: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return logits (N, C), in float32, and labels (N) of the labeled positions, or of the labeled sequences."""
+    if isinstance(head, LMHead | MLMHead):  # padding never reaches the output matrix
+        x, labels = gather_labeled(x, labels)
+        return head(x).float(), labels.to(x.device)
+    logits = head(x, valid)  # (B, C) or (B, T, C)
+    labels = labels.to(logits.device).flatten()
+    is_labeled = labels != IGNORE_INDEX
+    return logits.flatten(0, -2)[is_labeled].float(), labels[is_labeled]
+
+
+def label_loss(logits: Tensor, labels: Tensor, settings: LossSettings) -> LossSums:
+    """Return the classification loss without chunking, and the predictions in evaluation mode."""
+    sums = class_loss(logits, labels.to(logits.device), settings.label_smoothing)
+    return sums._replace(predictions=logits.argmax(dim=-1)) if settings.should_predict else sums
 
 
 Head = LMHead | MLMHead | BagHead | ClassHead | TagHead | PixelHead | IdentityHead

@@ -1,6 +1,6 @@
-"""Weight initialization. Every parameter is initialized here, so a model can be assembled on any device.
+"""Weight initialization. Every parameter is initialized here, so a model can be built on any device.
 
-xavier            every matrix Xavier uniform, embeddings too: the lectures' code
+xavier            every matrix Xavier uniform, embeddings included (Glorot and Bengio 2010)
 scaled_residual   normal (0.02); projections into the residual stream divided by sqrt(number of sublayers): GPT-2
 small_embedding   xavier matrices, zero biases, embeddings with standard deviation 1/sqrt(width)
 """
@@ -13,6 +13,7 @@ from typing import assert_never
 import torch
 from torch import Tensor, nn
 
+from regard.base.errors import RegardError
 from regard.config import parts
 from regard.config.model import (
     AnyModelConfig,
@@ -39,8 +40,8 @@ def init_weights(model: nn.Module, settings: AnyModelConfig, seed: int | None = 
         model: The model.
         settings: Its configuration.
         seed: Random seed. Default: taken from torch's default generator.
-        draw: Applies a random initializer to a parameter. Sharded training draws the whole tensor on the CPU and keeps
-            its shard; by default the parameter is initialized where it is.
+        draw: Applies a random initializer to a parameter. Sharded training initializes the full tensor on the CPU and
+            keeps its shard; by default the parameter is initialized in place.
     """
     generator = torch.Generator(device="cpu" if draw is not None else next(model.parameters()).device)
     if seed is None:  # from torch's default generator, so that `torch.manual_seed` takes effect
@@ -65,11 +66,17 @@ def init_weights(model: nn.Module, settings: AnyModelConfig, seed: int | None = 
     def normal(std: float) -> Initializer:
         return random(lambda weight: nn.init.normal_(weight, std=std, generator=generator))
 
+    def custom(module: nn.Module) -> None:
+        if draw is not None:
+            message = f"{type(module).__name__} initializes its own weights, so they cannot be sharded."
+            raise RegardError(message, hint="Train with data parallelism, parallel.mode = 'ddp'.")
+        module.init_weights(generator)  # type: ignore[operator]
+
     initial = settings.initial
     with torch.no_grad():
         match initial:
             case XavierConfig():
-                _init_modules(model, matrix=xavier, embedding=xavier, convolution=xavier_convolution)
+                _init_modules(model, matrix=xavier, embedding=xavier, convolution=xavier_convolution, custom=custom)
                 _init_uniform_biases(
                     model, lambda bound: random(partial(nn.init.uniform_, a=-bound, b=bound, generator=generator))
                 )
@@ -78,10 +85,12 @@ def init_weights(model: nn.Module, settings: AnyModelConfig, seed: int | None = 
                     stack: normal(NORMAL_STD / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
                 }
                 weights = normal(NORMAL_STD)
-                _init_modules(model, matrix=weights, embedding=weights, convolution=weights, residuals=residuals)
+                _init_modules(
+                    model, matrix=weights, embedding=weights, convolution=weights, custom=custom, residuals=residuals
+                )
             case SmallEmbeddingConfig():
                 embedding = normal(1 / math.sqrt(settings.d_model))
-                _init_modules(model, matrix=xavier, embedding=embedding, convolution=xavier_convolution)
+                _init_modules(model, matrix=xavier, embedding=embedding, convolution=xavier_convolution, custom=custom)
             case _:
                 assert_never(initial)
 
@@ -92,6 +101,7 @@ def _init_modules(
     matrix: Initializer,
     embedding: Initializer,
     convolution: Initializer,
+    custom: Callable[[nn.Module], None],
     residuals: dict[str, Initializer] | None = None,
 ) -> None:
     """Apply the initializers to matrices, embeddings and residual projections; norms are reset, biases are zero."""
@@ -118,15 +128,9 @@ def _init_modules(
                 module.reset_parameters()
             case LMHead() if module.bias is not None:
                 nn.init.zeros_(module.bias)
-            case General():
-                matrix(module.weight)
-            case Concat():
-                matrix(module.weight)
-                matrix(module.vector)
-            case Additive():
-                matrix(module.query_weight)
-                matrix(module.key_weight)
-                matrix(module.vector)
+            case General() | Concat() | Additive():
+                for parameter in module.parameters():
+                    matrix(parameter)
             case RelativeBias():
                 for bias_table in module.tables:
                     embedding(bias_table)
@@ -134,14 +138,16 @@ def _init_modules(
                 nn.init.zeros_(module.class_token)
             case PixelHead():
                 nn.init.zeros_(module.mask_token)
+            case _ if hasattr(module, "init_weights"):  # of `regard.register`
+                custom(module)
             case _:
                 pass
 
 
 def _init_cell(cell: nn.RNNBase, matrix: Initializer) -> None:
-    """Initialize the matrix of every gate by itself; biases are zero, but that of an LSTM's forget gate is 1.
+    """Initialize the matrix of every gate separately; biases are zero, except 1 for an LSTM's forget gate.
 
-    With this bias a new LSTM remembers (Jozefowicz et al. 2015).
+    This bias keeps the forget gate open at the start of training (Jozefowicz et al. 2015).
     """
     for name, parameter in cell.named_parameters():
         if name.startswith("weight"):
@@ -154,7 +160,7 @@ def _init_cell(cell: nn.RNNBase, matrix: Initializer) -> None:
 
 
 def _init_uniform_biases(model: nn.Module, uniform: Callable[[float], Initializer]) -> None:
-    """Initialize biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`, which the lectures' code keeps."""
+    """Initialize biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`."""
     for module in model.modules():
         if isinstance(module, nn.Linear | LMHead) and module.bias is not None:
             weight = module.projection.weight if isinstance(module, LMHead) else module.weight

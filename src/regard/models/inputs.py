@@ -1,4 +1,4 @@
-"""Model inputs: tokens, image patches or mel frames to embeddings (B, T, D) and a padding mask (None: no padding)."""
+"""Model inputs: map tokens, image patches or mel frames to embeddings (B, T, D) and an optional padding mask."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,6 +10,21 @@ from torch import Tensor, nn
 from regard.base.errors import ShapeError
 
 EmbeddedInput = tuple[Tensor, Tensor | None]  # embeddings (B, T, D) and padding mask (B, T), True for tokens
+
+
+def pad(rows: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """Pad rows to a tensor (B, T).
+
+    Returns:
+        The tokens, and a mask (B, T) that is True where a token is valid; None if no row is padded (models are
+        faster without a mask).
+    """
+    lengths = [len(row) for row in rows]
+    longest = max(lengths)
+    tokens = torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows], device=device)  # (B, T)
+    if min(lengths) == longest:
+        return tokens, None
+    return tokens, torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
 
 
 class TokenInput(nn.Module):
@@ -69,7 +84,7 @@ class PatchInput(nn.Module):
         __call__ = forward
 
     def cut(self, image: Tensor) -> Tensor:
-        """Return what is projected: the pixels of each patch, (B, C, height, width) -> (B, h w, C p p)."""
+        """Return the pixels of each patch before projection: (B, C, height, width) -> (B, h w, C p p)."""
         return cut_patches(image, self.patch)
 
     def count_vectors(self, image: Tensor) -> int:
@@ -85,7 +100,7 @@ def cut_patches(image: Tensor, patch: int) -> Tensor:
 
 
 class ConvolutionInput(PatchInput):
-    """Image patches behind a convolutional stem: convolutions of stride 2 until one pixel of each patch is left."""
+    """Image patches with a convolutional stem: stride-2 convolutions reduce each patch to one pixel."""
 
     def __init__(
         self, stem: nn.Sequential, project: nn.Linear, channels: int, patch: int, class_token: nn.Parameter | None
@@ -94,7 +109,7 @@ class ConvolutionInput(PatchInput):
         self.stem = stem
 
     def cut(self, image: Tensor) -> Tensor:
-        """Return the pixels that the stem leaves: (B, C, height, width) -> (B, h w, D)."""
+        """Return the stem's output pixels: (B, C, height, width) -> (B, h w, D)."""
         return self.stem(image).flatten(2).transpose(1, 2)
 
 
@@ -141,7 +156,7 @@ class LinearMelInput(MelInput):
 
 
 class ConvolutionMelInput(MelInput):
-    """Mel spectrogram behind two convolutions with GELU, the second of stride `frames` (Whisper)."""
+    """Mel spectrogram with two convolutions and GELU, the second with stride `frames` (Whisper)."""
 
     def __init__(self, conv1: nn.Conv1d, conv2: nn.Conv1d, bins: int, frames: int) -> None:
         super().__init__(bins, frames)
@@ -149,7 +164,7 @@ class ConvolutionMelInput(MelInput):
         self.conv2 = conv2  # D -> D, stride frames
 
     def embed(self, mel: Tensor, valid: Tensor | None) -> Tensor:
-        """Convolve over time; padding beside the last valid frame stays zero, as the edge of an audio clip alone."""
+        """Convolve over time; padding after the last valid frame stays zero, as at the end of a single clip."""
         x = nn.functional.gelu(self.conv1(mel.transpose(1, 2)))  # (B, D, time)
         if valid is not None:
             x = x.masked_fill(~valid[:, None], 0.0)

@@ -1,7 +1,7 @@
-"""Vectors to vectors: the Transformer core that all three families share.
+"""Neural network modules shared by all three model families.
 
-Modules take plain values, never the configuration, so each can be used alone. Comments give the shape of a tensor on
-the line that changes it, in these letters:
+Modules take plain values, never the configuration, so each can be used alone. Comments give tensor shapes on the line
+that changes them, with these letters:
 
     B batch size               D width of the model (d_model)
     T query tokens             H query heads

@@ -1,6 +1,6 @@
 """softmax(scores) v, implemented twice: fused (`sdpa`) and eager (any score, returns the weights).
 
-tests/matrix proves them equal.
+tests/matrix checks that they are equal.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from regard.nn.scores import ScoreFunction
 
 
 class ResolvedMask(NamedTuple):
-    """A mask in the form that the kernels take, computed once for all layers."""
+    """A mask in the form the kernels accept, computed once for all layers."""
 
     is_causal: bool  # lower triangle: the kernel needs no dense mask
     allowed: Tensor | None  # (1|B, 1, 1|T, S) True = may attend
@@ -23,13 +23,13 @@ class ResolvedMask(NamedTuple):
     terms: Mask | None = None  # the description that it was resolved from, for a record
 
     def dense(self, queries: int, keys: int, device: torch.device) -> Tensor | None:
-        """Return the dense mask, also if it is only `is_causal`; None if everything is allowed."""
+        """Return the dense mask, including for `is_causal`; None if nothing is masked."""
         if not self.is_causal:
             return self.allowed
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril()[None, None]
 
     def repeat_interleave(self, times: int) -> "ResolvedMask":
-        """Return the mask of a batch in which every row is repeated `times` times."""
+        """Return the mask with every batch row repeated `times` times."""
         allowed, bias, additive = (
             part if part is None or part.size(0) == 1 else part.repeat_interleave(times, dim=0)
             for part in (self.allowed, self.bias, self.additive)
@@ -37,7 +37,7 @@ class ResolvedMask(NamedTuple):
         return ResolvedMask(self.is_causal, allowed, bias, additive, self.terms)
 
     def select(self, heads: Tensor, rows: Tensor, keys: int) -> "ResolvedMask":
-        """Return the mask of some heads (h) and some query rows (t), without building the dense mask of all rows."""
+        """Return the mask for selected heads (h) and query rows (t), without building the full dense mask."""
         allowed, bias = self.allowed, self.bias
         if self.is_causal:
             allowed = (rows[:, None] >= torch.arange(keys, device=rows.device))[None, None]  # (1, 1, t, S)
@@ -97,7 +97,7 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, scale: f
 def eager_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, score: ScoreFunction, dropout: float
 ) -> tuple[Tensor, Tensor]:
-    """Attention step by step, as the lectures write it; returns output (B, H, T, V) and weights (B, H, T, S).
+    """Attention step by step (Vaswani et al. 2017); returns output (B, H, T, V) and weights (B, H, T, S).
 
     Queries and keys have been transformed by the score.
     """

@@ -6,8 +6,8 @@
     memory |                                  |
            +- value --------------------------+
 
-Query, key, value and output are four separate Linears, so that LoRA, tensor parallelism and export can address each of
-them. The scores are in `scores.py`, softmax and weighted sum in `attend.py`. Models are built with the subclasses of
+Query, key, value and output are four separate Linears, so LoRA, tensor parallelism and export can address each one. The
+scores are in `scores.py`, softmax and weighted sum in `attend.py`. Models are built with the subclasses of
 `autocast_attention.py`, which add a CPU fast path for low precision.
 """
 
@@ -23,7 +23,7 @@ from regard.nn.scores import ScoreFunction
 
 
 class Attention(nn.Module):
-    """Base class of self- and cross-attention. The number of heads follows from the size of the projections."""
+    """Base class of self- and cross-attention. The projection sizes determine the number of heads."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Attention(nn.Module):
         return heads if norm is None else norm(heads)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, record: Record | None) -> Tensor:
-        """Attend with every head and project the concatenated heads: (B, T, D). The score transformed the keys."""
+        """Attend with every head and project the concatenated heads: (B, T, D). Keys are already transformed."""
         query = self.score.on_query(query)
         heads = self.weighted_sum(query, key, value, mask, record)  # (B, H, T, V)
         return self.output(heads.transpose(1, 2).flatten(-2))  # (B, T, H, V) -> (B, T, H V) -> (B, T, D)
@@ -70,7 +70,7 @@ class Attention(nn.Module):
     def weighted_sum(
         self, query: Tensor, key: Tensor, value: Tensor, mask: ResolvedMask, record: Record | None
     ) -> Tensor:
-        """Return softmax(scores) v of every head, (B, H, T, V), of queries and keys that the score has transformed."""
+        """Return softmax(scores) v of every head, (B, H, T, V). Queries and keys are already transformed."""
         dropout = self.dropout if self.training else 0.0
         if self.score.scale is None:
             heads = eager_attention(query, key, value, mask, self.score, dropout)[0]
@@ -118,7 +118,7 @@ class CrossAttention(Attention):
         kv_cache.store_memory(self.name, *self.project_key_value(memory))
 
     def read_memory(self, context: Context) -> tuple[Tensor, Tensor]:
-        """Return the keys (B, G, S, K) and values (B, G, S, V) of the context's memory, or those in the cache."""
+        """Return the keys (B, G, S, K) and values (B, G, S, V) of the context's memory or from the cache."""
         if context.memory is not None:
             return self.project_key_value(context.memory)
         assert context.kv_cache is not None  # noqa: S101 - without a memory, the cache holds its keys
@@ -128,7 +128,7 @@ class CrossAttention(Attention):
         return key, value
 
     def attend_memory(self, x: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Attend to keys, which the score has transformed, and values of a memory: (B, T, D)."""
+        """Attend to the keys (already transformed by the score) and values of a memory: (B, T, D)."""
         query = self.project_query(x)  # (B, H, T, K)
         assert context.cross_mask is not None  # noqa: S101
         rows_per_memory = query.size(0) // key.size(0)

@@ -1,9 +1,9 @@
 """CPU fast path; reference: nn/attention.py; proven by: tests/nn/test_autocast_attention.py.
 
-Under the bfloat16 autocast of a CPU, scores, softmax and weighted sum may stay in float32 (`set_attention_float32`):
-for short sequences a CPU's bfloat16 attention kernel loses more time than the bfloat16 projections save. Preset `tiny`,
-96 x 24 tokens, forward and backward in bfloat16 on one core with AMX, is 1.73 times as fast with float32 attention.
-Without autocast both classes compute exactly what their base classes do.
+Under bfloat16 autocast on a CPU, scores, softmax and weighted sum can stay in float32 (`set_attention_float32`): for
+short sequences the bfloat16 attention kernel loses more time than the bfloat16 projections save. Preset `tiny`, 96 x 24
+tokens, forward and backward in bfloat16 on one core with AMX, is 1.73 times as fast with float32 attention. Without
+autocast both classes behave exactly like their base classes.
 """
 
 import torch
@@ -20,7 +20,7 @@ class AutocastAttention(Attention):
     should_upcast = False  # set by `set_attention_float32`
 
     def split_heads(self, projected: Tensor, size: int, norm: nn.Module | None) -> Tensor:
-        """Upcast before heads are split and rotated: these operations are slow in mixed types."""
+        """Upcast before splitting and rotating heads: these operations are slow in mixed types."""
         return super().split_heads(projected.float() if self._is_upcasting(projected) else projected, size, norm)
 
     def weighted_sum(
@@ -45,7 +45,7 @@ class AutocastCrossAttention(AutocastAttention, CrossAttention):
 
 
 def set_attention_float32(model: nn.Module, enabled: bool) -> None:
-    """Set whether all attentions of a model compute in float32 under autocast. Without autocast this has no effect."""
+    """Set whether a model's attention runs in float32 under autocast. Without autocast this has no effect."""
     for module in model.modules():
         if isinstance(module, AutocastAttention):
             module.should_upcast = enabled

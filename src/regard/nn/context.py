@@ -1,4 +1,4 @@
-"""`Context`: everything that a layer needs besides x, so that the signature `layer(x, context)` never changes."""
+"""`Context`: everything a layer needs besides x, so the signature `layer(x, context)` never changes."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Check that a device exists before anything is computed on it."""
+"""Check that a device exists before using it."""
 
 import torch
 
@@ -8,7 +8,7 @@ from regard.base.errors import RegardError
 def check_device(
     device: str | torch.device, *, location: str = "device", hint: str = 'Choose another, e.g. "cpu".'
 ) -> None:
-    """Raise an error unless tensors can be stored on a device.
+    """Raise an error if a device cannot store tensors.
 
     Args:
         device: The device, e.g. "cpu" or "cuda:0".

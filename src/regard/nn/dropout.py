@@ -1,9 +1,9 @@
 """CPU fast path; reference: `torch.nn.functional.dropout`; proven by: tests/nn/test_dropout.py.
 
 On a CPU, torch samples one float per element and compares it with the rate, which takes a tenth of a small model's
-training step. This module samples one 64-bit integer for four elements, 16 bits each. The rate is met to within
-1/131072, and kept elements are divided by the exact probability of keeping one, so the expectation is exact.
-Other devices and `torch.compile` use torch's own dropout.
+training step. This module samples one 64-bit integer for four elements, 16 bits each. The rate is accurate to 1/131072,
+and kept elements are divided by the exact keep probability, so the expectation is exact. Other devices and
+`torch.compile` use torch's own dropout.
 """
 
 from typing import TYPE_CHECKING

@@ -4,8 +4,11 @@ A row is a sequence being generated. Rows usually have the same length; the cach
 no mask. After a per-row `crop` lengths differ, and each row continues from its own end.
 
 Rows that attend to the same memory (the beams of one sentence) share it: memory row m belongs to the
-`rows_per_memory` rows that start at m x rows_per_memory. So beams are reordered without copying their memory, which is
-most of the cache of a short translation.
+`rows_per_memory` rows that start at m x rows_per_memory. Beams can then be reordered without copying their memory,
+which is most of the cache for a short translation.
+
+A reordered row usually shares its first tokens with the row it replaces: both extend the same hypothesis. The cache
+tracks which entries are copies of each other (`_lineage`) and copies only the entries that differ.
 """
 
 from collections.abc import Sequence
@@ -35,9 +38,10 @@ class KVCache:
         self._appended: set[str] = set()  # names in this step
         self._buffers: dict[str, KeyValue] = {}  # self-attention, preallocated
         self._memory: dict[str, KeyValue] = {}  # cross-attention, written once
+        self._lineage: IntArray = np.empty((0, 0), np.int64)  # as of the last `reorder`, see `_trace_copies`
 
     def positions(self, count: int, device: torch.device) -> Tensor:
-        """Return the positions of the next `count` tokens of each row, (1 or B, count)."""
+        """Return the positions of each row's next `count` tokens, (1 or B, count)."""
         if self._device_lengths is None:
             return torch.arange(self.length, self.length + count, device=device)[None]
         return self._device_lengths[:, None] + torch.arange(count, device=device)
@@ -112,7 +116,7 @@ class KVCache:
     def reorder(self, index: Tensor) -> Tensor | None:
         """Replace row i by row index[i]: copies beams and drops finished rows.
 
-        Only rows that change are copied, and only the part in use.
+        Copies only the rows that change, and only the tokens that differ.
 
         Args:
             index: Row indices, on the CPU (an index on another device forces a synchronization).
@@ -123,14 +127,17 @@ class KVCache:
         row_index: IntArray = index.cpu().numpy()
         kept_rows = self._regroup_memory(row_index)
         device = next(iter(self._buffers.values()))[0].device if self._buffers else index.device
-        selection = _RowSelection(row_index, device)
+        selection, lineage = _RowSelection(row_index, device), self._trace_copies()
+        starts = _find_starts(lineage, row_index)
+        parts = [(start, selection.only(starts == start)) for start in np.unique(starts).tolist()]
         for name, (keys, values) in self._buffers.items():
             if selection.count > keys.size(0):
                 self._buffers[name] = (self._grow(keys, selection), self._grow(values, selection))
             else:
                 for buffer in (keys, values):
-                    selection.select(buffer[:, :, : self.length])
+                    _copy_rows([(part, buffer[:, :, start : self.length]) for start, part in parts])
         self.rows = row_index.size
+        self._lineage = lineage[row_index] if lineage.size else np.empty((row_index.size, 0), np.int64)
         if self.lengths is not None:
             self._set_lengths([self.lengths[row] for row in row_index])
         return kept_rows
@@ -157,19 +164,29 @@ class KVCache:
 
     @property
     def bytes(self) -> int:
-        """Size of the cache in bytes, unused capacity included."""
+        """Cache size in bytes, including unused capacity."""
         pairs = [*self._buffers.values(), *self._memory.values()]
         return sum(part.numel() * part.element_size() for pair in pairs for part in pair)
 
     def _set_lengths(self, lengths: list[int]) -> None:
         """Set the length of every row; equal lengths are kept as a single number."""
         self._appended.clear()
+        self._lineage = self._lineage[:, : min(lengths, default=0)]
         self.length = max(lengths, default=0)
         if min(lengths, default=0) == self.length:
             self.lengths = self._device_lengths = None
         else:
             self.lengths = lengths
             self._device_lengths = torch.tensor(lengths, device=next(iter(self._buffers.values()))[0].device)
+
+    def _trace_copies(self) -> IntArray:
+        """Return equal numbers in a column for entries that are copies of one another, (B, length of the shortest row).
+
+        Every row has written its own entries since the last `reorder`.
+        """
+        length = self.length if self.lengths is None else min(self.lengths, default=0)
+        known = self._lineage[:, :length] if len(self._lineage) == self.rows else np.empty((self.rows, 0), np.int64)
+        return np.concatenate((known, np.arange(self.rows)[:, None].repeat(length - known.shape[1], axis=1)), axis=1)
 
     def _allocate(self, rows: int, like: Tensor) -> Tensor:
         _, groups, _, size = like.shape
@@ -182,7 +199,7 @@ class KVCache:
         return larger_buffer
 
     def _regroup_memory(self, row_index: IntArray) -> Tensor | None:
-        """Let as many rows as possible share a memory row, and drop unused memory rows."""
+        """Share memory rows between as many rows as possible and drop unused memory rows."""
         if not self._memory or not row_index.size:
             return None
         memory_rows = row_index // self.rows_per_memory  # (R) the memory row of each row
@@ -204,8 +221,8 @@ class KVCache:
 
 
 def _name_error(name: str) -> ShapeError:
-    message = f"Two modules of the decoder are named '{name}', so each would overwrite the keys of the other."
-    return ShapeError(message, hint="Set the `name` of a copied module to another one; a layer cannot be used twice.")
+    message = f"Two decoder modules are named '{name}', so they would overwrite each other's keys."
+    return ShapeError(message, hint="Give each copied module a unique `name`; a layer cannot be used twice.")
 
 
 class _RowSelection:
@@ -218,6 +235,11 @@ class _RowSelection:
         self.targets = torch.from_numpy(moved_rows).to(device)  # rows that change
         self.sources = torch.from_numpy(row_index[moved_rows]).to(device)
 
+    def only(self, mask: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        """Return the targets and sources of the changing rows selected by a mask (n)."""
+        chosen = torch.from_numpy(np.flatnonzero(mask)).to(self.targets.device)
+        return self.targets[chosen], self.sources[chosen]
+
     def select(self, buffer: Tensor) -> Tensor:
         """Return the selected rows of a buffer, in place if it has enough rows: only rows that change are copied."""
         if self.count > buffer.size(0):
@@ -227,11 +249,28 @@ class _RowSelection:
         return buffer[: self.count]
 
 
+def _find_starts(lineage: IntArray, row_index: IntArray) -> IntArray:
+    """Return the first token to copy for each changing row, (n): 0, or one number shared by all other rows."""
+    moved_rows = np.flatnonzero(row_index != np.arange(row_index.size))
+    if not lineage.size or row_index.size > len(lineage):
+        return np.zeros(moved_rows.size, np.int64)
+    is_copy = lineage[moved_rows] == lineage[row_index[moved_rows]]  # (n, length)
+    starts = np.where(is_copy.all(axis=1), lineage.shape[1], is_copy.argmin(axis=1))  # (n)
+    return np.where(starts > 0, starts[starts > 0].min(initial=lineage.shape[1]), 0)
+
+
+def _copy_rows(parts: Sequence[tuple[tuple[Tensor, Tensor], Tensor]]) -> None:
+    """Copy rows in place, given as ((targets, sources), buffer); all are read before the first is written."""
+    copies = [buffer.index_select(0, sources) for (_, sources), buffer in parts]
+    for ((targets, _), buffer), copied in zip(parts, copies, strict=True):
+        buffer.index_copy_(0, targets, copied)
+
+
 @dataclass
 class DecodingState:
     """State of a model between two decoding steps: its KV cache and the padding mask of the memory.
 
-    Searches of `regard.decode` use its methods only, not its fields.
+    Searches in `regard.decode` use only its methods, not its fields.
     """
 
     kv_cache: KVCache

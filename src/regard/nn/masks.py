@@ -8,7 +8,7 @@ tensor([[1, 0, 0, 0],
         [1, 1, 1, 0],
         [0, 1, 1, 1]], dtype=torch.int32)
 
-A mask is a description; a dense tensor is built only if the fused kernel cannot express it otherwise.
+A mask is symbolic; a dense tensor is built only if the fused kernel has no cheaper form.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Mask:
 
     @property
     def is_at_most_causal(self) -> bool:
-        """Whether nothing is masked except, possibly, later tokens."""
+        """Whether the mask hides at most later tokens."""
         return self.window is None and self.valid is None and not self.documents and self.prefix is None
 
     def dense(
@@ -91,7 +91,7 @@ def causal() -> Mask:
 def prefix(lengths: Tensor) -> Mask:
     """Each token attends to earlier ones and to a whole prefix of this length (B), as in UniLM (Dong et al. 2019).
 
-    It includes `causal` and loosens it for the prefix; all other conditions hold in the prefix, too.
+    It includes `causal`, except within the prefix; all other conditions also apply to the prefix.
 
     >>> index = torch.arange(4)[None]
     >>> prefix(torch.tensor([2])).dense(index, index)[0, 0].int()
@@ -104,17 +104,17 @@ def prefix(lengths: Tensor) -> Mask:
 
 
 def padding(valid: Tensor) -> Mask:
-    """No token attends to padding; `valid` (B, S) is True for tokens."""
+    """Tokens do not attend to padding; `valid` (B, S) is True for tokens."""
     return Mask(causal=False, window=None, valid=valid, documents=())
 
 
 def window(width: int) -> Mask:
-    """No token attends further than `width` - 1 positions away."""
+    """Tokens attend at most `width` - 1 positions away."""
     return Mask(causal=False, window=width, valid=None, documents=())
 
 
 def same_document(documents: Tensor) -> Mask:
-    """Texts packed into one row do not attend to each other; `documents` (B, S) numbers them."""
+    """Documents packed into one row do not attend to each other; `documents` (B, S) holds their numbers."""
     return Mask(causal=False, window=None, valid=None, documents=(documents,))
 
 

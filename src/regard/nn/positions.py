@@ -1,11 +1,10 @@
-"""Position encodings. Each acts at one of three points of the model:
+"""Position encodings. Each is applied at one of three points in the model:
 
     on_input   added to the vectors before the first layer      sinusoidal (also of images), learned
     on_heads   rotates queries and keys                         rotary
     on_scores  added to the attention scores                    ALiBi, relative
 
-Everything is computed from position numbers (1 or B, T) on demand, so no table limits the length, except for learned
-positions.
+Encodings are computed from position numbers (1 or B, T) on demand, so only learned positions limit the length.
 """
 
 import math
@@ -17,7 +16,7 @@ Angles = tuple[Tensor, Tensor]  # cosines and signed sines, (1|B, 1, T, K)
 
 
 class Position(nn.Module):
-    """Base class, and the model without position encoding: none of its methods changes anything."""
+    """Base class, also used for models without position encoding: all methods are no-ops."""
 
     max_positions: int | None = None  # number of positions; None: unlimited
 
@@ -41,8 +40,8 @@ class Position(nn.Module):
 class Sinusoidal(Position):
     """PE(p, 2i) = sin(p / base^(2i/D)), PE(p, 2i+1) = cos(p / base^(2i/D)).
 
-    Layout `halves` puts all sines before all cosines: a permutation of the same numbers, which a model can use equally
-    well and which other engines (Marian, CTranslate2) implement.
+    Layout `halves` puts all sines before all cosines: a permutation of the same numbers, used by other engines (Marian,
+    CTranslate2).
     """
 
     def __init__(self, width: int, base: float, interleaved: bool) -> None:

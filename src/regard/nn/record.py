@@ -4,7 +4,8 @@
     model(source, target, record=record)
     record.weights("decoder.3.cross")      # (B, H, T, S), recomputed from the recorded inputs
 
-It keeps references to the inputs of the fused kernel, which returns no weights; `weights` recomputes them on demand.
+It keeps references to the inputs of the fused kernel, which does not return weights; `weights` recomputes them on
+demand.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +41,7 @@ class AttentionRecord:
         return head_index, row_index
 
     def select(self, heads: Tensor, rows: Tensor) -> "AttentionRecord":
-        """Return the record of some heads (h) and some query rows (t); every head gets its own keys and values."""
+        """Return the record for selected heads (h) and query rows (t); every head gets its own keys and values."""
         return AttentionRecord(
             query=self.query[:, heads][:, :, rows],  # (B, h, t, K)
             key=self.key[:, heads // (self.query.size(1) // self.key.size(1))],  # (B, h, S, K)
@@ -73,8 +74,11 @@ class Record:
         replacement = self._replacements.get(name)
         return attention.output if replacement is None else replacement(attention.output)
 
+    def reorder(self, index: Tensor) -> None:
+        """Reorder the rows: row i becomes the old row index[i]. A record that records all rows ignores it."""
+
     def join_steps(self, name: str, steps: Sequence[AttentionRecord]) -> None:
-        """Record the attention of a loop, whose steps had one query each, as one with all queries."""
+        """Record the attention of a loop with one query per step as a single attention with all queries."""
         query, output = (torch.cat([getattr(step, part) for step in steps], dim=2) for part in ("query", "output"))
         self.attention[name] = replace(steps[0], query=query, output=output)
 
@@ -96,15 +100,6 @@ class Record:
     ) -> Tensor:
         """Return the heads (B, H, T, V) by eager attention: equal to `attention[name].output` up to rounding."""
         return self._recompute(name, heads, rows)[0]
-
-    def recomputation_error(
-        self, name: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None
-    ) -> float:
-        """Return max |A V - output|: how exactly the recomputed weights A explain what the fused kernel returned."""
-        attention = self._find(name)
-        head_index, row_index = attention.indices(heads, rows)
-        output = attention.output[:, head_index][:, :, row_index]
-        return float((self.recompute_output(name, heads, rows) - output).abs().max())
 
     def _recompute(self, name: str, heads: Sequence[int] | None, rows: Sequence[int] | None) -> tuple[Tensor, Tensor]:
         attention = self._find(name)

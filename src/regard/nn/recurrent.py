@@ -1,18 +1,18 @@
-"""`Recurrent`: a stack of recurrent layers (RNN, GRU, LSTM) with the signature of `Stack`, which it can replace.
+"""`Recurrent`: a stack of recurrent layers (RNN, GRU, LSTM), a drop-in replacement for `Stack`.
 
-A layer runs a cell along every sequence. In a decoder it also reads the memory, in one of three forms:
+A layer runs a cell over every sequence. In a decoder it also reads the memory, in one of three forms:
 
     fixed_vector   c = h_S, the last state of the encoder;   s_t = cell([x_t; c], s_(t-1))         Cho et al. 2014
     bahdanau       c_t = attention(s_(t-1), memory);         s_t = cell([x_t; c_t], s_(t-1))       Bahdanau et al. 2014
     luong          s_t = cell(x_t, s_(t-1));                 c_t = attention(s_t, memory)          Luong et al. 2015
 
 and returns tanh(W [c_t; s_t]). The attention is a `CrossAttention` with one head and without projections: queries are
-states, keys and values are the memory. All steps run in one call of torch's kernels, except in the form of Bahdanau,
-where a step needs the attention of the step before: a loop.
+states, keys and values are the memory. All steps run in one kernel call, except with `bahdanau`,
+which loops because each step needs the previous state.
 
-The first state is zero. When decoding, the state of every step is an entry of the KV cache, of which each row reads its
-last: so rows are reordered and cropped as those of a Transformer. Keys hold the hidden state, values the cell state of
-an LSTM.
+The initial state is zero. During decoding, each step's state is an entry in the KV cache, and each row reads its last
+entry, so rows can be reordered and cropped as in a Transformer. Keys hold the hidden state, values the cell state of an
+LSTM.
 """
 
 from collections.abc import Callable
@@ -88,7 +88,7 @@ class RecurrentLayer(nn.Module):
         __call__ = forward
 
     def cache_memory(self, memory: Tensor, kv_cache: KVCache) -> None:
-        """Store a memory (B, S, D) once for all steps, if this layer reads it without an attention."""
+        """Store a memory (B, S, D) once for all steps, if this layer reads it without attention."""
         if self.form == "fixed_vector":
             kv_cache.store_memory(self.name, memory[:, None], memory[:, None, :, :0])
 
@@ -109,7 +109,7 @@ class RecurrentLayer(nn.Module):
         return self._store_states(context.kv_cache, states, states[..., :0])
 
     def _attend_in_loop(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor]:
-        """Return contexts and states, (B, T, D) each: the state before a step asks, and the step reads the answer."""
+        """Return contexts and states, (B, T, D) each: the query is the previous state, the cell reads the context."""
         self._check_cell()
         cross, record = self.cross, context.record
         assert cross is not None  # noqa: S101 - given for this form
@@ -132,7 +132,7 @@ class RecurrentLayer(nn.Module):
         return torch.stack(contexts, dim=1), states
 
     def _check_cell(self) -> None:
-        """Refuse a changed cell: its weights are read without a call, and its outputs are the states of later steps."""
+        """Raise an error if the cell was overridden, because its weights are used directly."""
         cell = self.cell
         has_hooks = cell._forward_hooks or cell._forward_pre_hooks
         if type(cell) not in CELLS.values() or has_hooks or "forward" in vars(cell):
@@ -150,7 +150,7 @@ class RecurrentLayer(nn.Module):
         return cell(x, state[0], *weights), state[1]
 
     def _read_state(self, kv_cache: KVCache | None, x: Tensor) -> State:
-        """Return the state after the last token of each row: zeros before the first."""
+        """Return the state after each row's last token; zeros for an empty row."""
         last = None if kv_cache is None else kv_cache.last(self.name)
         if last is not None:
             return last[0][:, 0], last[1][:, 0]
@@ -184,7 +184,7 @@ class RecurrentLayer(nn.Module):
 
 
 class Recurrent(Stack):
-    """A stack of recurrent layers; it has no positions, because a state knows what came before."""
+    """A stack of recurrent layers; it needs no position encoding, because the state carries the order."""
 
     layers: list[RecurrentLayer]  # type: ignore[assignment]
 
@@ -210,7 +210,7 @@ class Recurrent(Stack):
         del positions
         sequences = None if kv_cache is not None else find_sequences(mask, x.size(0), x.size(1), x.device)
         if sequences is not None and memory is not None:
-            raise ShapeError("Packed or padded rows of a recurrent decoder cannot have a memory.", location=self.name)
+            raise ShapeError("A recurrent decoder with a memory cannot use packed or padded rows.", location=self.name)
         context = Context(
             position=self.position,
             rotary=None,

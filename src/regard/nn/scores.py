@@ -1,4 +1,4 @@
-"""Attention scores: the five scoring functions of the lectures.
+"""Attention scores: five scoring functions (Bahdanau et al. 2015, Luong et al. 2015, Vaswani et al. 2017).
 
     dot          q.k
     scaled dot   q.k / sqrt(d_k)
@@ -7,8 +7,8 @@
     additive     v.tanh(W1 q + W2 k)
 
 The first three are a dot product after a transformation of the query (`on_query`) and have a `scale`, so the fused
-kernel can compute them. The last two apply a layer to each pair of query and key and have no `scale`; the parts of it
-that need the query or the key alone are `on_query` and `on_key`.
+kernel can compute them. The last two apply a layer to each query-key pair and have no `scale`; `on_query` and `on_key`
+compute the parts that depend on the query or the key alone.
 """
 
 import copy
@@ -25,7 +25,7 @@ class ScoreFunction(nn.Module):
         self.scale = scale
 
     def on_query(self, query: Tensor) -> Tensor:
-        """Transform the query (B, H, T, K) so that only a dot product remains."""
+        """Transform the query (B, H, T, K) so that the score is a dot product with the key."""
         return query
 
     def on_key(self, key: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ class ScoreFunction(nn.Module):
         return (query @ key.transpose(-2, -1)) * self.scale  # (B, H, T, S)
 
     def select_heads(self, heads: Tensor) -> "ScoreFunction":
-        """Return the score of some heads (h) only, for queries and keys that were transformed already."""
+        """Return the score function for selected heads (h), for queries and keys that are already transformed."""
         selected = copy.copy(self)
         selected._parameters = {
             name: None if parameter is None else nn.Parameter(parameter[heads], requires_grad=False)
@@ -55,7 +55,7 @@ class General(ScoreFunction):
         self.weight = nn.Parameter(torch.empty(heads, key_dim, key_dim))
 
     def on_query(self, query: Tensor) -> Tensor:
-        """Return q W; a dot product remains."""
+        """Return q W."""
         return torch.einsum("bhtk,hkl->bhtl", query, self.weight)  # (B, H, T, K)
 
 

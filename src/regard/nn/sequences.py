@@ -1,8 +1,7 @@
-"""Which tokens of a batch form a sequence, so that a recurrent state runs along it and along nothing else.
+"""Token order of the sequences in a batch, so that a recurrent state never crosses sequences.
 
-Tokens of one row and one document are one sequence, in order; padding belongs to none. torch runs sequences of unequal
-length as a `PackedSequence`: all first tokens, then all second tokens, and so on, and backwards from the last token of
-each.
+The tokens of one document in one row form a sequence; padding is excluded. torch runs sequences of unequal
+length as a `PackedSequence`: all first tokens, then all second tokens, and so on.
 
     row 0   a0 a1 b0 b1 b2      documents a and b
     row 1   c0 c1 -- -- --      padding
@@ -51,14 +50,14 @@ def find_sequences(mask: Mask, rows: int, length: int, device: torch.device) -> 
         return None
     valid = torch.ones(rows, length, dtype=torch.bool, device=device) if mask.valid is None else mask.valid
     valid = valid.expand(rows, length)
-    # A row without valid tokens runs its first one, so that every parameter takes part; `unpack` sets it to zero.
+    # A row without valid tokens runs its first one, so that every parameter gets a gradient; `unpack` sets it to zero.
     is_used = valid.clone()
     is_used[:, 0] |= ~valid.any(dim=1)
     keys = [torch.arange(rows, device=device)[:, None].expand(rows, length), *mask.documents]
     used = is_used.flatten().nonzero()[:, 0]  # (N)
     tokens = torch.stack([key.expand(rows, length).flatten()[used] for key in keys], dim=1)  # (N, keys)
     _, numbers, lengths = tokens.unique(dim=0, return_inverse=True, return_counts=True)  # sequence of each token
-    by_sequence = numbers.argsort(stable=True)  # (N) tokens of one sequence beside each other, in order
+    by_sequence = numbers.argsort(stable=True)  # (N) tokens of one sequence next to each other, in order
     starts = lengths.cumsum(0) - lengths
     offsets = torch.empty_like(numbers)  # of each token in its sequence
     offsets[by_sequence] = torch.arange(used.numel(), device=device) - starts.repeat_interleave(lengths)

@@ -1,4 +1,4 @@
-"""`Stack`: encoder, decoder, and decoder with cross-attention are the same module under different masks."""
+"""`Stack`: one module for encoders, decoders and decoders with cross-attention, which differ in their masks."""
 
 from typing import TYPE_CHECKING
 
@@ -56,14 +56,14 @@ class Stack(nn.Module):
         Args:
             x: Embeddings.
             mask: Mask of self-attention.
-            positions: Positions (1 or B, T), for packed texts. Default: from 0, or from the end of the cache.
+            positions: Positions (1 or B, T), for packed rows. Default: from 0, or from the end of the cache.
             memory: Encoder output (B, S, D) for cross-attention. With a cache, `EncoderDecoder.start` stores it.
             memory_mask: Mask of cross-attention.
             kv_cache: Cache of earlier tokens, to which the new ones are appended.
             record: Where to record attentions and residuals.
 
         Raises:
-            ShapeError: The text is longer than the learned positions.
+            ShapeError: The input is longer than the learned positions.
         """
         if kv_cache is not None:
             self._check_length(kv_cache.length + x.size(1))

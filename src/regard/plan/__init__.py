@@ -1,1 +1,1 @@
-"""Forecasts of a training run before it starts: memory, collectives, checkpoint and wire bytes, hours and cost."""
+"""Forecast a training run before it starts: memory, collectives, checkpoint size, network traffic, hours and cost."""

@@ -1,4 +1,4 @@
-"""Compare ways to share a run among ranks: which fit into memory, which is the cheapest, and why."""
+"""Compare parallelism layouts of a run: which ones fit into memory, and which is the cheapest."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from regard.plan.probe import Probe
 from regard.plan.simulate import simulate
 
 GIB = 2**30
-SIMILAR = 0.01  # times that differ by less than this count as equal: then the simpler layout wins
-NOTABLE = 1.1  # a rank that sends more than this many times the bytes of another is named as the reason
+SIMILAR = 0.01  # times that differ by less than this count as equal; the simpler layout wins
+NOTABLE = 1.1  # a layout whose ranks send more than this many times the bytes is reported as slower for that reason
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ def make_plan(
     probe: Probe | None = None,
     report: Callable[[str], object] = lambda _: None,
 ) -> Plan:
-    """Simulate every candidate; if one does not fit, also with activation checkpointing.
+    """Simulate every candidate; if one does not fit, retry with activation checkpointing.
 
     Args:
         run: Settings of the run.
         candidates: The layouts to compare.
         length: Tokens per row.
-        memory: Bytes of one device, or of one rank's share of this machine.
+        memory: Memory in bytes of one device, or of one rank's share of this machine.
         device: A device of the table; None for this machine.
         mfu: Lowest and highest share of the peak arithmetic; default: the range of the table.
         price: USD per device and hour; default: the range of the table.
         probe: Measured seconds of this machine.
-        report: Called with a text before every simulation.
+        report: Called with a message before every simulation.
     """
     rows = max(1, run.data.batch_tokens // length)
     forecasts: list[Forecast] = []
@@ -100,36 +100,33 @@ def make_plan(
 
 
 def _choose(forecasts: Sequence[Forecast]) -> Forecast | None:
-    """Return the quickest that fits (all use the same devices, so time is cost); of similar ones the simplest."""
+    """Return the fastest layout that fits (all use the same devices, so time is cost); ties go to the simplest."""
     fitting = [forecast for forecast in forecasts if forecast.fits]
     if not fitting:
         return None
     quickest = min(_time(forecast) for forecast in fitting)
-    return min(
-        (forecast for forecast in fitting if _time(forecast) <= quickest * (1 + SIMILAR)),
-        key=lambda forecast: (_count_dimensions(forecast), forecast.peak),
-    )
+
+    def complexity(forecast: Forecast) -> tuple[int, int]:
+        layout = forecast.layout
+        return 2 * (layout.shards > 1) + (layout.replicas > 1) + 2 * (layout.tensor > 1), forecast.peak
+
+    return min((forecast for forecast in fitting if _time(forecast) <= quickest * (1 + SIMILAR)), key=complexity)
 
 
 def _time(forecast: Forecast) -> float:
     return 0.0 if forecast.seconds is None else sum(forecast.seconds)
 
 
-def _count_dimensions(forecast: Forecast) -> int:
-    layout = forecast.layout
-    return 2 * (layout.shards > 1) + (layout.replicas > 1) + 2 * (layout.tensor > 1)
-
-
 def _explain(run: RunConfig, forecasts: Sequence[Forecast], choice: Forecast | None) -> Iterator[str]:
     if not forecasts:
-        yield "No layout can train this run."
+        yield "No layout supports this run."
         return
     if choice is None:
         least = min(forecasts, key=lambda forecast: forecast.peak - forecast.memory)
         missing = (least.peak - least.memory) / GIB
         yield (
-            f"Nothing fits. The closest, {least.name}, lacks {missing:.1f} GiB: use more ranks, a smaller "
-            f"data.batch_tokens (now {run.data.batch_tokens:,}), or devices with more memory."
+            f"No layout fits into memory. The closest, {least.name}, lacks {missing:.1f} GiB: use more ranks, "
+            f"a smaller data.batch_tokens (now {run.data.batch_tokens:,}), or devices with more memory."
         )
     elif len(forecasts) > 1:
         free = (choice.memory - choice.peak) / GIB
@@ -138,7 +135,7 @@ def _explain(run: RunConfig, forecasts: Sequence[Forecast], choice: Forecast | N
             if forecast is not choice:
                 yield _explain_other(forecast, choice)
     if any(forecast.is_here and forecast.peak == forecast.start_bytes for forecast in forecasts):
-        yield "The peak is that of the start, which holds the weights of the parent and of the new model."
+        yield "Memory peaks at startup, when the weights of both the parent and the new model are in memory."
 
 
 def _explain_other(forecast: Forecast, choice: Forecast) -> str:
@@ -148,7 +145,7 @@ def _explain_other(forecast: Forecast, choice: Forecast) -> str:
         return f"{forecast.name} also fits."
     more = _time(forecast) / _time(choice) - 1
     if more <= SIMILAR:
-        return f"{forecast.name} takes as long; {choice.name} is simpler or needs less memory."
+        return f"{forecast.name} takes the same time; {choice.name} is simpler or needs less memory."
     causes = []
     if forecast.transfer > choice.transfer * NOTABLE:
         causes.append(f"a rank sends for {forecast.transfer:.2g} s per step instead of {choice.transfer:.2g}")
@@ -160,5 +157,5 @@ def _explain_other(forecast: Forecast, choice: Forecast) -> str:
     if forecast.batches * forecast.layout.data_world_size > choice.batches * choice.layout.data_world_size:
         causes.append("some of its ranks wait for the others")
     why = f": {', and '.join(causes)}" if causes else ""
-    factor = f"{100 * more:.0f} % longer" if more < 1 else f"{1 + more:.1f} times as long"
+    factor = f"{100 * more:.0f}% longer" if more < 1 else f"{1 + more:.1f} times as long"
     return f"{forecast.name} takes {factor}{why}."

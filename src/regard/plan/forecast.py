@@ -1,8 +1,8 @@
-"""From a simulated step to a forecast: memory, checkpoint, bytes on the wire, time and cost.
+"""Compute a forecast from a simulated step: memory, checkpoint size, network traffic, time and cost.
 
 Exact by construction: parameters, optimizer state, collectives, checkpoint bytes. Simulated: the peak of allocated
-memory. Ranges: seconds, hours and cost on a device that is not here, between two shares of its peak arithmetic (MFU)
-and between full overlap and no overlap of communication. On this machine the seconds are measured (`probe`).
+memory. Ranges: seconds, hours and cost on other devices, between two fractions of their peak FLOPS (MFU) and between
+full and no overlap of communication. On this machine the seconds are measured (`probe`).
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from regard.training.autotune import count_flops
 from regard.training.distributed.layout import ParallelLayout
 
 RECOMPUTATION = 4 / 3  # activation checkpointing repeats the forward pass: a third of forward and backward
-USABLE_MEMORY = 0.9  # of a GPU: the rest is for the CUDA context, NCCL's buffers and fragmentation
+USABLE_MEMORY = 0.9  # on a GPU; the rest is for the CUDA context, NCCL buffers and fragmentation
 OPTIMIZER_PASSES = 7  # fused Adam reads weight, gradient and two moments, and writes all but the gradient
 CPU_OVERHEAD = 1.05  # resident bytes of a CPU process per byte of tensors: buffers of kernels and of gloo
 CPU_HOLES = 100 * 2**20  # freed bytes that the allocator keeps; both fitted to five runs of 0.5 to 5.5 GB.
@@ -32,7 +32,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run needs with one layout on one device."""
+    """The requirements of a run with one layout on one device."""
 
     name: str
     settings: Mapping[str, Any]  # that choose it
@@ -55,25 +55,25 @@ class Forecast:
 
     @property
     def peak(self) -> int:
-        """Peak bytes of a rank: allocated on a device, resident on a CPU (without those of Python and torch)."""
+        """Peak bytes of a rank: allocated on a device, resident on a CPU (excluding Python and torch)."""
         if not self.is_here:
             return self.simulation.peak
         steps = round(CPU_OVERHEAD * self.simulation.peak) + (0 if self.layout.is_sharded else CPU_HOLES)
-        return max(steps, self.start_bytes)  # the start runs no kernels and keeps nothing
+        return max(steps, self.start_bytes)  # startup runs no kernels and keeps no buffers
 
     @property
     def fits(self) -> bool:
-        """Whether it fits into the memory of the device."""
+        """Whether the run fits into device memory."""
         return self.peak <= self.memory
 
     @property
     def hours(self) -> Range | None:
-        """Hours of the whole run."""
+        """Duration of the whole run in hours."""
         return None if self.seconds is None else _scale(self.seconds, self.steps / 3600)
 
     @property
     def cost(self) -> Range | None:
-        """USD of the whole run."""
+        """Cost of the whole run in USD."""
         if self.hours is None or self.price is None:
             return None
         (few, many), (cheap, dear), ranks = self.hours, self.price, self.layout.world_size
@@ -94,19 +94,12 @@ def make_forecast(
     price: Range | None = None,
     seconds: float | None = None,
 ) -> Forecast:
-    """Compute everything that follows from a simulated step.
+    """Compute the forecast from a simulated step (see `make_plan`).
 
     Args:
-        run: Settings of the run.
-        layout: How its ranks share the work.
-        simulation: One step of one rank.
-        name: What tables call the layout.
-        settings: The settings that choose it.
-        length: Tokens per row.
-        device: A device of the table; None for this machine.
-        memory: Bytes of one device.
-        mfu: Lowest and highest share of the peak arithmetic that the run reaches; default: the range of the table.
-        price: USD per device and hour; default: the range of the table.
+        run, layout, simulation, length: The simulation and its inputs.
+        name, settings: The layout's name in tables, and the settings that select it.
+        device, memory, mfu, price: As in `make_plan`.
         seconds: Measured CPU-seconds of a rank per step, for this machine.
     """
     batches = count_batches(run, layout)
@@ -122,9 +115,14 @@ def make_forecast(
     transfer = 0.0
     duration: Range | None = None if seconds is None else (seconds, seconds)
     if device is not None:
-        transfer = _time_transfer(simulation, device)
+        transfer = sum(  # seconds that a rank sends: within a host over its links, else over the network
+            count
+            * sent_bytes(call)
+            / (device.host_bandwidth if call.span <= device.per_host else device.network_bandwidth)
+            for call, count in simulation.collectives.items()
+        )
         step = OPTIMIZER_PASSES * simulation.weights / device.memory_bandwidth
-        # The slowest rank counts: it computes `batches` of the batches of the step.
+        # The slowest rank determines the time: it computes `batches` of the step's batches.
         slowest, (low, high) = flops * batches / run.gradient_accumulation / layout.tensor, mfu or device.mfu
         peak = device.peak_flops[run.train.precision]
         duration = (max(slowest / (peak * high), transfer) + step, slowest / (peak * low) + transfer + step)
@@ -153,15 +151,15 @@ def make_forecast(
 
 
 def count_start_bytes(run: RunConfig) -> int:
-    """Return the bytes of weights that a tuning run holds when it starts: its parent's and their copy, both whole.
+    """Return the bytes of weights that a fine-tuning run holds at startup: the full parent weights and a copy.
 
-    The parent counts as large as the model, of which it may have another head.
+    The parent is assumed to be as large as the model, although its head may differ.
     """
     return 0 if run.finetune is None else 2 * BYTES_PER_PARAMETER * count_parameters(run.model)
 
 
 def count_batches(run: RunConfig, layout: ParallelLayout) -> int:
-    """Return the batches that a rank computes per step; a step is a sum over all data ranks."""
+    """Return the number of batches that a rank computes per step; a step sums over all data ranks."""
     return -(-run.gradient_accumulation // layout.data_world_size)
 
 
@@ -186,18 +184,10 @@ def sent_bytes(collective: Collective, *, is_gloo: bool = False) -> float:
 
 
 def count_checkpoint_bytes(run: RunConfig, simulation: Simulation) -> int:
-    """Return the bytes of one checkpoint on disk: weights, optimizer state and EMA of all ranks, once."""
+    """Return the checkpoint size on disk in bytes: weights, optimizer state and EMA of all ranks."""
     weights = count_parameters(run.model) * BYTES_PER_PARAMETER
     shares = 1 + simulation.optimizer_state / simulation.weights + bool(run.train.ema)
     return round(weights * shares) + HEADER_BYTES * simulation.tensors
-
-
-def _time_transfer(simulation: Simulation, device: DeviceSpec) -> float:
-    """Return the seconds that a rank sends in a step: within a host over its links, else over the network."""
-    return sum(
-        count * sent_bytes(call) / (device.host_bandwidth if call.span <= device.per_host else device.network_bandwidth)
-        for call, count in simulation.collectives.items()
-    )
 
 
 def _scale(values: Range, factor: float) -> Range:

@@ -1,4 +1,4 @@
-"""The ways to share a model among ranks that a plan compares, with their settings; refused ones with their reason."""
+"""The parallelism layouts that a plan compares, with their settings or the reason why they are not possible."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ NO_TENSOR: dict[str, str | int] = {"parallel.mode": "fsdp", "parallel.replicas":
 
 @dataclass(frozen=True)
 class LayoutCandidate:
-    """A layout and the settings that choose it; without a layout, the reason why it is refused."""
+    """A layout and the settings that select it, or the reason why it is not possible."""
 
     name: str
     settings: Mapping[str, str | int]
@@ -23,9 +23,9 @@ class LayoutCandidate:
 
 
 def list_candidates(run: RunConfig, ranks: int, ranks_per_host: int) -> list[LayoutCandidate]:
-    """Return what the settings of the run choose; without a choice, DDP, FSDP2, HSDP and FSDP2 with tensor parallelism.
+    """Return the layout in the run's settings; by default DDP, FSDP2, HSDP and FSDP2 with tensor parallelism.
 
-    HSDP has its shards within a host.
+    HSDP shards within a host.
     """
     if ranks == 1:
         return [LayoutCandidate("one process", {}, ParallelLayout())]
@@ -46,7 +46,7 @@ def make_candidate(run: RunConfig, name: str, ranks: int, ranks_per_host: int) -
     """Make a candidate from its name: ddp, fsdp, hsdp=N (N shards per replica), tensor=N, joined by "+".
 
     Raises:
-        RegardError: If the name cannot be read, or the ranks do not divide into its shards.
+        RegardError: If the name is invalid, or the number of ranks is not divisible by the shards.
     """
     settings = {**NO_TENSOR}
     for part in name.split("+"):
@@ -57,13 +57,13 @@ def make_candidate(run: RunConfig, name: str, ranks: int, ranks_per_host: int) -
             shards = int(number or ranks_per_host)
             if ranks % shards:
                 hint = f"Choose a number of shards that divides {ranks}."
-                raise RegardError(f"{ranks} ranks do not divide into replicas of {shards} shards.", hint=hint)
+                raise RegardError(f"{ranks} ranks are not divisible into replicas of {shards} shards.", hint=hint)
             settings["parallel.replicas"] = ranks // shards
         elif word == "tensor" and number.isdigit():
             settings["parallel.tensor"] = int(number)
         else:
             hint = "Use ddp, fsdp, hsdp, hsdp=8, tensor=8, or several joined by +, such as fsdp+tensor=8."
-            raise RegardError(f"'{part}' is no parallelism.", location="--parallel", hint=hint)
+            raise RegardError(f"Unknown parallelism '{part}'.", location="--parallel", hint=hint)
     try:
         layout = choose_layout(RUN_FILES.change(run, settings), ranks, ranks_per_host)
         check_batches(run, layout)
@@ -73,6 +73,6 @@ def make_candidate(run: RunConfig, name: str, ranks: int, ranks_per_host: int) -
 
 
 def _name(layout: ParallelLayout) -> str:
-    """Return the name of a layout as `make_candidate` reads it."""
+    """Return the name of a layout, in the format of `make_candidate`."""
     data = "ddp" if layout.shards == 1 else "fsdp" if layout.replicas == 1 else f"hsdp={layout.shards}"
     return f"{data}+tensor={layout.tensor}" if layout.tensor > 1 else data

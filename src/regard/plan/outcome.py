@@ -1,7 +1,7 @@
-"""Forecast against actual at the end of a run: a listener that compares a written plan with what the run needed.
+"""A listener that compares a saved plan with the actual run when it ends.
 
-`regard plan run.toml --write` writes `run.plan.json` beside the run file; `regard train run.toml` finds it there.
-A plan takes seconds, so a run never makes one by itself.
+`regard plan run.toml --write` writes `run.plan.json` next to the run file; `regard train run.toml` finds it there.
+A plan takes seconds, so a run never creates one automatically.
 """
 
 import json
@@ -20,7 +20,7 @@ FIGURES = ("peak_bytes", "checkpoint_bytes")
 
 
 def find_plan(run_file: Path) -> Path:
-    """Return where the plan of a run file is written.
+    """Return the plan path of a run file.
 
     >>> find_plan(Path("models/run.toml")).as_posix()
     'models/run.plan.json'
@@ -29,7 +29,7 @@ def find_plan(run_file: Path) -> Path:
 
 
 def write_plan(run_file: Path, forecast: Mapping[str, Any]) -> Path:
-    """Write the forecast of a run beside its run file."""
+    """Write the forecast of a run next to its run file."""
     path = find_plan(run_file)
     write_atomic(path, json.dumps(forecast, indent=1).encode() + b"\n")
     return path
@@ -70,7 +70,7 @@ class OutcomeListener:
 
 
 def _measure_peak() -> int | None:
-    """Return the peak resident bytes of this process, where the system reports them."""
+    """Return the peak resident bytes of this process, if the system reports them."""
     try:
         from resource import RUSAGE_SELF, getrusage  # not on Windows
     except ImportError:
@@ -79,10 +79,10 @@ def _measure_peak() -> int | None:
 
 
 def read_outcome_listener(run_file: Path | None) -> OutcomeListener | None:
-    """Return the listener for the plan beside a run file; None without a plan.
+    """Return the listener for the plan next to a run file; None without a plan.
 
     Raises:
-        DamagedError: If the plan is not one that `regard plan --write` wrote.
+        DamagedError: If the plan was not written by `regard plan --write`.
     """
     if run_file is None or not (path := find_plan(run_file)).is_file():
         return None
@@ -102,6 +102,6 @@ def _compare(name: str, forecast: float, actual: float, unit: str) -> str:
     """Format two figures and their difference.
 
     >>> _compare("CPU", 90.0, 100.0, "s")
-    'CPU 90 s, actual 100 s (-10 %)'
+    'CPU 90 s, actual 100 s (-10%)'
     """
-    return f"{name} {forecast:.3g} {unit}, actual {actual:.3g} {unit} ({100 * (forecast / actual - 1):+.0f} %)"
+    return f"{name} {forecast:.3g} {unit}, actual {actual:.3g} {unit} ({100 * (forecast / actual - 1):+.0f}%)"

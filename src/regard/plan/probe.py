@@ -1,4 +1,4 @@
-"""The CPU-seconds of a step on this machine, from a few real steps of the real model."""
+"""Measure the CPU-seconds of a step on this machine with a few real training steps."""
 
 import time
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from regard.config.run import RunConfig
 from regard.plan.forecast import count_batches, sent_bytes
 from regard.plan.simulate import Simulation
 from regard.store.size_check import check_fits_memory
-from regard.training.autotune import StepTimer, synthetic_batch
+from regard.tasks.task import find_task
+from regard.training.autotune import StepTimer
 from regard.training.device import resolve_device
 from regard.training.distributed.layout import ParallelLayout
 
@@ -29,7 +30,7 @@ class Probe:
     step: float  # one optimizer step
 
     def count_seconds(self, run: RunConfig, layout: ParallelLayout, simulation: Simulation) -> float:
-        """Return the CPU-seconds of one step on one of the ranks that have the most batches."""
+        """Return the CPU-seconds of one step on a rank with the most batches."""
         shares = layout.shards * layout.tensor
         exchange = sum(
             sent_bytes(call, is_gloo=True) * count * (REDUCED_BYTE if call.kind == "all_reduce" else SHARDED_BYTE)
@@ -50,7 +51,7 @@ def probe(run: RunConfig, *, rows: int, length: int) -> Probe:
         with torch.random.fork_rng(), cpu_fast_path.enabled(run.device.cpu_fast_path):
             timer = StepTimer(
                 run,
-                synthetic_batch(run, rows, length),
+                find_task(run.model.task).synthetic_batch(run, rows, length),
                 max_seconds=MAX_BATCH_SECONDS,
                 max_tuning_seconds=0.0,
                 clock=time.process_time,

@@ -1,8 +1,8 @@
-"""One step of a run on fake tensors and a fake process group: memory and collectives of one rank, without the ranks.
+"""Simulate one training step with fake tensors and a fake process group: memory and collectives of one rank.
 
-The real model, objective, updater, optimizer and sharding functions run; only the tensors have no data. So a plan for
-1,024 ranks needs a few seconds and less than a gigabyte on any machine. All ranks of a mesh do the same work, so rank 0
-stands for all of them.
+The real model, objective, updater, optimizer and sharding functions run; only the tensors have no data. A plan for
+1,024 ranks therefore takes a few seconds and less than a gigabyte on any machine. All ranks of a mesh do the same work,
+so only rank 0 is simulated.
 """
 
 import gc
@@ -25,7 +25,8 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.models.build import build
 from regard.plan.tracker import Collective, MemoryTracker
-from regard.training.autotune import apply_device_settings, synthetic_batch
+from regard.tasks.task import find_task
+from regard.training.autotune import apply_device_settings
 from regard.training.distributed.context import DistributedContext, apply_layout, make_mesh
 from regard.training.distributed.layout import ParallelLayout
 from regard.training.distributed.processes import SingleProcess
@@ -41,24 +42,24 @@ FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20  # bytes after which DistributedDataPar
 
 @dataclass(frozen=True)
 class Simulation:
-    """What one rank allocates and sends in one step."""
+    """Allocations and collectives of one rank in one step."""
 
     weights: int  # bytes of its share of the weights
     optimizer_state: int  # bytes of its share
     ema: int  # bytes of its share of the averaged weights
-    gradients_peak: int  # peak bytes in the forward and backward passes, weights included, optimizer state and EMA not
+    gradients_peak: int  # peak bytes of forward and backward, including weights, excluding optimizer state and EMA
     step_peak: int  # peak bytes in the optimizer step, likewise with its state
     collectives: Counter[Collective]  # calls of one step
     tensors: int  # tensors of a checkpoint: weights, optimizer state, EMA
 
     @property
     def peak(self) -> int:
-        """Peak bytes of all tensors of the rank."""
+        """Peak bytes of all tensors on the rank."""
         return max(self.gradients_peak + self.optimizer_state, self.step_peak) + self.ema
 
     @property
     def activations(self) -> int:
-        """Bytes at the peak of the passes beyond the weights: activations, gradients, gathered weights, logits."""
+        """Peak bytes of the passes excluding weights: activations, gradients, gathered weights, logits."""
         return self.gradients_peak - self.weights
 
 
@@ -76,12 +77,12 @@ def simulate(
 
     Args:
         run: Settings of the run.
-        layout: How its ranks share the work.
+        layout: The parallelism layout.
         rows: Rows of a batch.
         length: Tokens per row (of the source and of the target each).
         batches: Batches that a rank computes per step.
         on_cpu: Whether the run computes on a CPU, with the CPU fast path.
-        max_layers: A single stack of more layers is simulated with a few, and the rest is extrapolated.
+        max_layers: A single stack with more layers is simulated with fewer layers and extrapolated.
 
     Raises:
         RegardError: The model is recurrent.
@@ -89,10 +90,10 @@ def simulate(
     stacks = [name for name in ("encoder", "decoder") if hasattr(run.model, name)]
     if any(getattr(run.model, name).kind == "recurrent" for name in stacks):
         message = (
-            "A recurrent model cannot be simulated: its kernels run the sequences that a batch holds, not its shape."
+            "A recurrent model cannot be simulated, because its kernels depend on the sequence lengths in a batch."
         )
         raise RegardError(
-            message, location="model", hint="`regard train ... --dry-run` measures its speed on this machine."
+            message, location="model", hint="Run `regard train ... --dry-run` to measure its speed on this machine."
         )
     layers = getattr(run.model, stacks[0]).layers
     has_frozen_layers = run.finetune is not None and run.finetune.layers is not None  # then layers differ
@@ -109,7 +110,7 @@ def simulate(
 
 
 def _simulate(run: RunConfig, layout: ParallelLayout, rows: int, length: int, batches: int, on_cpu: bool) -> Simulation:
-    share = run.masking.probability if run.model.head.kind == "mlm" else 1.0
+    share = find_task(run.model.task).label_share(run)
     with ExitStack() as stack:
         stack.enter_context(cpu_fast_path.enabled(on_cpu and run.device.cpu_fast_path))
         processes = stack.enter_context(_fake_processes(layout))
@@ -131,7 +132,7 @@ def _simulate(run: RunConfig, layout: ParallelLayout, rows: int, length: int, ba
             precision=run.train.precision,
             processes=processes,
         )
-        batch = synthetic_batch(run, rows, length)
+        batch = find_task(run.model.task).synthetic_batch(run, rows, length)
         starts: list[int] = []  # how many collectives came before each batch
 
         def begin_batch(*_: object) -> None:
@@ -168,7 +169,7 @@ def _simulate(run: RunConfig, layout: ParallelLayout, rows: int, length: int, ba
 
 
 def _extrapolate(short: Sequence[Simulation], layers: int) -> Simulation | None:
-    """Continue the line through simulations with few layers; None if they are not on a line."""
+    """Extrapolate linearly from simulations with few layers; None if they are not linear."""
     first, middle, last = short
     steps = layers - SHORT_LAYERS[-1]
 
@@ -189,7 +190,7 @@ def _extrapolate(short: Sequence[Simulation], layers: int) -> Simulation | None:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Free reference cycles before the block and never inside it, where it would happen at random moments."""
+    """Collect garbage before the block and disable collection inside it, so memory is deterministic."""
     gc.collect()
     was_enabled = gc.isenabled()
     gc.disable()
@@ -211,10 +212,10 @@ class FakeGroup(DistributedContext):
         self._buckets: list[Tensor] = []
 
     def shard(self, objective: Objective) -> Objective:
-        """Prepare the objective; one that is sharded was sharded before its tensors were allocated.
+        """Prepare the objective; a sharded objective was sharded before its tensors were allocated.
 
-        The reducer of DistributedDataParallel reads the data of tensors, so its memory is imitated: it keeps one buffer
-        of the size of all gradients, and each gradient moves there as soon as it is computed.
+        The reducer of DistributedDataParallel reads tensor data, so its memory is emulated: one buffer holds all
+        gradients, and each gradient moves there as soon as it is computed.
         """
         if self.layout.is_sharded:
             self._root = objective
@@ -229,7 +230,7 @@ class FakeGroup(DistributedContext):
         parameter.grad = bucket
 
     def list_bucket_reductions(self) -> list[Collective]:
-        """Return the all-reduces of DistributedDataParallel, which groups gradients in the order of their arrival."""
+        """Return the all-reduces of DistributedDataParallel, which buckets gradients in the order they are computed."""
         if self.layout.is_sharded:
             return []
         sizes, limit = list[int](), FIRST_BUCKET
@@ -251,7 +252,7 @@ def _fake_processes(layout: ParallelLayout) -> Iterator[SingleProcess]:
         yield SingleProcess()
         return
     if distributed.is_initialized():
-        raise RegardError("A plan needs a process without a process group.", hint="Plan before or after the run.")
+        raise RegardError("This process already has a process group.", hint="Plan before or after the run.")
     distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=layout.world_size)
     try:
         yield FakeGroup(layout)
@@ -265,12 +266,7 @@ def _make_objective(run: RunConfig, processes: SingleProcess) -> Objective:
         model = build(run.model).train()
         prepare_model(model, run)
     apply_device_settings(model, run)
-    objective = Objective(
-        model,
-        label_smoothing=run.train.label_smoothing,
-        logit_rows=run.device.logit_rows or 0,
-        contrastive=run.contrastive,
-    )
+    objective = Objective.from_run(model, run)
     if isinstance(processes, FakeGroup) and processes.layout.is_sharded:
         assert processes.mesh is not None  # noqa: S101 - set when it was created
         apply_layout(objective, processes.layout, processes.mesh)
@@ -278,7 +274,7 @@ def _make_objective(run: RunConfig, processes: SingleProcess) -> Objective:
 
 
 def _allocate(objective: Objective) -> None:
-    """Replace the meta tensors by fake ones on the CPU, which count; tied weights stay tied."""
+    """Replace meta tensors with fake CPU tensors, which are counted; tied weights stay tied."""
     tensors: dict[int, Tensor] = {}
     for module in objective.modules():
         for group in (module._parameters, module._buffers):

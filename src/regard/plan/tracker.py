@@ -1,8 +1,8 @@
-"""Counts the bytes of live tensors and the collectives of a step that runs on fake tensors.
+"""Count the live tensor bytes and the collectives of a step that runs on fake tensors.
 
-`torch.distributed._tools.MemTracker` does the same by module and by kind of tensor. It cannot follow this project's
-chunked loss (its `nonzero` has a shape that depends on the data) nor more than one step of FSDP2; this mode answers the
-few operators that depend on data with typical values, so that the real training code runs unchanged.
+`torch.distributed._tools.MemTracker` does the same by module and by kind of tensor. It supports neither Regard's
+chunked loss (whose `nonzero` has a data-dependent shape) nor more than one step of FSDP2. This mode returns typical
+values for the few data-dependent operators, so the real training code runs unchanged.
 """
 
 import weakref
@@ -47,7 +47,7 @@ class MemoryTracker(TorchDispatchMode):
     """Tracks allocated bytes and collectives; must be entered inside a `FakeTensorMode`.
 
     Args:
-        label_share: Share of positions with a label: the answer to the one `nonzero` that selects them.
+        label_share: Fraction of positions with a label, used as the result of the `nonzero` that selects them.
     """
 
     def __init__(self, label_share: float = 1.0) -> None:
@@ -59,13 +59,13 @@ class MemoryTracker(TorchDispatchMode):
         self._sizes: dict[int, int] = {}  # bytes of each live storage, by its address
 
     def reset_peak(self) -> None:
-        """Forget the peak and the collectives so far."""
+        """Reset the peak and the collectives."""
         self.peak_bytes = self.live_bytes
         self.collectives = []
 
     @contextmanager
     def track_resizes(self) -> Iterator[None]:
-        """Also follow storages that are resized in place, as FSDP2 does with gathered weights."""
+        """Also track storages that are resized in place, as FSDP2 does with gathered weights."""
         resize = torch.UntypedStorage.resize_
 
         def resize_and_track(storage: torch.UntypedStorage, size: int) -> Any:
@@ -83,7 +83,7 @@ class MemoryTracker(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run an operator and count what it allocates."""
+        """Run an operator and count its allocations."""
         if any(kind not in _PLAIN_TYPES for kind in types):
             return NotImplemented  # a DTensor: it calls operators on its local tensors, which come here again
         kwargs = dict(kwargs or {})

@@ -1,1 +1,1 @@
-"""A model folder as a service: HTTP routes, batches of requests, limits, keys, metrics."""
+"""HTTP server for model folders: routes, request batching, limits, keys, metrics."""

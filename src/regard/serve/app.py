@@ -1,33 +1,40 @@
-"""The application: routes, and what stands before them."""
+"""The ASGI application: routes and middleware."""
 
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.requests import ClientDisconnect
 
 from regard.base.errors import RegardError
 from regard.base.version import __version__
 from regard.serve import captions, classify, libretranslate, openai, page, transcriptions
-from regard.serve.disconnect import App, Message, Receive, Scope, Send
+from regard.serve.disconnect import App, Message, Receive, Scope, Send, cancel_on_disconnect
 from regard.serve.errors import describe_faults, make_error
-from regard.serve.security import SecurityMiddleware
+from regard.serve.security import (
+    BodyLimitMiddleware,
+    ClientMiddleware,
+    HttpMiddleware,
+    OriginMiddleware,
+    RequestIdMiddleware,
+)
 from regard.serve.settings import LOCAL_NAMES, ServeConfig, read_keys
 from regard.serve.state import ServerState, http_errors
 
 logger = logging.getLogger("regard.serve")
 DIRECT_ROUTES = frozenset({"/translate"})
-MEDIA_ROUTES = (captions.ROUTE, classify.ROUTE, transcriptions.ROUTE)  # their bodies have images or audio clips
-DESCRIPTION = "Models trained with Regard. LibreTranslate's and OpenAI's clients work unchanged."
+MEDIA_ROUTES = (captions.ROUTE, classify.ROUTE, transcriptions.ROUTE)  # routes that take images or audio clips
+DESCRIPTION = "Models trained with Regard. LibreTranslate and OpenAI clients work unchanged."
 
 
 def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
-    """Return the ASGI application of a server; `state`, if given, is used for its models."""
+    """Return the ASGI application; `state`, if given, provides the models."""
     state = state or ServerState(settings)
 
     @asynccontextmanager
@@ -36,7 +43,7 @@ def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
         yield
         await state.stop()
 
-    # FastAPI's pages at /docs and /redoc would load their scripts from the network of a third party.
+    # FastAPI's pages at /docs and /redoc would load scripts from a third-party CDN.
     app = FastAPI(
         title="Regard",
         version=__version__,
@@ -44,7 +51,7 @@ def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,  # the address would have the name that the client sends as `Host`
+        redirect_slashes=False,  # the URL would contain the client's `Host` header
     )
     app.state.server = state
     app.include_router(page.make_router())
@@ -59,21 +66,21 @@ def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
     app.add_exception_handler(Exception, _answer_failure)
     keys = {} if settings.keys_file is None else read_keys(settings.keys_file)
     if unknown := set(settings.reload_keys) - set(keys.values()):
-        message = f"There is no key with the name '{min(unknown)}', which may reload models."
+        message = f"reload_keys names an unknown key: '{min(unknown)}'."
         raise RegardError(message, location="reload_keys", hint="Create it: `regard serve --new-key NAME --keys FILE`.")
-    guard = SecurityMiddleware(
-        _DirectRouteMiddleware(app, translation),
+    # From the innermost outwards: a request passes the last one first.
+    stack: App = _DisconnectMiddleware(_DirectRouteMiddleware(app, translation))
+    stack = ClientMiddleware(
+        stack,
         keys=keys,
-        hosts=LOCAL_NAMES | {settings.host, *settings.hosts},
         open_routes=frozenset(settings.open_routes),
         reload_keys=frozenset(settings.reload_keys),
-        body_bytes=settings.limits.body_bytes,
-        upload_bytes={"/translate_file": settings.limits.file_bytes}
-        | dict.fromkeys(MEDIA_ROUTES, settings.limits.media_bytes),
         requests_per_minute=settings.requests_per_minute,
-        refuse=lambda reason: state.metrics.refused.labels(reason).inc(),
     )
-    return _AccessLogMiddleware(guard, state)
+    stack = OriginMiddleware(stack, hosts=None if keys else LOCAL_NAMES | {settings.host, *settings.hosts})
+    uploads = {"/translate_file": settings.limits.file_bytes} | dict.fromkeys(MEDIA_ROUTES, settings.limits.media_bytes)
+    stack = BodyLimitMiddleware(stack, body_bytes=settings.limits.body_bytes, upload_bytes=uploads)
+    return _AccessLogMiddleware(RequestIdMiddleware(stack), state)
 
 
 def _add_operations(app: FastAPI, state: ServerState) -> None:
@@ -94,18 +101,18 @@ def _add_operations(app: FastAPI, state: ServerState) -> None:
             state.metrics.running.labels(name).set(model.batcher.running)
         return PlainTextResponse(state.metrics.render(), media_type="text/plain; version=0.0.4")
 
-    @app.post("/reload/{name}", tags=["operations"], summary="Load a model's folder again without a pause")
+    @app.post("/reload/{name}", tags=["operations"], summary="Reload a model folder without downtime")
     async def reload(name: str) -> dict[str, str]:
         await http_errors(state.reload(name))
         return {"status": "reloaded"}
 
 
 class _DirectRouteMiddleware:
-    """ASGI middleware: calls the handlers of the busiest routes itself; FastAPI's layers would take as long as they do.
+    """ASGI middleware that calls the busiest routes' handlers directly, because FastAPI's layers are slow.
 
     Args:
         app: The application, for all other routes.
-        router: Its routes `DIRECT_ROUTES` have handlers that read a request and return a response.
+        router: The router; handlers of `DIRECT_ROUTES` take a request and return a response.
     """
 
     def __init__(self, app: App, router: APIRouter) -> None:
@@ -122,7 +129,7 @@ class _DirectRouteMiddleware:
         if route is None:
             await self.app(scope, receive, send)
             return
-        scope["app"], scope["route"] = self.app, route  # Starlette answers forms that cannot be read for an app only
+        scope["app"], scope["route"] = self.app, route  # Starlette handles unreadable forms only inside an app
         request = Request(scope, receive)
         try:
             response: Response = await route.endpoint(request)
@@ -134,10 +141,18 @@ class _DirectRouteMiddleware:
         await response(scope, receive, send)
 
 
-class _AccessLogMiddleware:
-    """ASGI middleware: one line in the log and one count in the metrics for each request, also if it is refused.
+class _DisconnectMiddleware(HttpMiddleware):
+    """ASGI middleware that cancels a request when its client disconnects."""
 
-    Lines have the name of the key and the reason of a refusal, never a key, a path or a text of the client.
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(ClientDisconnect):  # the client disconnected, or its body was rejected
+            await cancel_on_disconnect(self.app, scope, receive, send)
+
+
+class _AccessLogMiddleware:
+    """ASGI middleware that logs and counts every request, including rejected ones.
+
+    Log lines contain the key name and the reason for a rejection, but never a key, path or text from the client.
     """
 
     def __init__(self, app: App, state: ServerState) -> None:
@@ -158,12 +173,14 @@ class _AccessLogMiddleware:
         try:
             await self.app(scope, receive, observed_send)
         finally:
-            route = getattr(scope.get("route"), "path", "other")  # a path of the client is no label
+            route = getattr(scope.get("route"), "path", "other")  # a client's path must not become a label
             seconds = time.perf_counter() - start
             metrics = self.state.metrics
             metrics.requests.labels(route, str(status or "closed")).inc()
             metrics.latency.labels(route).observe(seconds)
             request_state = scope.get("state", {})
+            if "refusal" in request_state:
+                metrics.refused.labels(request_state["refusal"]).inc()
             fields = {
                 "request_id": request_state.get("request_id"),
                 "method": scope["method"],
@@ -177,11 +194,13 @@ class _AccessLogMiddleware:
             logger.info("request", extra=fields)
 
     def _explain_failure(self, send: Send) -> Send:
-        """Let a start that fails for a reason that Regard knows say this reason, instead of a traceback."""
+        """Report a known startup error without a traceback."""
 
         async def explained_send(message: Message) -> None:
             if message["type"] == "lifespan.startup.failed" and self.state.failure is not None:
-                message["message"] = str(self.state.failure)
+                failure = self.state.failure
+                parts = (failure.location and f"{failure.location}:", failure.message, failure.hint)
+                message["message"] = " ".join(part for part in parts if part)  # one line of the log
             await send(message)
 
         return explained_send

@@ -1,14 +1,14 @@
-"""Batches of requests: one model, one worker thread, a bounded queue.
+"""Request batching: one model, one worker thread, a bounded queue.
 
-A batch holds requests with an equal key (the same search, n_best, maximum length ...), because the pipelines have one
-such option for all texts of a call. The oldest waiting request decides the key of the next batch, so that no request
-waits for ever; later ones with the same key join while the token budget lasts.
+A batch contains requests with the same key (search, n_best, maximum length ...), because pipelines take these options
+once per call. The oldest waiting request determines the key of the next batch, so no request starves; later requests
+with the same key join within the token budget.
 
-An idle request starts at once. After a batch, the clients that just got an answer often send their next request within
-milliseconds; the batcher then waits for as many requests as the last batch had, as long as no `window` seconds pass
-without an answer that leaves or a request that arrives. Without this wait, 32 clients in a closed loop fall into
-batches of 1, 31, 1, 31. The clock starts again with each event: to send 32 answers and to read 32 requests takes
-longer than a single request should wait.
+A request to an idle model starts immediately. After a batch, its clients often send their next request within
+milliseconds, so the batcher waits for as many requests as the last batch had, until `window` seconds pass without a
+response sent or a request received. Without this wait, 32 clients in a closed loop fall into batches of 1, 31, 1, 31.
+The timer restarts with each event, because sending 32 responses and reading 32 requests takes longer than a single
+request should wait.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ STREAM_END = object()  # marks the end of a stream
 
 
 class QueueFullError(Exception):
-    """The queue holds as many requests as it may; the client should try again later."""
+    """The queue is full; the client should retry later."""
 
 
 class TooManyItemsError(Exception):
-    """A request has more items than the queue can ever hold."""
+    """A request has more items than the queue's capacity."""
 
 
 class DeadlineError(Exception):
-    """The request waited longer than its deadline and was not started."""
+    """The request did not start before its deadline."""
 
 
 class StoppedError(Exception):
-    """The batcher takes no more requests."""
+    """The batcher is stopping and does not accept requests."""
 
 
 @dataclass(eq=False)
@@ -52,7 +52,7 @@ class _Waiting(Generic[Item, Result]):
 
 @dataclass(frozen=True)
 class BatchStats:
-    """How one batch went, for metrics."""
+    """Statistics of one batch, for metrics."""
 
     requests: int
     tokens: int
@@ -64,12 +64,11 @@ class Batcher(Generic[Item, Result]):
     """Runs requests in batches on one worker thread. Create it inside a running event loop, or call `start` there.
 
     Args:
-        run: Called on the worker thread with the key and the items of a batch; returns one result or one exception
-            for each item.
-        max_tokens: Token budget of a batch: items times the tokens of the largest. A larger item runs alone.
+        run: Called on the worker thread with the key and items of a batch; returns one result or exception per item.
+        max_tokens: Token budget of a batch: number of items times the size of the largest. A larger item runs alone.
         max_requests: Maximum number of items in a batch.
         max_waiting: Maximum number of waiting items.
-        window: Maximum seconds, after an answer or a request, to wait for the next client of the last batch.
+        window: Maximum seconds to wait, after a response or request, for the next client of the last batch.
         observe: Called in the event loop after each batch.
     """
 
@@ -98,25 +97,25 @@ class Batcher(Generic[Item, Result]):
 
     @property
     def waiting(self) -> int:
-        """Number of items that wait."""
+        """Number of waiting items."""
         return len(self._waiting)
 
     @property
     def free(self) -> int:
-        """How many more items may wait, and how many more streams may begin."""
+        """Free capacity for waiting items and for streams."""
         return self._max_waiting - max(len(self._waiting), self._streams + self._calls)
 
     @property
     def running(self) -> int:
-        """Number of items in the running batch, open streams, and calls."""
+        """Number of running items, open streams and calls."""
         return self._running + self._streams + self._calls
 
     def start(self) -> None:
-        """Start the loop in the running event loop."""
+        """Start the batching loop in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._loop())
 
     async def submit(self, key: Hashable, item: Item, *, tokens: int, timeout: float) -> Result:
-        """Wait for the result of an item. If the caller is cancelled, an item that still waits is dropped.
+        """Wait for the result of an item. If the caller is cancelled, a waiting item is dropped.
 
         Raises:
             QueueFullError: Too many items wait.
@@ -129,7 +128,7 @@ class Batcher(Generic[Item, Result]):
     async def submit_all(
         self, key: Hashable, items: Sequence[Item], *, tokens: Sequence[int], timeout: float
     ) -> list[Result]:
-        """Wait for the results of several items of one request; all of them are queued, or none."""
+        """Wait for the results of several items of one request; queues either all items or none."""
         if self.is_stopping:
             raise StoppedError
         if len(items) > self._max_waiting:
@@ -151,7 +150,7 @@ class Batcher(Generic[Item, Result]):
                 return [await entries[0].future]
             return list(await asyncio.gather(*(entry.future for entry in entries)))
         except BaseException:
-            for entry in entries:  # the others are of no use without the failed one
+            for entry in entries:  # one failed item fails the whole request
                 entry.future.cancel()
             self._waiting = deque(entry for entry in self._waiting if not entry.future.done())
             raise
@@ -180,9 +179,9 @@ class Batcher(Generic[Item, Result]):
             raise QueueFullError
 
     async def stream(self, start: Callable[[], Iterator[str]]) -> AsyncIterator[str]:
-        """Yield the parts of an iterator; each part is computed on the worker thread, between two batches.
+        """Yield the items of an iterator, each computed on the worker thread between batches.
 
-        Closing this generator closes the iterator, and the model computes nothing more.
+        Closing this generator closes the iterator and stops the computation.
 
         Args:
             start: Creates the iterator, on the worker thread.
@@ -201,7 +200,7 @@ class Batcher(Generic[Item, Result]):
                 self._worker.submit(close)
 
     async def stop(self) -> None:
-        """Take no more items, finish those that wait, and end the worker thread."""
+        """Stop accepting items, finish waiting ones, and end the worker thread."""
         self.is_stopping = True
         self._arrived.set()
         if self._task is not None:
@@ -229,7 +228,7 @@ class Batcher(Generic[Item, Result]):
             self._running = 0
             for entry, result in zip(batch, results, strict=True):
                 if entry.future.done():
-                    continue  # the client has left
+                    continue  # the client disconnected
                 if isinstance(result, Exception):
                     entry.future.set_exception(result)
                 else:
@@ -240,7 +239,7 @@ class Batcher(Generic[Item, Result]):
             self._observe(BatchStats(len(batch), tokens, queue_seconds, end - start))
 
     async def _run_batch(self, batch: list[_Waiting[Item, Result]]) -> Sequence[Any]:
-        """Return one result or one exception for each item; if a batch fails, its items run one by one."""
+        """Return one result or exception per item; if a batch fails, its items are retried one by one."""
         items = [entry.item for entry in batch]
         try:
             results = await asyncio.get_running_loop().run_in_executor(self._worker, self._run, batch[0].key, items)
@@ -253,14 +252,14 @@ class Batcher(Generic[Item, Result]):
         return results
 
     def _open_window(self, size: int) -> None:
-        """Expect the clients of a batch that has ended; `_loop` waits for as many requests."""
+        """Expect new requests from the clients of a finished batch; `_loop` waits for as many."""
         if size > 1 and self._window > 0:
             loop = asyncio.get_running_loop()
             self._expected, self._last_event = size, loop.time()
             self._timer = loop.call_later(self._window, self._check_window)
 
     def _check_window(self) -> None:
-        """Expect nobody if nothing happened for a while. The event loop has run all events before it runs a timer."""
+        """Stop waiting if no request arrived within the window. The event loop runs all events before a timer."""
         loop = asyncio.get_running_loop()
         remaining = self._last_event + self._window - loop.time()
         if remaining > 0:
@@ -276,7 +275,7 @@ class Batcher(Generic[Item, Result]):
             self._timer = None
 
     def _take_batch(self) -> list[_Waiting[Item, Result]]:
-        """Remove the next batch from the queue, and everything that is cancelled or too late."""
+        """Remove the next batch from the queue, and all cancelled or expired items."""
         batch: list[_Waiting[Item, Result]] = []
         remaining_entries: deque[_Waiting[Item, Result]] = deque()
         max_entry_tokens = 0
@@ -299,7 +298,7 @@ class Batcher(Generic[Item, Result]):
 
 
 def _expire(entries: Sequence[_Waiting[Any, Any]]) -> None:
-    """Fail a request whose items have not all started; a batch that runs may take longer than others can wait."""
+    """Fail a request if some of its items have not started by the deadline."""
     for entry in entries:
         if not entry.has_started and not entry.future.done():
             entry.future.set_exception(DeadlineError())

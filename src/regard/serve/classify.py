@@ -1,41 +1,35 @@
-"""Route /classify: labels of texts, images and audio clips, in the form of vLLM's answers."""
+"""Route /classify: labels of texts, images and audio clips, in vLLM's response format."""
 
-import secrets
-import time
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
-from regard.pipeline.audio_classifier import AudioClassifier
-from regard.pipeline.classifier import Classification, Classifier, Label, TaggedText
-from regard.pipeline.image_classifier import ImageClassifier
-from regard.pipeline.search import Beam
-from regard.serve.model import Options, ServedModel, TextRequest
-from regard.serve.schemas import ClassifyFiles, ClassifyRequest, describe_form
+from regard.serve.media import answer_files
+from regard.serve.model import ServedModel
+from regard.serve.schemas import ClassifyRequest, FilesRequest, describe_form, describe_json
 from regard.serve.state import ServerState, http_errors, validate
-from regard.serve.uploads import refuse_invalid
+from regard.serve.uploads import Upload, refuse_invalid
+from regard.tasks.capabilities import CLASSIFIES_FILES, CLASSIFIES_TEXTS
+from regard.tasks.requests import BatchOptions, ModelRequest
+from regard.tasks.text_classification import Classification, Label, TaggedText
 
 ROUTE = "/classify"
-NO_SEARCH = Beam(1)  # labels are no search; all their requests share batches
 
 
 def make_router(state: ServerState) -> APIRouter:
     """Return the route."""
     router = APIRouter(tags=["Labels"])
+    contents = [
+        description["requestBody"]["content"]
+        for description in (describe_json(ClassifyRequest), describe_form(FilesRequest, is_list=True))
+    ]
 
     @router.post(
         ROUTE,
-        summary="Label texts, images or audio clips",
-        openapi_extra={
-            "requestBody": {
-                "content": {
-                    "application/json": {"schema": ClassifyRequest.model_json_schema()},
-                    "multipart/form-data": {"schema": describe_form(ClassifyFiles, is_list=True)},
-                }
-            }
-        },
+        summary="Classify texts, images or audio clips",
+        openapi_extra={"requestBody": {"content": contents[0] | contents[1]}},
     )
     async def classify(request: Request) -> Response:
         is_json = request.headers.get("content-type", "").startswith("application/json")
@@ -51,41 +45,36 @@ async def _label_texts(state: ServerState, request: Request) -> dict[str, Any]:
         raise refuse_invalid(error) from None
     texts = [body.input] if isinstance(body.input, str) else body.input
     state.check_texts(texts, 1)
-    served = state.find(body.model, Classifier.kind)
-    validate(lambda: served.require_kind(Classifier))
-    requests = [TextRequest(text) for text in texts]
-    tokens = validate(lambda: sum(map(served.count_tokens, requests)))
+    served = state.find(body.model, CLASSIFIES_TEXTS)
+    requests = [ModelRequest(text) for text in texts]
+    tokens = validate(lambda: served.count_tokens(requests))
     adapter = served.find_adapter(body.model)
-    results = await http_errors(served.run(Options(NO_SEARCH, adapter=adapter), requests))
+    results = await http_errors(served.run(BatchOptions(adapter=adapter), requests))
     return _answer(served, adapter, results, tokens)
 
 
 async def _label_files(state: ServerState, request: Request) -> dict[str, Any]:
-    async with state.uploads.receive(request) as upload:
-        name = upload.read_fields(ClassifyFiles).model or None
-        served = state.find(name, ImageClassifier.kind, AudioClassifier.kind)
-        if isinstance(served.pipeline, Classifier):
-            raise HTTPException(422, f"The model '{served.name}' labels texts: send them as JSON, in the field input.")
-        classifier = validate(lambda: served.require_kind(ImageClassifier, AudioClassifier))
-        media = await state.uploads.decode(classifier, upload.files)
-    adapter = served.find_adapter(name)
-    results = await http_errors(served.run_media(Options(NO_SEARCH, adapter=adapter), media))
-    return _answer(served, adapter, results, served.count_vectors(media))
+    def check(_: Upload, fields: FilesRequest) -> None:
+        if fields.model and (served := state.find(fields.model)).can(CLASSIFIES_TEXTS):
+            raise HTTPException(
+                422, f"The model '{served.name}' classifies texts: send them as JSON in the field input."
+            )
+
+    def make_options(served: ServedModel, fields: FilesRequest) -> BatchOptions:
+        return BatchOptions(adapter=served.find_adapter(fields.model))
+
+    answer = await answer_files(state, request, FilesRequest, CLASSIFIES_FILES, make_options, check)
+    tokens = answer.served.count_tokens(answer.requests)
+    return _answer(answer.served, answer.options.adapter, answer.results, tokens)
 
 
 def _answer(served: ServedModel, adapter: str | None, results: list[Label | TaggedText], tokens: int) -> dict[str, Any]:
-    return {
-        "id": f"classify-{secrets.token_hex(12)}",
-        "object": "list",
-        "created": int(time.time()),
-        "model": adapter or served.name,
-        "data": [{"index": index, **_describe(result)} for index, result in enumerate(results)],
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-    }
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return served.list_answers("classify", adapter, [_describe(result) for result in results], usage)
 
 
 def _describe(result: Label | TaggedText) -> dict[str, Any]:
-    """Return vLLM's fields, and Regard's own: probabilities by label, words with their tags."""
+    """Return vLLM's fields and Regard's additional ones: probabilities by label, words with tags."""
     if isinstance(result, TaggedText):
         tags = [{"label": tag.label, "probability": tag.probability} for tag in result.tags]
         return {"words": list(result.words), "tags": tags}

@@ -1,8 +1,8 @@
-"""Language detection by `lingua` (extra `language`), among the languages that the server translates.
+"""Language detection with `lingua` (extra `language`), restricted to the server's languages.
 
-All 75 languages of lingua take 900 MB and 11 CPU-seconds to load, two of them 137 MB and 0.7 seconds; of two-word texts
-in English and German it then names 98 % right instead of 58 %. If the models name fewer than two languages, all are
-loaded in lingua's low-accuracy mode, which takes 65 MB.
+All 75 languages of lingua take 900 MB and 11 CPU-seconds to load, two languages 137 MB and 0.7 seconds. With two, the
+accuracy on two-word texts in English and German is 98 % instead of 58 %. If the models name fewer than two languages,
+all are loaded in lingua's low-accuracy mode, which takes 65 MB.
 """
 
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ WARM_UP_TEXT = "Where is the dog?"
 
 
 def warm_up(languages: Iterable[str]) -> None:
-    """Load the models of some languages, if `lingua` is installed."""
+    """Load the detection models of some languages, if `lingua` is installed."""
     if not list_missing("language"):
         detect_language(WARM_UP_TEXT, languages)
 
 
 def detect_language(text: str, languages: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the most probable ones of some languages, or of all if fewer than two are named.
+    """Return the most probable of the given languages, or of all if fewer than two are given.
 
     Raises:
         HTTPException: 501: the extra `language` is not installed.

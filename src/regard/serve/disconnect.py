@@ -1,4 +1,4 @@
-"""Clients that leave: their request is cancelled, wherever it waits."""
+"""Cancels the requests of disconnected clients."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -10,14 +10,14 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 DISCONNECT = "regard.disconnect"
-"""An extension of the scope: functions that the server calls when the client leaves (`regard.serve.protocol`)."""
+"""Scope extension: functions that the server calls when the client disconnects (`regard.serve.protocol`)."""
 
 
 async def cancel_on_disconnect(app: App, scope: Scope, receive: Receive, send: Send) -> None:
-    """Call an application, and cancel the call if the client leaves after its body has arrived.
+    """Call an application, and cancel the call if the client disconnects after sending its body.
 
-    Frameworks tell a route of this only if it asks, so that work for nobody would stay in the queue. A server with the
-    extension `DISCONNECT` calls back; in another one a task asks for each request, which takes longer.
+    Frameworks report disconnects only when polled; otherwise abandoned requests stay queued. A server with the
+    extension `DISCONNECT` calls back; other servers need a polling task per request, which is slower.
     """
     callbacks: list[Callable[[], object]] | None = scope.get("extensions", {}).get(DISCONNECT)
     if callbacks is None:
@@ -49,7 +49,7 @@ async def _ask_for_disconnect(app: App, scope: Scope, receive: Receive, send: Se
         while (await receive())["type"] != "http.disconnect":
             pass
         left.set()
-        if not has_answered and task is not None:  # servers report a complete answer as a disconnection, too
+        if not has_answered and task is not None:  # servers also report a complete response as a disconnect
             has_left = True
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""Files to translate: plain text, Markdown, HTML, subtitles. The result has the structure of the file."""
+"""File translation for plain text, Markdown, HTML and subtitles, preserving their structure."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class TranslatedFile:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that offer it as a download."""
+        """Response headers for a download."""
         return {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(self.name)}"}
 
 
@@ -35,19 +35,19 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
     """Translate a file.
 
     Args:
-        name: Its name; the ending decides how it is read.
-        content: Its bytes, in UTF-8.
+        name: The file name; the extension determines the format.
+        content: The file content, in UTF-8.
         translate: Translates texts.
-        max_lines: Maximum number of lines, in HTML of tags.
+        max_lines: Maximum number of lines, or of tags in HTML.
 
     Raises:
-        RegardError: The ending is unknown, the file is not UTF-8, or it has too many lines.
+        RegardError: The extension is unknown, the file is not UTF-8, or it has too many lines.
     """
     path = PurePosixPath(PurePosixPath(name.replace("\\", "/")).name)
     suffix = path.suffix.lower()
     if suffix not in HTML and suffix not in MEDIA_TYPES:
         endings = ", ".join(sorted({*MEDIA_TYPES, *HTML}))
-        raise RegardError(f"Files that end in '{suffix[:10]}' cannot be translated.", hint=f"Use one of: {endings}.")
+        raise RegardError(f"'{suffix[:10]}' files are not supported.", hint=f"Use one of: {endings}.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -74,7 +74,7 @@ async def translate_document(name: str, content: bytes, translate: TranslateText
 
 
 def _split_line(line: str, suffix: str) -> tuple[str, str, str]:
-    """Return what stays before a line's text, the text, and what stays after it."""
+    """Return the fixed part before a line's text, the text, and the fixed part after it."""
     mark = _MARKDOWN_MARK.match(line) if suffix == ".md" else None
     start = len(line) - len(line.lstrip()) if mark is None else mark.end()
     text = line[start:].rstrip()
@@ -82,7 +82,7 @@ def _split_line(line: str, suffix: str) -> tuple[str, str, str]:
 
 
 def _find_copied_lines(lines: Sequence[str], suffix: str) -> list[bool]:
-    """Return for each line whether it is copied: times, numbers and notes of subtitles, code of Markdown."""
+    """Return whether each line is copied: times, numbers and notes in subtitles, code in Markdown."""
     if suffix == ".md":
         return _find_code(lines)
     if suffix not in (".srt", ".vtt"):
@@ -90,7 +90,7 @@ def _find_copied_lines(lines: Sequence[str], suffix: str) -> list[bool]:
     copied_mask, is_block, is_first = [], False, True
     for index, line in enumerate(lines):
         is_empty, has_times = not line.strip(), "-->" in line
-        # Before the times of a cue is its number or name.
+        # The line before a cue's times is its number or name.
         is_name = is_first and index + 1 < len(lines) and "-->" in lines[index + 1]
         if suffix == ".vtt" and is_first and _VTT_BLOCK.match(line):
             is_block = True
@@ -100,7 +100,7 @@ def _find_copied_lines(lines: Sequence[str], suffix: str) -> list[bool]:
 
 
 def _find_code(lines: Sequence[str]) -> list[bool]:
-    """Return for each line of Markdown whether it belongs to a block of code between fences."""
+    """Return whether each line of Markdown belongs to a fenced code block."""
     code_mask, fence = [], None
     for line in lines:
         match = _FENCE.match(line)

@@ -1,4 +1,4 @@
-"""Error responses in the form that the clients of each protocol read."""
+"""Error responses in each protocol's format."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ LIBRETRANSLATE_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "
 
 
 def make_error(path: str, text: str, status: int, param: str | None = None) -> dict[str, Any]:
-    """Return the body of an error: a string for LibreTranslate's routes, an object as OpenAI's for all others.
+    """Return the body of an error: a string for LibreTranslate routes, an OpenAI-style object for all others.
 
     >>> make_error("/translate", "The queue is full.", 429)
     {'error': 'The queue is full.'}
@@ -24,7 +24,7 @@ def make_error(path: str, text: str, status: int, param: str | None = None) -> d
 
 
 def describe_faults(faults: Sequence[Any], skipped: int = 0) -> str:
-    """Return what is wrong with a request: the first faults that pydantic found, without `skipped` parts of names."""
+    """Describe the first validation errors found by pydantic, without the `skipped` parts of names."""
     lines = []
     for fault in faults[:5]:
         name, message = ".".join(map(str, fault["loc"][skipped:])), fault["msg"].removeprefix("Value error, ")

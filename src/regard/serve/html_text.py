@@ -1,4 +1,4 @@
-"""Translate HTML: text between tags is replaced, everything else stays byte for byte."""
+"""Translate HTML: text between tags is replaced, everything else is preserved byte for byte."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -14,14 +14,14 @@ _CLOSING = {
 
 
 class _Finder:
-    """Finds ends of markup; what was found, or is not there, is not searched again, so that all searches are linear."""
+    """Finds the ends of markup; caches results, so the total search time is linear."""
 
     def __init__(self, html: str) -> None:
         self.html = html
-        self._spans: dict[str, tuple[int, int]] = {}  # start and end of the next one; -1: there is none
+        self._spans: dict[str, tuple[int, int]] = {}  # start and end of the next match; -1 if there is none
 
     def find(self, text: str, position: int) -> int:
-        """Return the end of the next `text` at or after a position; of a closing tag if it is a name; -1: none."""
+        """Return the end of the next `text` (or closing tag, for a name) at or after a position, or -1."""
         start, end = self._spans.get(text, (0, 0))
         if end >= 0 and start < position:
             if text in _CLOSING:
@@ -35,7 +35,7 @@ class _Finder:
 
 
 def split_html(html: str) -> list[tuple[str, bool]]:
-    """Split HTML into parts: (text, True) for text to translate, (markup, False) for all else; joined, they are `html`.
+    """Split HTML into parts: (text, True) for text to translate, (markup, False) otherwise; joined, they equal `html`.
 
     >>> split_html("5 < 6 <img alt='a > b'>")
     [('5 < 6 ', True), ("<img alt='a > b'>", False)]
@@ -47,11 +47,11 @@ def split_html(html: str) -> list[tuple[str, bool]]:
     text_start = position = 0
     while (start := html.find("<", position)) >= 0:
         if not _MARKUP.match(html, start):
-            position = start + 1  # a sign of the text: 5 < 6
+            position = start + 1  # part of the text: 5 < 6
             continue
         end = _find_markup_end(finder, start)
         if end < 0:
-            break  # no tag ends after this: the rest is text
+            break  # no further tag, so the rest is text
         if start > text_start:
             parts.append((html[text_start:start], True))
         parts.append((html[start:end], False))
@@ -62,7 +62,7 @@ def split_html(html: str) -> list[tuple[str, bool]]:
 
 
 def _find_markup_end(finder: _Finder, start: int) -> int:
-    """Return the end of a comment, of an element that is kept as it is, or of a tag; -1: it has none."""
+    """Return the end of a comment, a preserved element or a tag, or -1."""
     html, end = finder.html, -1
     if html.startswith("<!--", start):
         end = finder.find("-->", start + 4)
@@ -74,7 +74,7 @@ def _find_markup_end(finder: _Finder, start: int) -> int:
 
 
 def _find_tag_end(finder: _Finder, position: int) -> int:
-    """Return the end of the tag around a position, behind a > outside of quoted values; -1: it has none."""
+    """Return the end of the tag at a position, after a > outside quoted values, or -1."""
     while (end := finder.find(">", position)) >= 0:
         quotes = [finder.find(quote, position) for quote in "\"'"]
         after_quote = min((after for after in quotes if 0 <= after < end), default=-1)
@@ -83,13 +83,13 @@ def _find_tag_end(finder: _Finder, position: int) -> int:
         quote, before = finder.html[after_quote - 1], finder.html[max(position, after_quote - 9) : after_quote - 1]
         closing = finder.find(quote, after_quote) if before.rstrip().endswith("=") else after_quote
         if closing < 0:
-            return end  # the value never ends: the tag does
+            return end  # the value is not closed, but the tag is
         position = closing
     return -1
 
 
 def read_text(part: str) -> tuple[str, str, str]:
-    """Return the white space before a text part, its text without entities, and the white space after it.
+    """Return the whitespace before a text part, its unescaped text, and the whitespace after it.
 
     >>> read_text(" a &amp; b ")
     (' ', 'a & b', ' ')
@@ -100,7 +100,7 @@ def read_text(part: str) -> tuple[str, str, str]:
 
 
 def write_text(text: str) -> str:
-    """Return a text as HTML."""
+    """Escape a text for HTML."""
     return escape(text, quote=False)
 
 
@@ -110,7 +110,7 @@ async def translate_html(html: str, translate: TranslateTexts) -> str:
 
 
 async def translate_html_list(documents: list[str], translate: TranslateTexts) -> list[str]:
-    """Return HTML documents with their texts translated, all in one call, and their markup unchanged."""
+    """Return HTML documents with their texts translated in one call and their markup unchanged."""
     split_documents = [split_html(html) for html in documents]
     texts = [read_text(part) for parts in split_documents for part, is_text in parts if is_text]
     translations = iter(await translate([text for _, text, _ in texts]) if texts else [])

@@ -1,4 +1,4 @@
-"""Routes of LibreTranslate: /translate, /translate_file, /languages, /detect; with fields of Regard's own."""
+"""LibreTranslate routes: /translate, /translate_file, /languages, /detect, with additional fields."""
 
 import asyncio
 import time
@@ -11,37 +11,33 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
 from regard.base.errors import RegardError
+from regard.data.readers.columns import LANGUAGE_CODES
 from regard.look.build import look_into
 from regard.look.document import Document
-from regard.pipeline.results import GeneratedText, Translation
-from regard.pipeline.search import Beam
 from regard.serve.batcher import QueueFullError
 from regard.serve.detect import detect_language
 from regard.serve.documents import translate_document
 from regard.serve.html_text import translate_html_list
-from regard.serve.model import EncodedRequest, Options, ServedModel, TextRequest, split_text
-from regard.serve.schemas import DetectRequest, FileRequest, TranslateRequest, describe_form
-from regard.serve.state import ServerState, http_errors, validate
+from regard.serve.model import EncodedRequest, ServedModel, split_text
+from regard.serve.schemas import DetectRequest, FileRequest, TranslateRequest, describe_form, describe_json
+from regard.serve.state import ServerState, http_errors
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
 from regard.serve.uploads import refuse_invalid
+from regard.tasks.capabilities import TRANSLATES
+from regard.tasks.requests import BatchOptions, ModelRequest
+from regard.tasks.results import GeneratedText, Translation
+from regard.tasks.search import Beam
 
 Body = TypeVar("Body", TranslateRequest, DetectRequest)
-TRANSLATION_MODEL = "translation model"
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
 NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
 NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "alternatives")
 MAX_LINE_CHARACTERS = 100_000
 LONG_TEXT_CHARACTERS = 1000
-RETRY_SECONDS = 0.05  # between two looks of a file at a full queue
-UNNAMED = "und"  # the code of ISO 639-2 for an undetermined language: clients need a code to offer and to send
-LANGUAGE_NAMES = {
-    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
-    "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "it": "Italian",
-    "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
-    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", UNNAMED: "Undetermined",
-    "zh": "Chinese",
-}  # fmt: skip
+RETRY_SECONDS = 0.05  # between retries of a file translation when the queue is full
+UNNAMED = "und"  # ISO 639-2 code for an undetermined language, because clients need a code
+LANGUAGE_NAMES = {code: name.capitalize() for name, code in LANGUAGE_CODES.items()} | {UNNAMED: "Undetermined"}
 
 
 def make_router(state: ServerState) -> APIRouter:
@@ -51,24 +47,22 @@ def make_router(state: ServerState) -> APIRouter:
     @router.post(
         "/translate",
         summary="Translate one text or several",
-        openapi_extra={
-            "requestBody": {"content": {"application/json": {"schema": TranslateRequest.model_json_schema()}}}
-        },
+        openapi_extra=describe_json(TranslateRequest),
     )
     async def translate(request: Request) -> Response:
         body = await _read_request(request, TranslateRequest)
         texts = [body.q] if isinstance(body.q, str) else body.q
         state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
         if body.explain and len(texts) != 1:
-            raise HTTPException(422, "One text at a time can be explained.")
+            raise HTTPException(422, "`explain` takes exactly one text.")
         if body.explain and len(texts[0]) > MAX_EXPLAINED_CHARACTERS:
-            raise HTTPException(422, f"A text of up to {MAX_EXPLAINED_CHARACTERS} characters can be explained.")
+            raise HTTPException(422, f"`explain` takes at most {MAX_EXPLAINED_CHARACTERS} characters.")
         if body.format == "html" and (fields := [name for name in NOT_WITH_HTML if getattr(body, name)]):
             raise HTTPException(422, f"HTML cannot be combined with {fields[0]}.")
         if body.stream and (fields := [name for name in NOT_IN_STREAMS if getattr(body, name)]):
             raise HTTPException(422, f"A stream cannot be combined with {fields[0]}.")
         if body.explain and (body.prefix or body.required or body.forbidden):
-            raise HTTPException(422, "A translation with a prefix, required or forbidden phrases cannot be explained.")
+            raise HTTPException(422, "`explain` cannot be combined with a prefix, required or forbidden phrases.")
         job = _make_job(state, body)
         if body.stream:
             return await respond_with_events(job.stream(texts), "/translate")
@@ -78,12 +72,12 @@ def make_router(state: ServerState) -> APIRouter:
     @router.post(
         "/translate_file",
         summary="Translate a file and keep its structure",
-        openapi_extra={"requestBody": {"content": {"multipart/form-data": {"schema": describe_form(FileRequest)}}}},
+        openapi_extra=describe_form(FileRequest),
     )
     async def translate_file(request: Request) -> Response:
         async with state.uploads.receive(request) as upload:
             if len(upload.files) > 1:
-                raise HTTPException(422, "One file at a time can be translated.")
+                raise HTTPException(422, "Send exactly one file.")
             values = {name: value for name, value in [*request.query_params.items(), *upload.fields.items()] if value}
             fields = replace(upload, fields=values).read_fields(FileRequest)
             job = _make_job(state, TranslateRequest(q="", **fields.model_dump()))
@@ -97,7 +91,7 @@ def make_router(state: ServerState) -> APIRouter:
     async def languages() -> list[dict[str, Any]]:
         targets: dict[str, set[str]] = {}
         for model in state.models.values():
-            if model.kind == TRANSLATION_MODEL:
+            if model.can(TRANSLATES):
                 for source, target in _language_pairs(model):
                     targets.setdefault(source, set()).add(target)
         return [
@@ -108,7 +102,7 @@ def make_router(state: ServerState) -> APIRouter:
     @router.post(
         "/detect",
         summary="Detect the language of a text",
-        openapi_extra={"requestBody": {"content": {"application/json": {"schema": DetectRequest.model_json_schema()}}}},
+        openapi_extra=describe_json(DetectRequest),
     )
     async def detect(request: Request) -> list[dict[str, Any]]:
         body = await _read_request(request, DetectRequest)
@@ -124,11 +118,11 @@ class _TranslationJob:
 
     model: ServedModel
     body: TranslateRequest
-    options: Options
+    options: BatchOptions
     target_language: str | None
 
     async def translate(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Return the answer for each text; all their sentences are queued together, or none."""
+        """Return the response for each text; queues all sentences or none."""
         if self.body.format == "html":
             translations = await translate_html_list(texts, self._translate_plain)
             return [{"translatedText": text, "alternatives": []} for text in translations]
@@ -142,7 +136,7 @@ class _TranslationJob:
     async def _answer(
         self, text: str, sentences: list[tuple[str, str]], results: list[GeneratedText]
     ) -> dict[str, Any]:
-        """Return the answer for one text from the translations of its sentences."""
+        """Build the response for one text from the translations of its sentences."""
         spaces = [space for _, space in sentences]
         answer: dict[str, Any] = {"translatedText": _join_texts(results, spaces, 0)}
         if self.body.alternatives:
@@ -160,7 +154,7 @@ class _TranslationJob:
             self.options.adapter,
             lambda: (
                 look_into(
-                    self.model.translator,
+                    self.model.pipeline,
                     text,
                     name=self.options.adapter or self.model.name,
                     search=search,
@@ -173,17 +167,17 @@ class _TranslationJob:
         return document
 
     async def stream(self, texts: list[str]) -> Events:
-        """Yield events: the text as it is generated in greedy search, else sentence by sentence."""
+        """Yield events: text as it is generated with greedy search, otherwise sentence by sentence."""
         is_plain = not (self.body.prefix or self.body.required or self.body.forbidden)
         split_texts = [split_text(text) for text in texts]
-        # The limits of all sentences come before the first event.
+        # Check the limits of all sentences before the first event.
         self.model.encode(self.options, self._make_requests([[text for text, _ in parts] for parts in split_texts]))
         for index, sentences in enumerate(split_texts):
             for sentence, space in sentences:
                 if self.options.search == Beam(1) and is_plain and sentence:
                     parts = self.model.stream(
                         self.options.adapter,
-                        lambda sentence=sentence: self.model.translator.stream(  # type: ignore[misc]
+                        lambda sentence=sentence: self.model.require(TRANSLATES).stream(  # type: ignore[misc]
                             sentence, max_new_tokens=self.options.max_new_tokens, target_language=self.target_language
                         ),
                     )
@@ -198,20 +192,20 @@ class _TranslationJob:
         yield DONE
 
     async def translate_long(self, texts: list[str]) -> list[str]:
-        """Translate the texts of a file, some sentences at a time: it must neither fill the queue nor hold up others.
+        """Translate the texts of a file in chunks of sentences, so it does not fill the queue or delay other requests.
 
         All limits are checked before the first sentence is translated.
         """
         settings, split_texts, count = self.model.settings, list[list[tuple[str, str]]](), 0
         for text in texts:
             if len(text) > MAX_LINE_CHARACTERS:
-                message = f"A line of a file may have {MAX_LINE_CHARACTERS:,} characters, this one has {len(text):,}."
+                message = f"A line has {len(text):,} characters; the maximum is {MAX_LINE_CHARACTERS:,}."
                 raise RegardError(message, hint="Break the line.")
             split_texts.append(split_text(text))
             count += len(split_texts[-1])
             if count > settings.limits.file_sentences:
                 raise RegardError(
-                    f"A file may have {settings.limits.file_sentences:,} sentences.", hint="Split the file."
+                    f"The maximum is {settings.limits.file_sentences:,} sentences per file.", hint="Split the file."
                 )
             if len(text) > LONG_TEXT_CHARACTERS:
                 await asyncio.sleep(0)  # other requests go on
@@ -230,7 +224,7 @@ class _TranslationJob:
         ]
 
     async def _run_patiently(self, items: list[EncodedRequest]) -> list[GeneratedText]:
-        """Wait for a place in the queue: a file must not fail because other clients are there."""
+        """Wait for free capacity in the queue, so a file does not fail because of other clients."""
         end = time.monotonic() + self.model.settings.queue.timeout
         while True:
             try:
@@ -253,11 +247,11 @@ class _TranslationJob:
         results: list[GeneratedText] = await http_errors(self.model.run(self.options, self._make_requests(texts)))
         return results
 
-    def _make_requests(self, texts: list[list[str]]) -> list[TextRequest]:
-        """Return a request for each sentence of each text; constraints hold for the first one of each text."""
+    def _make_requests(self, texts: list[list[str]]) -> list[ModelRequest]:
+        """Return a request for each sentence of each text; constraints apply to the first sentence of each text."""
         body = self.body
         return [
-            TextRequest(
+            ModelRequest(
                 sentence,
                 self.target_language,
                 prefix=body.prefix if number == 0 else "",
@@ -271,7 +265,7 @@ class _TranslationJob:
         ]
 
     def _describe(self, sentences: list[tuple[str, str]], results: list[GeneratedText]) -> dict[str, Any]:
-        """Return the additional fields that the request asks for."""
+        """Return the requested additional fields."""
         body, fields = self.body, dict[str, Any]()
         if body.scores:
             fields["scores"] = [result.score for result in results]
@@ -301,11 +295,11 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _TranslationJob:
         ("characters in a prefix", len(body.prefix), limits.sentence_tokens),
     ):
         if value > limit:
-            raise HTTPException(422, f"A request may have {limit} {name}, this one has {value}.")
+            raise HTTPException(422, f"The request has {value} {name}; the maximum is {limit}.")
     model = _choose_model(state, body)
     n_best = body.alternatives + 1
     adapter = model.find_adapter(body.model)
-    options = Options(Beam(max(beam_size, n_best)), n_best, forbidden=tuple(body.forbidden), adapter=adapter)
+    options = BatchOptions(Beam(max(beam_size, n_best)), n_best, forbidden=tuple(body.forbidden), adapter=adapter)
     target_language = None  # of a model without language tags
     if model.targets:
         only = model.languages[1] if len(model.languages) == 2 else model.targets[0] if len(model.targets) == 1 else ""
@@ -316,13 +310,10 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _TranslationJob:
 
 
 def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
-    """Return the model that translates between the languages of a request."""
-    if body.model is not None:
-        models = [state.find(body.model)]
-        validate(lambda: models[0].translator)
-    else:
-        state.find(None, TRANSLATION_MODEL)
-        models = [model for model in state.models.values() if model.kind == TRANSLATION_MODEL]
+    """Return the model for the languages of a request."""
+    models = [state.find(body.model, TRANSLATES)]
+    if body.model is None:
+        models = [model for model in state.models.values() if model.can(TRANSLATES)]
     sources_by_model = {
         model.name: {
             source
@@ -333,7 +324,7 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
     }
     fitting = [model for model in models if sources_by_model[model.name]]
     sources = set().union(*sources_by_model.values())
-    if len(fitting) > 1 and body.target and len(sources) > 1:  # the first one would read a language that it never saw
+    if len(fitting) > 1 and body.target and len(sources) > 1:  # the first model might not support the source language
         raise HTTPException(
             400, f"Several models translate to {body.target[:20]}: give source ({', '.join(sorted(sources))})."
         )
@@ -352,7 +343,7 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
 
 
 def _language_pairs(model: ServedModel) -> list[tuple[str, str]]:
-    """Return the pairs (source, target) of a model; a language that neither its settings nor its tags name is `und`."""
+    """Return the language pairs (source, target) of a model; unknown languages are `und`."""
     languages = model.languages
     if len(languages) == 2:
         return [(languages[0], languages[1])]
@@ -362,7 +353,7 @@ def _language_pairs(model: ServedModel) -> list[tuple[str, str]]:
 
 
 async def _read_request(request: Request, kind: type[Body]) -> Body:
-    """Read JSON, or a form as LibreTranslate's own page and clients send it."""
+    """Read a JSON body, or a form as sent by LibreTranslate's page and clients."""
     content_type = request.headers.get("content-type", "")
     try:
         if content_type.startswith("application/json"):
@@ -379,7 +370,7 @@ async def _read_request(request: Request, kind: type[Body]) -> Body:
 
 
 def _join_texts(results: list[GeneratedText], spaces: list[str], number: int) -> str:
-    """Join the sentences of the best translation (0), or of an alternative; a sentence without one stays."""
+    """Join the sentences of the best translation (0) or of an alternative, which falls back to the best."""
     texts = [
         result.alternatives[number - 1].text if 0 < number <= len(result.alternatives) else result.text
         for result in results
@@ -388,7 +379,7 @@ def _join_texts(results: list[GeneratedText], spaces: list[str], number: int) ->
 
 
 def _join_answers(answers: list[dict[str, Any]], *, is_list: bool) -> dict[str, Any]:
-    """Return one answer, or for a list of texts one answer whose fields are lists."""
+    """Return one response, or for a list of texts one response whose fields are lists."""
     if not is_list:
         return answers[0]
     return {name: [answer[name] for answer in answers] for name in (answers[0] if answers else ["translatedText"])}

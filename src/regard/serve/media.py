@@ -1,75 +1,81 @@
-"""Images and audio clips as the models of a server read them: decoded within limits, and counted in vectors."""
+"""Common code of the image and audio routes: convert the files and fields of a form to model requests."""
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-import numpy as np
+from fastapi import HTTPException, Request
 
-from regard.base.errors import RegardError
-from regard.base.limits import SAMPLES
-from regard.config.sources import ImagesConfig
-from regard.data.example import AudioClip, Image
-from regard.data.mel import count_frames
-from regard.data.readers.audio import decode_audio
-from regard.data.readers.images import decode_image
-from regard.pipeline.audio_classifier import AudioClassifier
-from regard.pipeline.audio_input import check_rate
-from regard.pipeline.image_captioner import ImageCaptioner
-from regard.pipeline.image_classifier import ImageClassifier
-from regard.pipeline.load import AnyPipeline
-from regard.pipeline.transcriber import Transcriber
-from regard.serve.settings import LimitsConfig
+from regard.serve.model import ServedModel
+from regard.serve.schemas import FilesRequest, MediaSearchRequest
+from regard.serve.state import ServerState, http_errors
+from regard.serve.uploads import Upload
+from regard.tasks.capabilities import Capability
+from regard.tasks.requests import BatchOptions, ModelRequest
+from regard.tasks.results import GeneratedText
 
-ImagePipeline = ImageCaptioner | ImageClassifier
-MediaPipeline = ImagePipeline | AudioClassifier | Transcriber
-Media = Image | AudioClip
+Fields = TypeVar("Fields", bound=FilesRequest)
 
 
-def decode_media(pipeline: MediaPipeline, content: bytes, location: str, limits: LimitsConfig) -> Media:
-    """Decode the image or audio clip that a model reads.
+@dataclass(frozen=True)
+class MediaAnswer(Generic[Fields]):
+    """The results of a model for the files of a form."""
 
-    What a header claims is compared with the limits first: neither an image of 100,000 x 100,000 pixels nor a .flac
-    file of hours of silence is decoded.
+    served: ServedModel
+    fields: Fields
+    options: BatchOptions
+    requests: list[ModelRequest]
+    results: list[Any]
+
+
+async def answer_files(
+    state: ServerState,
+    request: Request,
+    schema: type[Fields],
+    capability: Capability[Any],
+    make_options: Callable[[ServedModel, Fields], BatchOptions],
+    check: Callable[[Upload, Fields], None] = lambda _upload, _fields: None,
+) -> MediaAnswer[Fields]:
+    """Receive and decode the files of a form, and run the requested model.
+
+    Args:
+        state: The server.
+        request: The request.
+        schema: The fields of the form.
+        capability: The required capability.
+        make_options: Returns the batch options; may reject the form's options.
+        check: Rejects invalid forms before the model is looked up.
 
     Raises:
-        RegardError: The content is no such file, damaged, too large, or has another sample rate than the model reads.
+        HTTPException: The form, a field or a file is invalid, or the model cannot run now.
     """
-    if isinstance(pipeline, ImagePipeline):
-        patches = pipeline.patches
-        target = ImagesConfig(path=location, size=patches.size, channels=1 if patches.channels == 1 else 3)
-        media: Media = decode_image(content, target, location, max_pixels=limits.pixels)
-    else:
-        media = decode_audio(content, location, max_samples=_count_samples(pipeline, limits.tokens))
-        check_rate(media, pipeline.mel, location)
-    vectors = count_vectors(pipeline, media)
-    if vectors > limits.tokens:
-        if isinstance(pipeline, ImagePipeline):
-            message = f"An image may have {limits.tokens:,} patches, this one has {vectors:,}."
-            raise RegardError(message, hint="Scale it down.")
-        message = f"The model pads every audio clip to {vectors:,} vectors; the server allows {limits.tokens:,}."
-        raise RegardError(message, hint="Raise the limit `tokens` of the server.")
-    return media
+    async with state.uploads.receive(request) as upload:
+        fields = upload.read_fields(schema)
+        check(upload, fields)
+        served = state.find(fields.model or None, capability)
+        options = make_options(served, fields)
+        media = await state.uploads.decode(served.pipeline.input, upload.files)
+    requests = [ModelRequest(item) for item in media]
+    results = await http_errors(served.run(options, requests))
+    return MediaAnswer(served, fields, options, requests, results)
 
 
-def count_vectors(pipeline: MediaPipeline, media: Media) -> int:
-    """Return how many vectors an image or an audio clip becomes."""
-    if isinstance(pipeline, ImagePipeline):
-        assert isinstance(media, Image)  # noqa: S101 - `decode_media` made it
-        return pipeline.patches.count_vectors(media.height, media.width)
-    assert isinstance(media, AudioClip)  # noqa: S101 - `decode_media` made it
-    return pipeline.mel.count_vectors(int(count_frames(np.array(len(media)), pipeline.mel)))
+def make_search_options(served: ServedModel, fields: MediaSearchRequest) -> BatchOptions:
+    """Return the options of a model's beam search with the alternatives of a form.
+
+    Raises:
+        HTTPException: 422 for too many beams or alternatives.
+    """
+    n_best, limits = fields.alternatives + 1, served.settings.limits
+    for name, value, limit in (("beams", fields.beam_size or 1, limits.beam_size), ("alternatives", n_best, limits.n)):
+        if value > limit:
+            raise HTTPException(422, f"The request has {value:,} {name}; the maximum is {limit:,}.")
+    pipeline: Any = served.pipeline  # captions or transcribes
+    search = pipeline.make_search(fields.beam_size, n_best=n_best)
+    return BatchOptions(search, n_best, adapter=served.find_adapter(fields.model))
 
 
-def describe_input(pipeline: AnyPipeline) -> dict[str, Any]:
-    """Return what a model reads, for `/v1/models`: text, or the images or audio clips that it was trained with."""
-    if isinstance(pipeline, ImagePipeline):
-        return {"kind": "image", "size": pipeline.patches.size, "channels": pipeline.patches.channels}
-    if isinstance(pipeline, AudioClassifier | Transcriber):
-        return {"kind": "audio", "rate": pipeline.mel.rate}
-    return {"kind": "text"}
-
-
-def _count_samples(pipeline: AudioClassifier | Transcriber, max_vectors: int) -> int:
-    """Return how many samples an audio clip may have, so that it becomes at most `max_vectors`."""
-    positions = pipeline.settings.encoder.max_positions
-    vectors = max_vectors if positions is None else min(max_vectors, positions)
-    return min(SAMPLES, vectors * pipeline.mel.frames * pipeline.mel.hop_samples)
+def describe_text(result: GeneratedText, fields: MediaSearchRequest) -> dict[str, Any]:
+    """Return the generated text with the requested alternatives."""
+    alternatives = [alternative.text for alternative in result.alternatives]
+    return {"text": result.text} | ({"alternatives": alternatives} if fields.alternatives else {})

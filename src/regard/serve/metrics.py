@@ -1,4 +1,4 @@
-"""Prometheus metrics, with vLLM's names under the prefix `regard:`. Labels are model and route names, never input."""
+"""Prometheus metrics, named like vLLM's with the prefix `regard:`. Labels are never user input."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -7,29 +7,29 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """The counters of one server."""
+    """Metrics of one server."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         self.running = Gauge("regard:num_requests_running", "Texts in a running batch", ["model"], registry=registry)
-        self.waiting = Gauge("regard:num_requests_waiting", "Texts that wait", ["model"], registry=registry)
+        self.waiting = Gauge("regard:num_requests_waiting", "Waiting texts", ["model"], registry=registry)
         self.latency = Histogram(
             "regard:e2e_request_latency_seconds",
-            "Seconds from the request to its answer",
+            "Seconds from request to response",
             ["route"],
             registry=registry,
             buckets=SECONDS,
         )
         self.first_token_seconds = Histogram(
             "regard:time_to_first_token_seconds",
-            "Seconds from the request to the first text of a stream",
+            "Seconds from request to the first streamed text",
             ["model"],
             registry=registry,
             buckets=SECONDS,
         )
         self.queue_seconds = Histogram(
             "regard:request_queue_time_seconds",
-            "Seconds that a text waited",
+            "Seconds that a text spent waiting",
             ["model"],
             registry=registry,
             buckets=SECONDS,
@@ -40,7 +40,7 @@ class Metrics:
         self.prompt_tokens = Counter("regard:prompt_tokens", "Tokens read", ["model"], registry=registry)
         self.generation_tokens = Counter("regard:generation_tokens", "Tokens generated", ["model"], registry=registry)
         self.requests = Counter(
-            "regard:request_success", "Answered requests by route and status", ["route", "status"], registry=registry
+            "regard:request_success", "Completed requests by route and status", ["route", "status"], registry=registry
         )
         self.refused = Counter("regard:request_refused", "Refused requests", ["reason"], registry=registry)
 

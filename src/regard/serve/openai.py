@@ -1,4 +1,4 @@
-"""Routes of OpenAI: /v1/models, /v1/completions, /v1/chat/completions, /v1/embeddings."""
+"""OpenAI routes: /v1/models, /v1/completions, /v1/chat/completions, /v1/embeddings."""
 
 import base64
 import secrets
@@ -14,12 +14,15 @@ from fastapi.responses import JSONResponse, Response
 from numpy.typing import NDArray
 
 from regard.decode.filters import Filters
-from regard.pipeline.results import GeneratedText
-from regard.pipeline.search import Beam, Sampling, Search, TextStream
-from regard.serve.model import Options, ServedModel, TextRequest, describe
+from regard.serve.model import ServedModel, describe
 from regard.serve.schemas import ChatRequest, CompletionRequest, EmbeddingRequest
 from regard.serve.state import ServerState, http_errors, validate
 from regard.serve.stream import DONE, Events, StopStrings, respond_with_events, stop_at, to_event
+from regard.tasks.capabilities import EMBEDS, GENERATES
+from regard.tasks.requests import BatchOptions, ModelRequest
+from regard.tasks.results import GeneratedText
+from regard.tasks.search import Beam, Sampling, Search
+from regard.tasks.text_stream import TextStream
 
 DEFAULT_CHAT_TOKENS = 256
 Form = Literal["text_completion", "chat.completion"]
@@ -46,7 +49,7 @@ def make_router(state: ServerState) -> APIRouter:
         job.echo, job.logprobs = body.echo, body.logprobs is not None
         return await job.respond(body.stream)
 
-    @router.post("/chat/completions", summary="Answer in a conversation")
+    @router.post("/chat/completions", summary="Respond in a conversation")
     async def chat(body: ChatRequest) -> Response:
         served = state.find(body.model)
         messages = [{"role": message.role, "content": _read_content(message.content)} for message in body.messages]
@@ -59,12 +62,12 @@ def make_router(state: ServerState) -> APIRouter:
     async def embeddings(body: EmbeddingRequest) -> dict[str, Any]:
         texts = [body.input] if isinstance(body.input, str) else body.input
         state.check_texts(texts, 1)
-        served = state.find(body.model)
-        validate(lambda: served.embedder)
-        tokens = validate(lambda: sum(served.count_tokens(TextRequest(text)) for text in texts))
+        served, requests = state.find(body.model, EMBEDS), [ModelRequest(text) for text in texts]
+        tokens = validate(lambda: served.count_tokens(requests))
         adapter = served.find_adapter(body.model)
-        # The model may be loaded again before its turn comes: it is looked up then, with its adapter.
-        vectors = await http_errors(served.call(adapter, lambda: served.embedder.embed(texts)))
+        # The model may be reloaded before its turn, so it is looked up then, with its adapter.
+        embed = lambda: served.require(EMBEDS).embedder.run(requests, BatchOptions())  # noqa: E731
+        vectors = await http_errors(served.call(adapter, embed))
         data = [
             {"object": "embedding", "index": index, "embedding": _encode_vector(vector, body.encoding_format)}
             for index, vector in enumerate(vectors)
@@ -76,7 +79,7 @@ def make_router(state: ServerState) -> APIRouter:
 
 
 def _encode_vector(vector: NDArray[np.float32], form: str) -> str | list[float]:
-    """Return a vector as numbers, or as base64 of little-endian float32, which OpenAI's client asks for."""
+    """Return a vector as numbers, or as base64 of little-endian float32, which OpenAI's client requests."""
     if form == "base64":
         return base64.b64encode(vector.astype("<f4").tobytes()).decode()
     return [float(value) for value in vector]
@@ -89,7 +92,7 @@ class _CompletionJob:
     model: ServedModel
     prompts: list[str]
     form: Form
-    options: Options
+    options: BatchOptions
     filters: Filters
     n: int
     stop: list[str]
@@ -102,19 +105,19 @@ class _CompletionJob:
         self.created = int(time.time())
 
     async def respond(self, should_stream: bool) -> Response:
-        """Return the whole answer, or a stream of events."""
+        """Return the full response, or a stream of events."""
         if not should_stream:
             return JSONResponse(await self._complete())
         if len(self.prompts) > 1 or self.n > 1:
-            raise HTTPException(422, "A stream has one prompt and n = 1.")
+            raise HTTPException(422, "Streaming supports only one prompt and n = 1.")
         if self.echo or self.logprobs:
-            raise HTTPException(422, "A stream has neither echo nor logprobs.")
+            raise HTTPException(422, "Streaming does not support echo and logprobs.")
         has_parts = not isinstance(self.options.search, Beam)
         return await respond_with_events(self._stream() if has_parts else self._stream_whole(), "/v1")
 
     async def _complete(self) -> dict[str, Any]:
-        requests = [TextRequest(prompt, seed=self.seed) for prompt in self.prompts]
-        prompt_tokens = validate(lambda: sum(map(self.model.count_tokens, requests)))
+        requests = [ModelRequest(prompt, seed=self.seed) for prompt in self.prompts]
+        prompt_tokens = validate(lambda: self.model.count_tokens(requests))
         results: list[GeneratedText] = await http_errors(self.model.run(self.options, requests))
         choices, completion_tokens = list[dict[str, Any]](), 0
         for prompt, result in zip(self.prompts, results, strict=True):
@@ -144,10 +147,10 @@ class _CompletionJob:
         return choice
 
     async def _stream(self) -> Events:
-        streams, prompt_tokens = list[TextStream](), self.model.count_tokens(TextRequest(self.prompts[0]))
+        streams, prompt_tokens = list[TextStream](), self.model.count_tokens([ModelRequest(self.prompts[0])])
 
         def start() -> TextStream:
-            stream = self.model.generator.stream(
+            stream = self.model.require(GENERATES).stream(
                 self.prompts[0], self.options.max_new_tokens or 1, filters=self.filters, seed=self.seed
             )
             streams.append(stream)
@@ -169,7 +172,7 @@ class _CompletionJob:
         yield DONE
 
     async def _stream_whole(self) -> Events:
-        """Yield the text of a beam search as one event: no part of it is certain before the end."""
+        """Yield the text of a beam search as one event, because no part of it is final before the end."""
         answer = await self._complete()
         (choice,) = answer["choices"]
         text = choice["message"]["content"] if "message" in choice else choice["text"]
@@ -207,15 +210,14 @@ def _make_job(
         ("beams", getattr(body, "beam_size", None) or 1, limits.beam_size),
     ):
         if value > limit:
-            raise HTTPException(422, f"A request may have {limit:,} {message}, this one has {value:,}.")
+            raise HTTPException(422, f"The request has {value:,} {message}; the maximum is {limit:,}.")
     if not prompts or "" in stop:
         raise HTTPException(422, "A prompt is missing, or a stop string is empty.")
-    model = state.find(name)
-    validate(lambda: model.generator)
+    model = state.find(name, GENERATES)
     filters = validate(lambda: _make_filters(body))
     beam_size = getattr(body, "beam_size", None)
     search: Search = Beam(max(beam_size, body.n)) if beam_size else Sampling(body.n, filters)
-    options = Options(search, body.n, max_tokens, adapter=model.find_adapter(name))
+    options = BatchOptions(search, body.n, max_tokens, adapter=model.find_adapter(name))
     return _CompletionJob(model, prompts, form, options, filters, body.n, stop, body.seed)
 
 
@@ -232,9 +234,9 @@ def _make_filters(body: CompletionRequest | ChatRequest) -> Filters:
 
 
 def _read_content(content: str | list[dict[str, Any]]) -> str:
-    """Return the text of a message; parts that are not text are refused."""
+    """Return the text of a message; raises an error for parts that are not text."""
     if isinstance(content, str):
         return content
     if any(part.get("type") != "text" or not isinstance(part.get("text"), str) for part in content):
-        raise HTTPException(422, "A message may have text only.")
+        raise HTTPException(422, "Messages may only contain text.")
     return "".join(part["text"] for part in content)

@@ -1,4 +1,4 @@
-"""Requests and answers of the routes: LibreTranslate's and OpenAI's fields, and Regard's own beside them."""
+"""Request and response schemas: LibreTranslate and OpenAI fields, and additional ones."""
 
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
@@ -7,13 +7,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from regard.text.special_marks import replace_marks
 
-# The limits of the server are lower; the body has its own. No client writes special tokens.
+# The server's limits are lower; the body has its own limit. Clients cannot send special tokens.
 Text = Annotated[str, Field(max_length=10_000_000), AfterValidator(replace_marks)]
-MIN_SIMILARITY = 0.8  # of the letters of two names, from 0 to 1
+MIN_SIMILARITY = 0.8  # minimum similarity of two names, from 0 to 1
 
 
 class _Request(BaseModel):
-    """Ignores unknown fields, because clients send fields of newer services; refuses names that look misspelled."""
+    """Ignores unknown fields, because clients may target newer services; rejects names that look misspelled."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -50,7 +50,7 @@ class TranslateRequest(_Request):
 
 
 class FileRequest(_Request):
-    """`POST /translate_file`: the form fields sent with the file, or of the query."""
+    """`POST /translate_file`: form fields sent with the file, or query parameters."""
 
     source: str = "auto"
     target: str = ""
@@ -84,19 +84,19 @@ NEUTRAL_VALUES: dict[str, tuple[object, ...]] = {  # of fields that a request cl
 
 
 class _OpenAIRequest(_Request):
-    """Refuses fields of OpenAI and vLLM that would change the answer elsewhere and have no effect here."""
+    """Rejects OpenAI and vLLM fields that would affect the response but are not supported."""
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_unused_fields(cls, fields: Any) -> Any:
         for name, neutral_values in NEUTRAL_VALUES.items() if isinstance(fields, dict) else ():
             if name in fields and name not in cls.model_fields and fields[name] not in neutral_values:
-                raise ValueError(f"{name} has no effect on this route: leave it out.")
+                raise ValueError(f"{name} is not supported on this route: leave it out.")
         return fields
 
 
 class _GenerationRequest(_OpenAIRequest):
-    """What both ways to generate text share."""
+    """Common fields of the generation routes."""
 
     model: str = Field(examples=["shakespeare"])
     temperature: float = Field(1.0, ge=0, le=2)
@@ -151,26 +151,21 @@ class ClassifyRequest(_Request):
     model: str | None = None
 
 
-class ClassifyFiles(_Request):
-    """`POST /classify` with images or audio clips: the form fields sent with the files."""
+class FilesRequest(_Request):
+    """`POST /classify` with images or audio clips: form fields sent with the files."""
 
     model: str | None = None
 
 
-class MediaSearchRequest(_Request):
-    """The fields of a form whose files become texts, by beam search."""
+class MediaSearchRequest(FilesRequest):
+    """`POST /caption`: form fields sent with the files."""
 
-    model: str | None = None
     beam_size: int | None = Field(None, ge=1)
     alternatives: int = Field(0, ge=0)
 
 
-class CaptionRequest(MediaSearchRequest):
-    """`POST /caption`: the form fields sent with the files."""
-
-
 class TranscriptionRequest(MediaSearchRequest):
-    """`POST /v1/audio/transcriptions`: the form fields sent with the file; beams and alternatives are Regard's."""
+    """`POST /v1/audio/transcriptions`: form fields sent with the file; beams and alternatives are extensions."""
 
     response_format: Literal["json", "text"] = "json"
     temperature: float = Field(0, ge=0, le=1)
@@ -179,8 +174,14 @@ class TranscriptionRequest(MediaSearchRequest):
 
 
 def describe_form(fields: type[BaseModel], *, is_list: bool = False) -> dict[str, Any]:
-    """Return the OpenAPI schema of a form with a file, or several, and these fields."""
+    """Return the OpenAPI description of a form route: one or several files, and these fields."""
     schema = fields.model_json_schema()
     file: dict[str, Any] = {"type": "string", "format": "binary"}
     properties = {"file": {"type": "array", "items": file} if is_list else file, **schema["properties"]}
-    return schema | {"properties": properties, "required": ["file"]}
+    form = schema | {"properties": properties, "required": ["file"]}
+    return {"requestBody": {"content": {"multipart/form-data": {"schema": form}}}}
+
+
+def describe_json(fields: type[BaseModel]) -> dict[str, Any]:
+    """Return the OpenAPI description of a route that parses JSON itself."""
+    return {"requestBody": {"content": {"application/json": {"schema": fields.model_json_schema()}}}}

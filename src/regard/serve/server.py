@@ -1,13 +1,15 @@
-"""Run the application with uvicorn: deadlines, logs, graceful end."""
+"""Run the application with uvicorn: deadlines, logs, graceful shutdown."""
 
 import json
 import logging
 import signal
+import socket
 import sys
 from contextlib import suppress
 
 import uvicorn
 
+from regard.base.errors import RegardError
 from regard.base.formatting import escape_control_characters
 from regard.serve.app import MEDIA_ROUTES, make_app
 from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
@@ -18,19 +20,20 @@ FIELDS = ("request_id", "method", "route", "status", "milliseconds", "key", "ref
 BACKLOG = 2048
 STARTUP_FAILURE = 3  # as uvicorn's own command
 MAX_CONNECTIONS = 1000
-DESCRIPTORS = 4 * MAX_CONNECTIONS  # a process may often have 1,024 unless it asks for more
+DESCRIPTORS = 4 * MAX_CONNECTIONS  # the default limit is often 1,024
 
 
 def run_server(settings: ServeConfig) -> None:
     """Serve until SIGTERM or Ctrl-C; accepted requests are finished first."""
     check_bind(settings.host, has_keys=settings.keys_file is not None)
+    check_port(settings.host, settings.port)
     if settings.threads is not None:
         import torch
 
         torch.set_num_threads(settings.threads)
     _configure_logs(settings.log_format)
     _allow_descriptors(DESCRIPTORS)
-    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again after it has drained
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again after draining
     server = uvicorn.Server(make_config(settings, ServerState(settings)))
     with suppress(KeyboardInterrupt):  # uvicorn raises it again, too
         server.run()
@@ -38,8 +41,21 @@ def run_server(settings: ServeConfig) -> None:
         sys.exit(STARTUP_FAILURE)
 
 
+def check_port(host: str, port: int) -> None:
+    """Check that the server can listen here, before it loads any model.
+
+    Raises:
+        RegardError: The port is in use or not allowed, or the address does not belong to this machine.
+    """
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        message = f"Cannot listen on port {port} of {host}: {error.strerror}."
+        raise RegardError(message, hint="Choose another port: --port N.") from error
+
+
 def make_config(settings: ServeConfig, state: ServerState) -> uvicorn.Config:
-    """Return uvicorn's settings of a server."""
+    """Return the uvicorn settings."""
     deadlines = settings.deadlines
     return uvicorn.Config(
         make_app(settings, state),
@@ -59,7 +75,7 @@ def make_config(settings: ServeConfig, state: ServerState) -> uvicorn.Config:
 
 
 def make_limits(settings: ServeConfig) -> ConnectionLimits:
-    """Return what a connection may take; a body in chunks has more bytes than its content."""
+    """Return the connection limits; a chunked body has more bytes than its content."""
     deadlines, limits = settings.deadlines, settings.limits
     message_bytes, media_bytes = (2 * size + MAX_HEADER_BYTES for size in (limits.file_bytes, limits.media_bytes))
     media = {route.encode(): media_bytes for route in MEDIA_ROUTES}
@@ -67,7 +83,7 @@ def make_limits(settings: ServeConfig) -> ConnectionLimits:
 
 
 def _allow_descriptors(number: int) -> None:
-    """Raise the number of connections and files that this process may have, as far as the system allows."""
+    """Raise this process's limit of open files and connections as far as the system allows."""
     try:
         import resource
     except ImportError:
@@ -80,7 +96,7 @@ def _allow_descriptors(number: int) -> None:
 
 
 class Formatter(logging.Formatter):
-    """One line for each record, as text or JSON."""
+    """Formats each record as one line, text or JSON."""
 
     def __init__(self, form: str) -> None:
         super().__init__("%(asctime)s  %(levelname)s  %(message)s", "%H:%M:%S")

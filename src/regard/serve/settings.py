@@ -1,6 +1,6 @@
-"""Settings of the server: defaults, a TOML file, environment variables and options, later ones win.
+"""Server settings from defaults, a TOML file, environment variables and options; later sources take precedence.
 
-Everything that a client can make large has a limit here.
+Every size that a client controls has a limit here.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat
 from regard.base.errors import RegardError
 from regard.base.limits import PIXELS
 from regard.config.toml_file import SettingsFile, parse_settings, read_toml
+from regard.store.export_folder import Engine
 
 ENVIRONMENT_PREFIX = "REGARD_SERVE_"
 KEY_BYTES = 32
@@ -26,37 +27,37 @@ class _Table(BaseModel):
 
 
 class LimitsConfig(_Table):
-    """What one request may ask for; more is answered with 413 or 422 before anything is allocated."""
+    """Limits of one request; larger requests get a 413 or 422 response before memory is allocated."""
 
     body_bytes: PositiveInt = 250_000
-    """Bytes of a request's body: enough for `characters`, however they are written."""
+    """Bytes of a request body: enough for `characters` in any encoding."""
     file_bytes: PositiveInt = 2_000_000
-    """Bytes of a request's body of `/translate_file`."""
+    """Bytes of a `/translate_file` request body."""
     media_bytes: PositiveInt = 10_000_000
-    """Bytes of a request's body with images or audio clips."""
+    """Bytes of a request body with images or audio clips."""
     files: PositiveInt = 16
     """Images or audio clips in a request."""
     pixels: Annotated[int, Field(gt=0, le=PIXELS)] = 1 << 24
-    """Pixels of an image before it is scaled to the size that the model reads: 4096 x 4096."""
+    """Pixels of an image before scaling: 4096 x 4096."""
     characters: PositiveInt = 10_000
     """Characters of all texts of a request."""
     texts: PositiveInt = 64
     """Texts in a request."""
     tokens: PositiveInt = 4096
-    """Tokens of a prompt, or of a text to embed or to label; patches of an image, vectors of a clip (20 ms each)."""
+    """Tokens of a prompt, or of a text to embed or classify; patches of an image, vectors of a clip (20 ms each)."""
     sentence_tokens: PositiveInt = 512
-    """Tokens of a sentence to translate; its translation has at most `max_length_ratio` times as many, and 50."""
+    """Tokens of a sentence to translate; its translation has at most `max_length_ratio` times as many plus 50."""
     file_lines: PositiveInt = 20_000
-    """Lines of a file to translate, in HTML tags."""
+    """Lines (in HTML: tags) of a file to translate."""
     file_sentences: PositiveInt = 5000
     """Sentences of a file to translate."""
     new_tokens: PositiveInt = 1024
     """Generated tokens of a text."""
     n: PositiveInt = 8
-    """Texts to generate for one text: `n` and `alternatives`."""
+    """Generated texts per input: `n` and `alternatives`."""
     beam_size: PositiveInt = 16
     rows: PositiveInt = 128
-    """Beams of a text; required phrases multiply them by one more than their number of tokens."""
+    """Beams of a text; required phrases of n tokens multiply them by n + 1."""
     stop: PositiveInt = 4
     """Stop strings of a request; also required or forbidden phrases."""
     stop_characters: PositiveInt = 100
@@ -64,58 +65,60 @@ class LimitsConfig(_Table):
 
 
 class QueueConfig(_Table):
-    """How requests wait and join batches."""
+    """Queueing and batching of requests."""
 
     max_waiting: PositiveInt = 256
-    """Texts, images or audio clips that wait for one model; more are answered with 429."""
+    """Waiting texts, images or audio clips per model; further requests get a 429 response."""
     batch_tokens: PositiveInt = 8192
     """Token budget of a batch, padding and beams included."""
     batch_texts: PositiveInt = 32
     window_ms: Annotated[float, Field(ge=0, le=1000)] = 10.0
-    """Milliseconds to wait, after a batch, for the next one of the clients that it answered."""
+    """Milliseconds to wait after a batch for the next requests of its clients."""
     uploads: PositiveInt = 16
-    """Requests with images or audio that are received and decoded, and files that are translated, at a time; more are
-    answered with 429."""
+    """Concurrent requests with images or audio, and concurrent file translations; further requests get a 429
+    response."""
     timeout: PositiveFloat = 60.0
-    """Seconds that a request may wait for its start; then it is answered with 503."""
+    """Seconds that a request may wait to start before it gets a 503 response."""
 
 
 class DeadlinesConfig(_Table):
-    """Seconds that a connection has for each part of a request; then it is closed."""
+    """Time limits of a connection, in seconds; it is closed afterwards."""
 
     headers: PositiveFloat = 10.0
     body: PositiveFloat = 30.0
-    """Also the time in which a client must go on reading its answer."""
+    """Also the time limit for a client to continue reading its response."""
     keep_alive: PositiveInt = 75
-    """Idle seconds before a connection is closed; more than a proxy in front keeps its own (nginx: 60)."""
+    """Idle seconds before a connection is closed; use more than your proxy's timeout (nginx: 60)."""
     drain: PositiveInt = 30
-    """Seconds after SIGTERM for accepted requests."""
+    """Seconds to finish accepted requests after SIGTERM."""
 
 
 class ServeConfig(_Table):
-    """All settings of a server."""
+    """Server settings."""
 
     models: dict[str, Path] = Field(min_length=1)
     """Model folders by the name that clients use."""
     adapters: dict[str, Path] = {}
-    """LoRA adapters of these models by the name that clients use: adapter folders, or folders of runs."""
+    """LoRA adapters of these models by the name that clients use: adapter folders or run folders."""
     chat_templates: dict[str, Path] = {}
-    """Jinja files by the name of a model or adapter: how a conversation becomes a prompt."""
+    """Jinja chat templates by model or adapter name."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    engine: Literal["auto", "torch", "ctranslate2"] = "auto"
+    engine: Engine = "auto"
+    """auto: CTranslate2 for translation models that it can represent, exported at the first start."""
     keys_file: Path | None = None
     """File of key hashes, one per line: `name sha256` (see `regard serve --new-key`)."""
     open_routes: tuple[str, ...] = ()
-    """Paths that need no key, for example ["/health", "/ready"] for probes."""
+    """Paths that need no key, e.g. ["/health", "/ready"] for probes."""
     reload_keys: tuple[str, ...] = ()
-    """Names of keys that may reload models (`POST /reload/NAME`). Without keys, programs on this machine may."""
+    """Names of keys that may reload models (`POST /reload/NAME`). Without keys, local programs may."""
     hosts: tuple[str, ...] = ()
-    """Further names in the `Host` header that a server without keys answers to, beside localhost."""
+    """Additional `Host` names that a server without keys accepts, besides localhost."""
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses or networks of proxies in front: their `X-Forwarded-For` names the client for `requests_per_minute`."""
+    """Addresses or networks of trusted proxies, whose `X-Forwarded-For` identifies the client for
+    `requests_per_minute`."""
     requests_per_minute: NonNegativeInt = 0
-    """Requests of each key (without keys: of each address) in a minute; 0: no limit."""
+    """Requests per minute and key (without keys: per address); 0 for no limit."""
     threads: PositiveInt | None = None
     log_format: Literal["text", "json"] = "text"
     limits: LimitsConfig = LimitsConfig()
@@ -129,13 +132,13 @@ SERVE_FILES: SettingsFile[ServeConfig] = SettingsFile(ServeConfig)
 def read_settings(
     path: Path | None, environment: Mapping[str, str], settings: Sequence[str], changes: Mapping[str, Any]
 ) -> ServeConfig:
-    """Join the settings of a file, of the environment, of `a.b=value` texts and of options; later ones win.
+    """Merge settings from a file, the environment, `a.b=value` strings and options; later sources take precedence.
 
-    An environment variable is REGARD_SERVE_ and the name of a setting, with two underscores for a point:
+    An environment variable is REGARD_SERVE_ plus the setting name, with two underscores for a dot:
     REGARD_SERVE_PORT=80, REGARD_SERVE_LIMITS__TEXTS=8.
 
     Raises:
-        ConfigError: A setting is unknown or has a wrong value.
+        ConfigError: A setting is unknown or invalid.
     """
     variables = [
         f"{name.removeprefix(ENVIRONMENT_PREFIX).lower().replace('__', '.')}={value}"
@@ -148,10 +151,10 @@ def read_settings(
 
 
 def check_bind(host: str, *, has_keys: bool) -> None:
-    """Refuse to listen on a public address without keys.
+    """Raise an error for a public address without keys.
 
     Raises:
-        RegardError: The address is reachable from other machines, and there are no keys.
+        RegardError: The address is reachable from other machines and there are no keys.
     """
     if not is_loopback(host) and not has_keys:
         raise RegardError(
@@ -162,7 +165,7 @@ def check_bind(host: str, *, has_keys: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is reachable from this machine only."""
+    """Return whether an address is only reachable from this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -170,7 +173,7 @@ def is_loopback(host: str) -> bool:
 
 
 def hash_key(key: str) -> str:
-    """Return the hash of a key, as the keys file has it. Keys are random, so that a plain hash is enough."""
+    """Return the hash of a key, as in the keys file. Keys are random, so a plain hash is enough."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -195,9 +198,9 @@ def read_keys(path: Path) -> dict[str, str]:
 
 
 def add_key(path: Path, name: str) -> str:
-    """Create a random key, add its hash to a keys file, and return the key, which is stored nowhere."""
+    """Create a random key, add its hash to a keys file, and return the key, which is not stored."""
     if not name.replace("-", "").replace("_", "").isalnum():
-        raise RegardError(f"'{name}' is no name for a key.", hint="Use letters, digits, - and _.")
+        raise RegardError(f"'{name}' is not a valid key name.", hint="Use letters, digits, - and _.")
     key = secrets.token_urlsafe(KEY_BYTES)
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{name} {hash_key(key)}\n")

@@ -1,23 +1,17 @@
-"""What the routes share: models, limits, metrics; and how errors become answers."""
+"""Shared state of the routes: models, limits, metrics and error handling."""
 
 import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fastapi import HTTPException
 
 from regard.base.errors import RegardError
-from regard.pipeline.audio_classifier import AudioClassifier
-from regard.pipeline.classifier import Classifier
-from regard.pipeline.generator import TextGenerator
-from regard.pipeline.image_captioner import ImageCaptioner
-from regard.pipeline.image_classifier import ImageClassifier
-from regard.pipeline.transcriber import Transcriber
-from regard.pipeline.translator import Translator
 from regard.serve import detect
 from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, TooManyItemsError
 from regard.serve.loaded import assign_adapters
@@ -25,21 +19,30 @@ from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeConfig
 from regard.serve.uploads import Uploads
+from regard.tasks.capabilities import (
+    CAPTIONS,
+    CLASSIFIES_FILES,
+    CLASSIFIES_TEXTS,
+    GENERATES,
+    TRANSCRIBES,
+    TRANSLATES,
+    Capability,
+)
 from regard.text.chat_template import ChatTemplate
 
 logger = logging.getLogger("regard.serve")
-QUEUED_ROUTES = {
-    b"/translate": (Translator.kind,),
-    b"/v1/completions": (TextGenerator.kind,),
-    b"/v1/chat/completions": (TextGenerator.kind,),
-    b"/v1/audio/transcriptions": (Transcriber.kind,),
-    b"/caption": (ImageCaptioner.kind,),
-    b"/classify": (Classifier.kind, ImageClassifier.kind, AudioClassifier.kind),
+QUEUED_ROUTES: dict[bytes, tuple[Capability[Any], ...]] = {
+    b"/translate": (TRANSLATES,),
+    b"/v1/completions": (GENERATES,),
+    b"/v1/chat/completions": (GENERATES,),
+    b"/v1/audio/transcriptions": (TRANSCRIBES,),
+    b"/caption": (CAPTIONS,),
+    b"/classify": (CLASSIFIES_TEXTS, CLASSIFIES_FILES),
 }
 
 
 class ServerState:
-    """The models of a server and their life: load, warm up, reload, drain."""
+    """The models of a server: load, warm up, reload, drain."""
 
     def __init__(self, settings: ServeConfig) -> None:
         self.settings, self.metrics, self.uploads = settings, Metrics(), Uploads(settings)
@@ -48,7 +51,7 @@ class ServerState:
         self.failure: RegardError | None = None
         """Why the server cannot start."""
         self._reloading: asyncio.Task[None] | None = None
-        self._arriving = Counter[tuple[str, ...]]()
+        self._arriving = Counter[tuple[Capability[Any], ...]]()
         self._early_refusals = 0
         self._renderer, self._rendering = ThreadPoolExecutor(1, thread_name_prefix="templates"), 0
 
@@ -58,7 +61,7 @@ class ServerState:
             adapters = assign_adapters(self.settings)
             for name, folder in self.settings.models.items():
                 self.models[name] = await self._load(name, folder, adapters[name])
-            if any(model.kind == Translator.kind for model in self.models.values()):
+            if any(model.can(TRANSLATES) for model in self.models.values()):
                 await asyncio.to_thread(detect.warm_up, self.languages)
         except RegardError as error:
             self.failure = error
@@ -66,23 +69,23 @@ class ServerState:
         self.is_ready = True
 
     async def reload(self, name: str) -> None:
-        """Load the folder of a model again; the old model answers requests until the new one is ready.
+        """Reload a model's folder; the old model serves requests until the new one is ready.
 
-        One at a time, because each needs the memory of a model. A thread cannot be stopped: a reload whose client
-        leaves goes on, and others are refused until it ends.
+        Only one reload runs at a time, because each needs the memory of a model. A reload continues even if its client
+        disconnects, and others are rejected until it ends.
 
         Raises:
-            HTTPException: 409: a model is being loaded.
+            HTTPException: 409 if a model is already being loaded.
         """
         model = self.find(name)
         if self._reloading is not None and not self._reloading.done():
-            raise HTTPException(409, "A model is being loaded. Try again later.", {"Retry-After": "5"})
+            raise HTTPException(409, "A model is already being loaded. Try again later.", {"Retry-After": "5"})
         self._reloading = asyncio.create_task(model.reload())
         self._reloading.add_done_callback(lambda task: _log_reload(name, task))
         await asyncio.shield(self._reloading)
 
     async def stop(self) -> None:
-        """Refuse new requests and finish those that were accepted."""
+        """Reject new requests and finish accepted ones."""
         self.is_ready = False
         await asyncio.gather(*(model.batcher.stop() for model in self.models.values()))
         self.uploads.stop()
@@ -94,31 +97,33 @@ class ServerState:
         logger.info("model %s is ready: %s%s", name, model.pipeline, "".join(f", adapter {name}" for name in adapters))
         return model
 
-    def find(self, name: str | None, *kinds: str) -> ServedModel:
-        """Return a model by its name or that of one of its adapters; without a name the first one of these kinds.
+    def find(self, name: str | None, capability: Capability[Any] | None = None) -> ServedModel:
+        """Return a model by its name or an adapter's; without a name, the first suitable model.
 
         Raises:
-            HTTPException: 404: there is no such model; 503: models are not loaded yet.
+            HTTPException: 404 if there is no such model, 422 if it lacks the capability, 503 while models are loading.
         """
         if not self.is_ready:
             raise HTTPException(503, "The models are not ready.", {"Retry-After": "1"})
         if name is not None:
             for model in self.models.values():
                 if name == model.name or name in model.adapters:
+                    if capability is not None:
+                        validate(partial(model.require, capability))
                     return model
             names = [name for model in self.models.values() for name in (model.name, *model.adapters)]
             raise HTTPException(404, f"There is no such model. Models: {', '.join(names)}.")
-        models = [model for model in self.models.values() if not kinds or model.kind in kinds]
+        models = [model for model in self.models.values() if capability is None or model.can(capability)]
         if not models:
-            raise HTTPException(404, f"This server has no {' or '.join(kinds)}.")
+            raise HTTPException(404, f"This server has no {capability.model if capability else 'model'}.")
         return models[0]
 
     async def render(self, template: ChatTemplate, messages: Sequence[Mapping[str, str]]) -> str:
-        """Render a conversation outside the event loop; a template may use its whole limit of CPU time.
+        """Render a conversation outside the event loop, because a template may use its full CPU time limit.
 
         Raises:
             QueueFullError: Too many conversations wait.
-            RegardError: The template refuses the conversation, fails, or exceeds a limit.
+            RegardError: The template rejects the conversation, fails, or exceeds a limit.
         """
         if self._rendering >= self.settings.queue.max_waiting:
             raise QueueFullError
@@ -131,38 +136,38 @@ class ServerState:
     @property
     def languages(self) -> set[str]:
         """All languages of the translation models."""
-        models = [model for model in self.models.values() if model.kind == Translator.kind]
+        models = [model for model in self.models.values() if model.can(TRANSLATES)]
         return {language for model in models for language in (*model.languages, *model.targets)}
 
     def is_queue_full(self, path: bytes) -> bool:
-        """Return whether a request finds the queues of all models that answer to its path full.
+        """Return whether the queues of all models for this path are full.
 
-        Many requests may arrive at the same moment, before the first of them is in the queue: each that is not refused
-        counts as one that waits until the event loop has run it.
+        Many requests may arrive before the first one is queued, so each accepted request counts as waiting until the
+        event loop has run it.
         """
-        kinds = QUEUED_ROUTES.get(path, ())
-        models = [model for model in self.models.values() if model.kind in kinds]
+        capabilities = QUEUED_ROUTES.get(path, ())
+        models = [model for model in self.models.values() if model.can(*capabilities)]
         if not models:
             return False
-        if all(model.batcher.free <= self._arriving[kinds] for model in models):
+        if all(model.batcher.free <= self._arriving[capabilities] for model in models):
             self.metrics.refused.labels("queue").inc()
             if not self._early_refusals:
                 asyncio.get_running_loop().call_later(1, self._log_early_refusals)
             self._early_refusals += 1
             return True
-        if not self._arriving[kinds]:
+        if not self._arriving[capabilities]:
             loop = asyncio.get_running_loop()
-            loop.call_soon(loop.call_soon, self._arriving.pop, kinds)  # after the next turn of the event loop
-        self._arriving[kinds] += 1
+            loop.call_soon(loop.call_soon, self._arriving.pop, capabilities)  # after the next turn of the event loop
+        self._arriving[capabilities] += 1
         return False
 
     def _log_early_refusals(self) -> None:
-        """Log one line per second: an overloaded server has no time for a line per request."""
-        logger.info("refused requests because the queue is full: %d", self._early_refusals)
+        """Log at most one line per second, because an overloaded server has no time for one per request."""
+        logger.info("requests rejected because the queue is full: %d", self._early_refusals)
         self._early_refusals = 0
 
     def check_texts(self, texts: list[str], n: int, phrases: Sequence[str] = ()) -> None:
-        """Refuse more texts, characters (those of phrases included) or alternatives than a request may have."""
+        """Reject requests with too many texts, characters (including phrases) or alternatives."""
         limits = self.settings.limits
         characters = sum(map(len, texts)) + sum(map(len, phrases))
         for name, value, limit in (
@@ -172,21 +177,21 @@ class ServerState:
         ):
             if value > limit:
                 status = 413 if name != "alternatives" else 422
-                raise HTTPException(status, f"A request may have {limit:,} {name}, this one has {value:,}.")
+                raise HTTPException(status, f"The request has {value:,} {name}; the maximum is {limit:,}.")
 
 
 def _log_reload(name: str, task: asyncio.Task[None]) -> None:
-    """Log the end of a reload, whose client may have left."""
+    """Log the end of a reload, whose client may have disconnected."""
     error = None if task.cancelled() else task.exception()
     logger.info("model %s was reloaded", name) if error is None else logger.error("reload of %s: %s", name, error)
 
 
 async def http_errors(work: Awaitable[Any]) -> Any:
-    """Await a result and turn expected errors into answers: 422, 429, 503."""
+    """Await a result and convert expected errors to responses: 422, 429, 503."""
     try:
         return await work
     except TooManyItemsError:
-        raise HTTPException(413, "The request has more sentences than the queue can hold.") from None
+        raise HTTPException(413, "The request has more sentences than the queue's capacity.") from None
     except QueueFullError:
         raise HTTPException(429, "The queue is full.", {"Retry-After": "1"}) from None
     except DeadlineError:
@@ -198,7 +203,7 @@ async def http_errors(work: Awaitable[Any]) -> Any:
 
 
 def validate(function: Callable[[], Any]) -> Any:
-    """Call a function that checks input; its `RegardError` is answered with 422."""
+    """Call a function that checks input; its `RegardError` becomes a 422 response."""
     try:
         return function()
     except RegardError as error:

@@ -1,4 +1,4 @@
-"""Server-sent events: `data: {...}` lines that end in `data: [DONE]`; stop strings that may cross two parts."""
+"""Server-sent events: `data: {...}` lines that end with `data: [DONE]`, and stop strings across chunks."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ from regard.serve.disconnect import Receive, Scope, Send
 from regard.serve.errors import make_error
 from regard.serve.state import http_errors
 
-SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx must not collect the events
+SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # disables nginx buffering
 DONE = "data: [DONE]\n\n"
 logger = logging.getLogger("regard.serve")
 Events = AsyncGenerator[str, None]
@@ -24,7 +24,7 @@ def to_event(content: Mapping[str, Any]) -> str:
 
 
 class EventResponse(StreamingResponse):
-    """A stream of events; its generator is closed however the stream ends, also if the client leaves before it."""
+    """A stream of events that always closes its generator, even if the client disconnects before it starts."""
 
     def __init__(self, first: str, events: Events, path: str) -> None:
         self._all_events = _join_events(first, events, path)
@@ -41,14 +41,14 @@ class EventResponse(StreamingResponse):
 
 
 async def respond_with_events(events: Events, path: str) -> EventResponse:
-    """Answer with events. An error before the first one gets its own status, a later one is an event.
+    """Respond with events. An error before the first event sets the status; a later error is sent as an event.
 
     Args:
         events: The events.
-        path: The route, which decides the form of errors.
+        path: The route, which determines the error format.
 
     Raises:
-        HTTPException: There is no first event.
+        HTTPException: An error before the first event.
     """
     try:
         first = await http_errors(anext(events))
@@ -73,7 +73,7 @@ async def _join_events(first: str, events: Events, path: str) -> Events:
 
 
 class StopStrings:
-    """Cuts a text before the first of some strings, while it arrives in parts.
+    """Truncates streamed text before the first stop string.
 
     >>> stop = StopStrings(["STOP"])
     >>> stop.push("one S"), stop.push("TO"), stop.push("P two"), stop.is_stopped
@@ -87,7 +87,7 @@ class StopStrings:
         self._strings, self._held, self.is_stopped = strings, "", False
 
     def push(self, part: str) -> str:
-        """Return the text that is safe to send: what may be the beginning of a stop string is held back."""
+        """Return the text that is safe to send; holds back a possible start of a stop string."""
         if self.is_stopped:
             return ""
         text = self._held + part
@@ -106,7 +106,7 @@ class StopStrings:
 
 
 def _overlap(text: str, string: str) -> int:
-    """Return how many characters at the end of a text begin the string."""
+    """Return the length of the longest text suffix that is a prefix of the string."""
     return next((size for size in range(min(len(string) - 1, len(text)), 0, -1) if text.endswith(string[:size])), 0)
 
 

@@ -1,6 +1,6 @@
-"""Files that clients send: received and decoded a few requests at a time, so that their memory is bounded.
+"""Uploaded files: received and decoded for a few requests at a time, to bound memory.
 
-A body of more than a megabyte waits on disk. One thread decodes: what a decoder allocates is needed once.
+Bodies of more than a megabyte are stored on disk. A single thread decodes, so decoder memory is allocated once.
 """
 
 import asyncio
@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi import HTTPException, Request
 from pydantic import BaseModel, ValidationError
@@ -17,8 +18,8 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from regard.base.errors import RegardError
 from regard.serve.errors import describe_faults
-from regard.serve.media import Media, MediaPipeline, decode_media
 from regard.serve.settings import ServeConfig
+from regard.tasks.inputs.adapter import InputAdapter
 
 MAX_FIELDS = 50
 MAX_FIELD_BYTES = 10_000
@@ -33,7 +34,7 @@ class Upload:
     files: list[UploadFile]
 
     def read_fields(self, schema: type[Fields]) -> Fields:
-        """Return the fields of the form in the form of a request; wrong ones are answered with 422."""
+        """Parse the form fields into a request schema; invalid fields get a 422 response."""
         try:
             return schema.model_validate(self.fields)
         except ValidationError as error:
@@ -49,13 +50,13 @@ class Uploads:
 
     @asynccontextmanager
     async def receive(self, request: Request) -> AsyncIterator[Upload]:
-        """Receive a form with files; they are there until the end of the context.
+        """Receive a form with files, which exist until the end of the context.
 
         Raises:
-            HTTPException: 429: too many forms are received; 413: too many files; 422: the form has none.
+            HTTPException: 429 for too many concurrent forms, 413 for too many files, 422 if there are none.
         """
         if self._open >= self._settings.queue.uploads:
-            raise HTTPException(429, "Too many files arrive at the same time.", {"Retry-After": "1"})
+            raise HTTPException(429, "Too many concurrent uploads.", {"Retry-After": "1"})
         self._open += 1
         max_files = self._settings.limits.files
         try:
@@ -64,32 +65,31 @@ class Uploads:
             ) as form:
                 files = [value for value in form.getlist("file") if not isinstance(value, str)]
                 if len(files) > max_files:
-                    raise HTTPException(413, f"A request may have {max_files} files.")
+                    raise HTTPException(413, f"The maximum is {max_files} files per request.")
                 if not files:
                     raise HTTPException(422, "A file is missing. Send it as curl does: -F file=@FILE.")
                 yield Upload({name: value for name, value in form.items() if isinstance(value, str)}, files)
         except StarletteHTTPException as error:
             if error.status_code == 400 and "Too many files" in str(error.detail):  # Starlette refuses them first
-                raise HTTPException(413, f"A request may have {max_files} files.") from None
+                raise HTTPException(413, f"The maximum is {max_files} files per request.") from None
             raise
         except UnicodeError:  # a form may name any charset
             raise HTTPException(422, "The form cannot be decoded. Use UTF-8.") from None
         finally:
             self._open -= 1
 
-    async def decode(self, pipeline: MediaPipeline, files: list[UploadFile]) -> list[Media]:
-        """Decode files, one after another, for a model.
+    async def decode(self, model_input: InputAdapter[Any], files: list[UploadFile]) -> list[Any]:
+        """Decode files sequentially into model inputs.
 
         Raises:
-            HTTPException: 422: a file cannot be read, or is too large.
+            HTTPException: 422 if a file cannot be read or is too large.
         """
-        loop, limits, media = asyncio.get_running_loop(), self._settings.limits, list[Media]()
+        loop, limits, media = asyncio.get_running_loop(), self._settings.limits, list[Any]()
+        decode = partial(model_input.decode, max_pixels=limits.pixels, max_vectors=limits.tokens)
         for number, file in enumerate(files, 1):
             content = await file.read()
             try:
-                media.append(
-                    await loop.run_in_executor(self._decoder, decode_media, pipeline, content, "the file", limits)
-                )
+                media.append(await loop.run_in_executor(self._decoder, decode, content, "the file"))
             except RegardError as error:
                 location = f"File {number}: " if len(files) > 1 else ""
                 raise HTTPException(422, f"{location}{error.message} {error.hint or ''}".strip()) from None
@@ -101,5 +101,5 @@ class Uploads:
 
 
 def refuse_invalid(error: ValidationError) -> HTTPException:
-    """Return the answer to a request with wrong fields."""
+    """Return the response to a request with invalid fields."""
     return HTTPException(422, describe_faults(error.errors()))

@@ -1,4 +1,4 @@
-"""The adapter folder: what LoRA trained, without the weights of the model that it belongs to.
+"""The adapter folder: LoRA weights, without the weights of the base model.
 
 adapter.toml          rank, scale and modules; the parent and the sha256 of its weights
 adapter.safetensors   the factors, and a head that was trained with them
@@ -19,7 +19,6 @@ from regard.config.finetune import AdapterConfig
 from regard.config.toml_file import SettingsFile
 from regard.lora import AdapterSet
 from regard.store.export_folder import hash_of_weights
-from regard.store.model_folder import WEIGHTS
 from regard.store.model_path import find_model
 from regard.store.weights import load_tensors, save_tensors
 
@@ -41,7 +40,7 @@ def write_adapter(
     tensors: Mapping[str, Tensor],
     files: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write an adapter folder atomically, with further files by name; an older one is replaced."""
+    """Write an adapter folder atomically, with additional files by name. Replaces an existing folder."""
     with create_folder(path, replace=True) as folder:
         ADAPTER_FILES.save(settings, folder / SETTINGS)
         save_tensors(tensors, folder / TENSORS)
@@ -57,13 +56,13 @@ def find_adapter(path: Path) -> Path:
     """
     folder = path if (path / SETTINGS).is_file() else path / FOLDER
     if not (folder / SETTINGS).is_file():
-        hint = f"An adapter folder has a {SETTINGS}; `regard tune --lora` writes it to {FOLDER}/ in the run folder."
-        raise RegardError("There is no adapter here.", location=str(path), hint=hint)
+        hint = f"An adapter folder contains {SETTINGS}; `regard tune --lora` writes it to {FOLDER}/ in the run folder."
+        raise RegardError("This folder contains no adapter.", location=str(path), hint=hint)
     return folder
 
 
 def read_adapter_settings(path: Path) -> AdapterConfig:
-    """Read the settings of an adapter folder or run folder; its tensors are verified by their size only.
+    """Read the settings of an adapter folder or run folder; only the size of its tensors is verified.
 
     Raises:
         DamagedError: If a file does not match the manifest.
@@ -75,7 +74,7 @@ def read_adapter_settings(path: Path) -> AdapterConfig:
 
 
 def read_adapter(path: Path) -> StoredAdapter:
-    """Read an adapter folder (for the folder of a run: its adapter), verified against its manifest.
+    """Read an adapter folder (for a run folder: its adapter), verified against its manifest.
 
     Raises:
         DamagedError: If a file does not match the manifest.
@@ -87,16 +86,16 @@ def read_adapter(path: Path) -> StoredAdapter:
 
 
 def load_adapters(model: nn.Module, model_folder: Path, folders: Mapping[str, Path]) -> AdapterSet:
-    """Read several adapters of one model, by name.
+    """Read several adapters for one model, by name.
 
     Raises:
-        RegardError: If an adapter was trained for other weights.
+        RegardError: If an adapter was trained for different weights.
     """
-    adapters, sha256 = AdapterSet(model), hash_of_weights(find_model(model_folder), WEIGHTS)
+    adapters, sha256 = AdapterSet(model), hash_of_weights(find_model(model_folder))
     for name, folder in folders.items():
         stored = read_adapter(folder)
         if stored.settings.parent_sha256 != sha256:
-            message = f"The adapter belongs to other weights than those of {model_folder}."
+            message = f"The adapter was trained for different weights than {model_folder}."
             raise RegardError(message, location=str(folder), hint=f"Load it with its parent, {stored.settings.parent}.")
         adapters.add(name, stored.tensors, stored.settings.lora.scale)
     return adapters

@@ -1,6 +1,6 @@
 """Confidence calibration: a fitted softmax temperature, stored in a model folder as `calibration.json`.
 
-A model folder is sealed, so the file is not added to it: `write_temperature` copies the model to a new folder.
+A model folder is sealed, so `write_temperature` copies the model to a new folder instead of adding the file.
 """
 
 import json
@@ -18,15 +18,15 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
     """Copy a model folder to `path` with a fitted temperature.
 
     Args:
-        model: The model folder, or the folder of a run (its best model).
+        model: The model folder, or a run folder (its best model).
         path: The new folder.
         temperature: The fitted temperature.
-        tokens: The number of tokens that the temperature was fitted on.
+        tokens: Number of tokens used to fit the temperature.
     """
     model = find_model(model)
     verify(model)
     if path.exists():
-        raise RegardError("The folder exists already.", location=str(path), hint="Choose another name or remove it.")
+        raise RegardError("The folder already exists.", location=str(path), hint="Choose another name or remove it.")
     with create_folder(path) as folder:
         for file in sorted(model.iterdir()):
             if file.name != MANIFEST:

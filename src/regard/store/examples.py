@@ -25,10 +25,10 @@ class ValidationExample:
 
 
 def read_examples(path: Path, count: int | None = None) -> tuple[ValidationExample, ...]:
-    """Read the first `count` examples of the file, or all; none if there is no such file.
+    """Read the first `count` examples of the file, or all; empty if the file does not exist.
 
     Raises:
-        DamagedError: A line is no example.
+        DamagedError: A line is not a valid example.
     """
     if not path.is_file():
         return ()
@@ -37,7 +37,7 @@ def read_examples(path: Path, count: int | None = None) -> tuple[ValidationExamp
             lines = islice(iter(partial(file.readline, MAX_LINE_BYTES + 1), b""), count)
             return tuple(_parse_example(json.loads(line.decode("utf-8", "surrogatepass"))) for line in lines)
     except (ValueError, TypeError, RecursionError) as error:
-        hint = "Remove the file and resume: Regard writes it again from the text."
+        hint = "Remove the file and resume: Regard rewrites it from the text."
         raise DamagedError(f"A validation example is damaged: {error}.", location=str(path), hint=hint) from error
 
 

@@ -1,29 +1,35 @@
-"""The folder of an export: where it is found, and what it says about itself. This module needs no torch.
+"""Export folders: their default paths and metadata. Does not import torch.
 
-An export of `my-model` is the folder `my-model-ctranslate2` beside it, if the user gave no other name. `export.json` in
-it names the engine, the type, the limits and the weights that it was made from; `parity.json` is its proof.
+By default, an export of `my-model` is the folder `my-model-ctranslate2` next to it. Its `export.json` stores the
+engine, the type, the limits and the hash of the exported weights; `parity.json` stores the comparison with the model.
+Exports that commands create automatically (`regard.exchange.engine_cache`) are in the hidden folder
+`.my-model-ctranslate2`.
 """
 
 import json
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec as find_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
-from regard.base.errors import DamagedError
+from regard.base.errors import DamagedError, RegardError
 from regard.base.files import MANIFEST, AnyPath, read_json
+from regard.store.model_path import WEIGHTS, find_model
 
 EXPORT_FILE, PARITY_FILE = "export.json", "parity.json"
+CTRANSLATE2: Final = "ctranslate2"
+Engine = Literal["auto", "torch", "ctranslate2", "ctranslate2-int8"]
 
 
 @dataclass(frozen=True)
 class ExportInfo:
-    """What an export says about itself."""
+    """Metadata of an export."""
 
     engine: str
     dtype: str
     """Type of the stored weights."""
     weights: str
-    """sha256 of the weights file that it was made from; an export of other weights is not used in its place."""
+    """sha256 of the exported weights file, used to detect stale exports."""
     max_positions: dict[str, int | None] = field(default_factory=dict)
     """Number of positions that each stack can run; None: no upper limit."""
 
@@ -58,19 +64,19 @@ def read_export_info(folder: Path) -> ExportInfo:
 
 
 def read_parity(folder: Path) -> dict[str, Any]:
-    """Read the proof of an export; empty if there is none."""
+    """Read the parity report of an export; empty if there is none."""
     path = folder / PARITY_FILE
     document = read_json(path) if path.is_file() else {}
     return document if isinstance(document, dict) else {}
 
 
-def hash_of_weights(model: Path, weights: str) -> str:
-    """Return the sha256 of a weights file as the model's manifest has it."""
-    return str(read_json(model / MANIFEST)["files"][weights]["sha256"])
+def hash_of_weights(model: Path) -> str:
+    """Return the sha256 of the weights from the model's manifest."""
+    return str(read_json(model / MANIFEST)["files"][WEIGHTS]["sha256"])
 
 
 def default_folder(model: AnyPath, target: str) -> Path:
-    """Return the folder of an export beside the model.
+    """Return the folder of an export next to the model.
 
     >>> str(default_folder("runs/my-model/", "ctranslate2"))
     'runs/my-model-ctranslate2'
@@ -79,13 +85,37 @@ def default_folder(model: AnyPath, target: str) -> Path:
     return path.with_name(f"{path.name}-{target}")
 
 
-def find_exports(folder: Path, model: Path, target: str) -> list[Path]:
-    """Return the exports of a model that are in their default places.
+def cache_folder(folder: Path, engine: Engine) -> Path:
+    """Return the folder of the export that a command creates for an engine.
 
-    Args:
-        folder: The folder that the user named: of a model, or of a run.
-        model: The model folder.
-        target: The engine.
+    >>> str(cache_folder(Path("/runs/my-model"), "auto"))
+    '/runs/.my-model-ctranslate2/float32'
     """
-    places = [default_folder(path.absolute(), target) for path in (folder, model, model.absolute().parent)]
-    return [place for place in dict.fromkeys(places) if is_export(place)]
+    model = folder.absolute()
+    return model.with_name(f".{model.name}-{CTRANSLATE2}") / (engine.partition("-")[2] or "float32")
+
+
+def find_export(folder: Path, engine: Engine) -> Path | None:
+    """Return the export of a model's weights for an engine; `auto` requires a passed parity check.
+
+    Raises:
+        RegardError: There is no such engine, or PyTorch cannot run an export.
+    """
+    if engine not in get_args(Engine):
+        raise RegardError(f"There is no engine '{engine}'.", hint=f"Use one of: {', '.join(get_args(Engine))}.")
+    if is_export(folder):
+        if engine == "torch":
+            hint = "Load it with engine='ctranslate2' (on the command line: --engine ctranslate2)."
+            raise RegardError("This is an export, not a PyTorch model.", location=str(folder), hint=hint)
+        return folder
+    if engine == "torch" or (engine == "auto" and find_module(CTRANSLATE2) is None):
+        return None
+    model = find_model(folder)
+    places = [default_folder(path.absolute(), CTRANSLATE2) for path in (folder, model, model.absolute().parent)]
+    for place in filter(is_export, dict.fromkeys([*places, cache_folder(model, engine)])):
+        info = read_export_info(place)
+        is_proven = engine != "auto" or read_parity(place).get("passed") is True
+        is_of_type = engine in ("auto", CTRANSLATE2, f"{CTRANSLATE2}-{info.dtype}")
+        if info.weights == hash_of_weights(model) and is_proven and is_of_type:
+            return place
+    return None

@@ -12,7 +12,7 @@ class Card:
 
     settings: AnyModelConfig
     parameters: int
-    input: str  # what the model reads, for example "vocabulary: byte_bpe, 8,000 tokens"
+    input: str  # the model's input, for example "vocabulary: byte_bpe, 8,000 tokens"
     data: Mapping[str, int | str]  # for example {"training samples": 29000}
     training: Mapping[str, int | float | str]
     scores: Mapping[str, float]

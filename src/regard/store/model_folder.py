@@ -1,4 +1,4 @@
-"""The model folder: a model with its tokenizers, so that it reads and writes raw text; a classifier of media has none.
+"""The model folder: a model with its tokenizers. Image and audio classifiers have no tokenizer.
 
 model.toml          the architecture
 model.safetensors   the weights
@@ -17,17 +17,20 @@ from torch import Tensor
 
 from regard.base import limits
 from regard.base.errors import RegardError
-from regard.base.files import MANIFEST, backup_path, create_folder, lock_folder, recover, verify
+from regard.base.files import MANIFEST, backup_path, create_folder, recover, verify
+from regard.base.formatting import quote_path
+from regard.base.locks import lock_folder
 from regard.config import codec
-from regard.config.inputs import MelConfig, PatchesConfig, TokensConfig
-from regard.config.model import AnyModelConfig, EncoderDecoderConfig, EncoderOnlyConfig
+from regard.config.inputs import MelConfig, PatchesConfig
+from regard.config.model import AnyModelConfig, EncoderOnlyConfig
 from regard.models.build import AnyModel, build
-from regard.store.model_path import BEST, MODEL, RUN, find_model
-from regard.store.size_check import check_fits_memory, count_parameters
+from regard.store.model_path import BEST, MODEL, RUN, WEIGHTS, find_model
+from regard.store.size_check import BYTES_PER_PARAMETER, check_fits_memory
+from regard.store.vocabulary_check import check_vocabulary_sizes
 from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
 from regard.text.tokenizer_pair import TokenizerPair
 
-WEIGHTS, CARD = "model.safetensors", "README.md"
+CARD = "README.md"
 _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 
@@ -45,23 +48,23 @@ class StoredModel:
         """The tokenizers.
 
         Raises:
-            RegardError: If the model labels images or audio clips and has none.
+            RegardError: If the model labels images or audio clips, which need no tokenizer.
         """
         if self.tokenizer_pair is None:
             media = "audio" if reads_audio(self.settings) else "images"
-            message = f"This model reads {media}: it has no tokenizer."
-            hint = f"Label {media} with it: `regard predict {self.path} FILE`."
+            message = f"This model reads {media} and has no tokenizer."
+            hint = f"Label {media} with `regard predict {quote_path(self.path)} FILE`."
             raise RegardError(message, location=str(self.path), hint=hint)
         return self.tokenizer_pair
 
 
 def reads_images(settings: AnyModelConfig) -> bool:
-    """Return whether a model reads images; an encoder that does has no tokenizer."""
+    """Return whether a model reads images; an image encoder has no tokenizer."""
     return isinstance(getattr(settings, "source", None), PatchesConfig)
 
 
 def reads_audio(settings: AnyModelConfig) -> bool:
-    """Return whether a model reads audio clips; an encoder that does has no tokenizer."""
+    """Return whether a model reads audio clips; an audio encoder has no tokenizer."""
     return isinstance(getattr(settings, "source", None), MelConfig)
 
 
@@ -91,8 +94,8 @@ def write_model(
         weights: The parameters by name, as `get_weights` returns them.
         card: The text of the model card.
         replace: Replace an older folder.
-        backup: Where the older folder waits meanwhile (see `create_folder`).
-        files: Further files by name, such as the origin of an imported model.
+        backup: Path of the old folder during the replacement (see `create_folder`).
+        files: Additional files by name, such as the origin of an imported model.
         fetch: Called with each weight just before it is written (see `save_tensors`).
 
     Raises:
@@ -112,11 +115,11 @@ def write_model(
 
 
 def read_model(path: Path) -> StoredModel:
-    """Read the model of a folder (for the folder of a run: its best model), verified against its manifest.
+    """Read a model folder (for a run folder: its best model), verified against its manifest.
 
     Raises:
         DamagedError: If a file does not match the manifest.
-        RegardError: If the folder is not a model, does not fit the memory, or its files do not belong together.
+        RegardError: If the folder is not a model, does not fit into memory, or its files do not match each other.
     """
     path = find_model(path)
     verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # the settings determine how large the weights may be
@@ -126,19 +129,19 @@ def read_model(path: Path) -> StoredModel:
         check_vocabulary_sizes(settings, tokenizers, location=str(path))
     size = check_fits_memory(settings, location=str(path / MODEL))
     verify(path, max_bytes=2 * size + limits.DOCUMENT)
-    _check_parameter_count(settings, path / WEIGHTS)
-    model = build(settings, seed=0)
+    _check_parameter_count(size // BYTES_PER_PARAMETER, path / WEIGHTS)
+    model = build(settings, initialize=False)
     load_into(model, load_tensors(path / WEIGHTS), location=str(path / WEIGHTS))
     return StoredModel(settings, tokenizers, model.eval(), path)
 
 
 def set_languages(path: Path, languages: Sequence[str]) -> Path:
-    """Name the source and the target language of a translator in its model folder, and return the folder.
+    """Store a translator's source and target language in its model folder, and return the folder.
 
-    The settings of a run get them too, so that the run keeps them when it is resumed.
+    Also updates the settings of a run, so a resumed run keeps them.
 
     Args:
-        path: A model folder, or the folder of a run (its best model).
+        path: A model folder, or a run folder (its best model).
         languages: Two different codes, e.g. ("en", "de").
 
     Raises:
@@ -148,18 +151,18 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
     recover(path, backup_path(path))  # a kill while the folder was replaced
     path = find_model(path)
     run_file = path.parent / RUN if path.name == BEST and (path.parent / RUN).is_file() else None
-    hint = "Give the codes of the source and the target language, e.g. en de."
+    hint = "Pass the codes of the source and target language, e.g. en de."
     if wrong := [code for code in languages if not _LANGUAGE_CODE.fullmatch(code)]:
         raise RegardError(f"'{wrong[0]}' is not a language code.", hint=hint)
     if len(languages) != 2 or languages[0] == languages[1]:
-        raise RegardError(f"Two different languages are needed, got: {' '.join(languages)}.", hint=hint)
+        raise RegardError(f"Expected two different languages, got: {' '.join(languages)}.", hint=hint)
     verify(path)
     settings = codec.MODEL_FILES.load(path / MODEL)
-    if settings.task != "translate":
-        message = f"The task of this model is '{settings.task}': it does not translate."
-        raise RegardError(message, location=str(path), hint="Name the languages of a translator.")
+    if settings.task != "translation":
+        message = f"This model's task is '{settings.task}', not translation."
+        raise RegardError(message, location=str(path), hint="Set languages only for a translator.")
     if tags := TokenizerPair.load(path).source.specials.languages:
-        message = f"This model is multilingual: its language tags name its languages ({', '.join(tags)})."
+        message = f"This model is multilingual; its language tags define its languages ({', '.join(tags)})."
         raise RegardError(message, location=str(path), hint="Choose the target language when you translate.")
     backup = backup_path(path) if run_file is None else None  # a run recovers NAME.old
     with (
@@ -174,37 +177,12 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
     return path
 
 
-def check_vocabulary_sizes(settings: AnyModelConfig, tokenizers: TokenizerPair, *, location: str) -> None:
-    """Raise `RegardError` unless the model and its tokenizers have the same vocabulary sizes."""
-    for side, expected, actual in _list_vocabulary_sizes(settings, tokenizers):
-        if expected != actual:
-            raise RegardError(
-                f"The model has {expected} {side} tokens, the tokenizer has {actual}.",
-                location=location,
-                hint="Use the tokenizer that the model was trained with.",
-            )
-
-
-def _check_parameter_count(settings: AnyModelConfig, weights: Path) -> None:
-    """Compare the number of parameters with the weights file before building the model, which may need much memory."""
-    expected, stored = count_parameters(settings), count_elements(weights)
+def _check_parameter_count(expected: int, weights: Path) -> None:
+    """Compare the parameter count with the weights file before building the model, which may need a lot of memory."""
+    stored = count_elements(weights)
     if expected != stored:
         raise RegardError(
             f"The model has {expected:,} parameters, the file has {stored:,}.",
             location=str(weights),
-            hint="Use the weights that belong to this model.toml.",
+            hint="Use the weights that match this model.toml.",
         )
-
-
-def _list_vocabulary_sizes(settings: AnyModelConfig, tokenizers: TokenizerPair) -> list[tuple[str, int, int]]:
-    match settings:
-        case EncoderDecoderConfig():
-            sizes = [("target", settings.target_tokens.vocabulary, tokenizers.target.size)]
-            if isinstance(settings.source, TokensConfig):
-                sizes.append(("source", settings.source.vocabulary, tokenizers.source.size))
-            return sizes
-        case EncoderOnlyConfig():
-            if isinstance(settings.source, TokensConfig):
-                return [("source", settings.source.vocabulary, tokenizers.source.size)]
-            return []
-    return [("text", settings.tokens.vocabulary, tokenizers.source.size)]

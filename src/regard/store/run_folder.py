@@ -1,8 +1,9 @@
-"""The folder of a run: its settings, its tokens, its metrics and its checkpoints.
+"""The run folder: settings, tokenized data, metrics and checkpoints.
 
 run.toml          every setting, defaults included
 accepted.json     sha256 of the settings that the user accepted when the run was resumed with other ones
 corpus.json       size and sha256 of every corpus file
+python-data/      examples that were Python objects (`regard.train(data=[...])`), as JSON Lines
 distilled/        the teachers' translations of the training sources (only with teachers), sealed
 tokenizer/        the tokenizers of the run
 shards/           training and validation data as tokens
@@ -11,9 +12,12 @@ metrics.jsonl     losses and scores, without clock times: a resumed run writes t
 timing.jsonl      speed
 checkpoints/      step-N: weights, optimizer state and position in the data, sealed
 best/             the best model so far; `regard translate` opens it
+.best-ctranslate2/  the best model for CTranslate2, which commands write and replace (`regard.exchange.engine_cache`)
+film/             outputs and attention of some examples at some steps (only with `train.film_points`)
 average/          the mean of the last checkpoints
-adapter/          what LoRA trained, of the best model (only with LoRA)
+adapter/          LoRA weights of the best model (only with LoRA)
 log.txt           the output of `regard train`
+extensions.json   names of the loss and metrics that `regard.train` was given as functions
 finished.json     written last: the run has ended and cleaned up
 parts.json        parts per batch, after memory ran out on one of several ranks
 trackers.json     ids of the run in experiment trackers, which write to tensorboard/, wandb/ and mlflow.db
@@ -29,23 +33,25 @@ from pathlib import Path
 from typing import Any
 
 from regard.base.errors import RegardError
-from regard.base.files import explain_full_disk, flush_file, flush_folder, lock_folder, recover
+from regard.base.files import explain_full_disk, flush_file, flush_folder, is_temporary, recover
+from regard.base.locks import lock_folder
 from regard.store.model_path import BEST, RUN
 
-# Digits are ASCII, and there is one name for each step; suffixes mark what a kill may leave.
+# Digits are ASCII, and each step has one name; suffixes mark files that a killed process may leave behind.
 _CHECKPOINT_NAME = re.compile(
     r"step-(?P<step>[0-9]{8}|[1-9][0-9]{8,15})(?P<suffix>\.(?:tmp|old|gone|damaged))?", re.ASCII
 )
 
 
 class RunFolder:
-    """The paths of a run's files and folders; the module's docstring says what each holds."""
+    """The paths of a run's files and folders, described in the module docstring."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run = path / RUN
         self.accepted = path / "accepted.json"
         self.corpus = path / "corpus.json"
+        self.python_data = path / "python-data"
         self.distilled = path / "distilled"
         self.distilled_chunks = path / "distilled-chunks"  # exists only until `distilled` is complete
         self.tokenizer = path / "tokenizer"
@@ -54,9 +60,11 @@ class RunFolder:
         self.metrics = path / "metrics.jsonl"
         self.timing = path / "timing.jsonl"
         self.log = path / "log.txt"
+        self.extensions = path / "extensions.json"
         self.finished = path / "finished.json"
         self.micro_batches = path / "parts.json"
         self.checkpoints = path / "checkpoints"
+        self.film = path / "film"
         self.trackers = path / "trackers.json"
         self.tensorboard = path / "tensorboard"
         self.wandb = path / "wandb"
@@ -64,6 +72,14 @@ class RunFolder:
         self.best = path / BEST
         self.average = path / "average"
         self.adapter = path / "adapter"
+
+    def is_new(self) -> bool:
+        """Whether a run can start here: the folder does not exist, or contains only files written during startup."""
+        if not self.path.exists():
+            return True
+        return self.path.is_dir() and all(
+            is_temporary(path) or path == self.python_data for path in self.path.iterdir()
+        )
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -74,13 +90,13 @@ class RunFolder:
                 self._check_no_links()
                 self._check_checkpoint_names()
             except PermissionError as error:
-                hint = "Give yourself permission to read and write everything in the run folder."
+                hint = "Make sure that you have read and write permission for the run folder."
                 raise RegardError(f"{error.strerror}.", location=str(error.filename), hint=hint) from error
             self._clean_up()
             yield
 
     def _clean_up(self) -> None:
-        """Undo or complete every write and removal that a kill interrupted."""
+        """Undo or complete interrupted writes and removals."""
         models = (self.best, self.average, self.adapter)
         replaced = (path.with_suffix("") for path in self.checkpoints.glob("step-*.old"))
         for path in (*models, *replaced):
@@ -89,26 +105,35 @@ class RunFolder:
         removed = (path for suffix in ("tmp", "gone") for path in self.checkpoints.glob(f"step-*.{suffix}"))
         for path in (*filter(Path.exists, folders), *removed):
             shutil.rmtree(path)
-        for leftover in self.path.glob(".*.tmp"):
+        for leftover in (*self.path.glob(".*.tmp"), *self.film.glob(".*.tmp")):
             leftover.unlink()
 
     def _check_no_links(self) -> None:
-        """Refuse links: a run must not write to, truncate or delete a file outside its folder."""
+        """Raise an error for links: a run must not write to, truncate or delete a file outside its folder."""
         databases = [self.path / f"{self.mlflow.name}{suffix}" for suffix in ("", "-journal", "-wal", "-shm")]
         journals = (self.metrics, self.timing, self.log)
         files = (
-            self.run, self.accepted, self.corpus, self.examples, self.trackers, self.finished, self.micro_batches,
+            self.run, self.accepted, self.corpus, self.examples, self.trackers, self.extensions, self.finished,
+            self.micro_batches,
             *journals, *databases,
         )  # fmt: skip
         atomic = (self.best, self.average, self.adapter, self.tokenizer, self.distilled)
         leftovers = (path.with_name(f"{path.name}.{suffix}") for path in atomic for suffix in ("tmp", "old"))
-        folders = (*atomic, *leftovers, self.distilled_chunks, self.shards, self.checkpoints)
+        folders = (
+            *atomic,
+            *leftovers,
+            self.python_data,
+            self.distilled_chunks,
+            self.shards,
+            self.checkpoints,
+            self.film,
+        )
         tracked = list(_iter_tree(self.tensorboard, self.wandb))
         for path in (*files, *tracked, *_iter_tree(*folders)):
             if path.is_symlink() and _is_inside(path, self.wandb):
                 continue  # W&B links its newest run and its log
             if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
-                hint = "Replace it with the file or folder itself; only the run folder as a whole may be a link."
+                hint = "Replace it with the actual file or folder; only the run folder itself may be a link."
                 raise RegardError("This is not a regular file or folder.", location=str(path), hint=hint)
         for path in files:
             if path.is_dir():
@@ -117,15 +142,15 @@ class RunFolder:
             _check_folder(path)
         for path in (*journals, *databases, *tracked):
             if path.is_file() and not path.is_symlink() and path.stat().st_nlink > 1:
-                hint = "Replace it with a copy: the run writes to this file, which would also change the linked one."
-                raise RegardError("The file has a second name elsewhere (a hard link).", location=str(path), hint=hint)
+                hint = "Replace it with a copy; otherwise the run would also change the linked file."
+                raise RegardError("The file is hard-linked elsewhere.", location=str(path), hint=hint)
 
     def _check_checkpoint_names(self) -> None:
-        """Refuse entries that look like checkpoints but are none: a resumed run would overlook or replace them."""
+        """Raise an error for entries with invalid checkpoint names, which a resumed run would skip."""
         for path in self.checkpoints.glob("step-*"):
             if _CHECKPOINT_NAME.fullmatch(path.name) is None:
-                hint = "Move it out of this folder, or name it as Regard does, such as step-00000100."
-                raise RegardError("This is not the name of a checkpoint.", location=str(path), hint=hint)
+                hint = "Move it out of this folder, or use a checkpoint name such as step-00000100."
+                raise RegardError("This is not a checkpoint name.", location=str(path), hint=hint)
             _check_folder(path)
 
 
@@ -145,7 +170,7 @@ def _check_folder(path: Path) -> None:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """Whether a path is in a real folder and, if it is a link, leads to something in it."""
+    """Whether a path is inside a real folder; a link must also point inside it."""
     return path != folder and not folder.is_symlink() and path.resolve().is_relative_to(folder.resolve())
 
 
@@ -158,7 +183,7 @@ def _iter_tree(*folders: Path) -> Iterator[Path]:
 
 
 class NullWriter:
-    """The journal of a process that writes none."""
+    """A writer that discards all records."""
 
     size = 0
 
@@ -189,12 +214,13 @@ class JsonlWriter:
         return self._path.stat().st_size
 
     def truncate(self, size: int) -> None:
-        """Remove the lines that were written after a checkpoint: the resumed run writes them again."""
+        """Remove lines written after a checkpoint; the resumed run writes them again."""
         if self._path.stat().st_size < size:
             raise RegardError(
-                f"The file has lost lines: it has {self._path.stat().st_size} bytes; at the checkpoint it had {size}.",
+                f"Lines are missing from the file: it has {self._path.stat().st_size} bytes; at the checkpoint it had "
+                f"{size}.",
                 location=str(self._path),
-                hint="Restore the file from a copy: the run appends where the checkpoint ended.",
+                hint="Restore the file from a copy; the run appends to it.",
             )
         with self._path.open("ab") as file:
             file.truncate(size)

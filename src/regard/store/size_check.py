@@ -1,4 +1,4 @@
-"""The size of a model, computed before it is built: settings can ask for more memory than any machine has.
+"""Compute the size of a model before building it, because settings may require more memory than available.
 
 >>> from regard.config.codec import preset
 >>> count_parameters(preset("tiny"))
@@ -18,7 +18,7 @@ BYTES_PER_PARAMETER = 4  # float32
 
 
 def count_parameters(settings: AnyModelConfig, *, location: str | None = None) -> int:
-    """Count the parameters on the meta device. One layer per stack is built: all layers of a stack are alike."""
+    """Count the parameters on the meta device, with one layer per stack: all layers have the same shape."""
     stacks: dict[str, Any] = {
         name: getattr(settings, name) for name in ("encoder", "decoder") if hasattr(settings, name)
     }
@@ -45,8 +45,8 @@ def check_fits_memory(settings: AnyModelConfig, *, location: str, copies: float 
 
     Args:
         settings: The model's configuration.
-        where: Where the settings come from.
-        copies: Copies of the parameters in this machine's memory; less than 1 if it holds shards of them.
+        location: Where the settings come from.
+        copies: Copies of the parameters in this machine's memory; less than 1 for shards.
     """
     size = count_parameters(settings, location=location) * BYTES_PER_PARAMETER
     if size * copies > limits.total_memory():

@@ -1,6 +1,6 @@
 """Weights in safetensors files.
 
-A tied output matrix is the embedding matrix under a second name. The file holds it once; the model restores the tie.
+A tied output matrix is stored once, as the embedding matrix; the model restores the tie.
 """
 
 import json
@@ -44,17 +44,17 @@ def save_tensors(
     metadata: Mapping[str, str] | None = None,
     fetch: Callable[[Tensor], Tensor] = lambda tensor: tensor,
 ) -> None:
-    """Write tensors to a file, one after the other; equal tensors give equal bytes.
+    """Write tensors to a file, one after another; equal tensors give equal bytes.
 
-    `safetensors.torch.save_file` needs all tensors at once, and copies them: rank 0 of a sharded run would hold a whole
-    model twice. The files are the same byte for byte (tests/store/test_weights.py).
+    `safetensors.torch.save_file` needs all tensors at once and copies them, so rank 0 of a sharded run would hold the
+    model twice. The files are byte-identical (tests/store/test_weights.py).
 
     Args:
         tensors: The tensors by name.
         path: The file.
-        metadata: Texts for the header; by default the format.
-        fetch: Called with each tensor in the order of `sort_names` just before it is written: gathers one that several
-            ranks share, so that no process holds all of them at once.
+        metadata: Metadata of the header. Default: the format.
+        fetch: Called with each tensor in the order of `sort_names` just before it is written: gathers a sharded tensor,
+            so that no process holds all of them at once.
     """
     names, header, end = sort_names(tensors), dict[str, object](), 0
     header["__metadata__"] = {"format": "pt"} if metadata is None else dict(metadata)
@@ -75,7 +75,7 @@ def save_tensors(
 
 
 def sort_names(tensors: Mapping[str, Tensor]) -> list[str]:
-    """Return the names in the order of a file: the largest elements first, so that all of them are aligned."""
+    """Return the names in file order: the largest element types first, so that all tensors are aligned."""
     return sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
 
 
@@ -86,7 +86,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def count_elements(path: Path) -> int:
-    """Count the elements of all tensors of a file, reading its header only."""
+    """Count the elements of all tensors in a file from its header."""
     with _check_file(path), safe_open(path, "pt") as file:
         return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - not a dict
 
@@ -103,15 +103,15 @@ def check_safetensors(path: Path) -> None:
 
 @contextmanager
 def _check_file(path: Path) -> Iterator[None]:
-    """Turn a missing, truncated or malformed file into a `DamagedError`."""
+    """Raise a `DamagedError` for a missing, truncated or malformed file."""
     hint = "Restore an intact copy of the folder."
     try:
         with path.open("rb") as file:
             prefix = file.read(8)
         header_size = int.from_bytes(prefix, "little")
         if header_size > limits.HEADER and prefix.startswith(PICKLE_PREFIXES):
-            message = "This is a pickle or a torch.save file: loading it could execute code, so Regard refuses it."
-            raise DamagedError(message, location=str(path), hint="Get the weights as safetensors.")
+            message = "This is a pickle or a torch.save file. Regard does not load it, because it could execute code."
+            raise DamagedError(message, location=str(path), hint="Use weights in safetensors format.")
         if header_size > limits.HEADER:
             raise SafetensorError(f"its header has {header_size:,} bytes; the limit is {limits.HEADER:,}")
         yield
@@ -140,7 +140,7 @@ def describe_mismatch(
 
 
 def load_into(model: nn.Module, weights: Mapping[str, Tensor], *, location: str) -> None:
-    """Copy weights into a model; raise `RegardError` unless names and shapes match and dtypes are floating-point."""
+    """Copy weights into a model; raise `RegardError` if names, shapes or dtypes do not match."""
     parameters = dict(model.named_parameters())
     dtype_faults = [
         f"{name} has dtype {tensor.dtype}, not a floating-point one"
@@ -151,7 +151,7 @@ def load_into(model: nn.Module, weights: Mapping[str, Tensor], *, location: str)
         {name: parameter.shape for name, parameter in parameters.items()}, weights, dtype_faults
     ):
         raise RegardError(
-            f"The weights do not fit the model: {mismatch}.", location=location, hint="Use the weights of this model."
+            f"The weights do not match the model: {mismatch}.", location=location, hint="Use the weights of this model."
         )
     for name, parameter in parameters.items():
         parameter.data.copy_(weights[name])

@@ -1,10 +1,10 @@
-"""Chat templates: Jinja text that turns a conversation into a prompt.
+"""Chat templates: Jinja templates that convert a conversation to a prompt.
 
-A template is data: it runs in a sandbox, in a process with limits (`regard.text.template_process`).
+Templates are untrusted: they run in a sandboxed process with limits (`regard.text.template_process`).
 
-A model folder may hold one as `chat_template.jinja`, as Hugging Face folders do: fine-tuning renders its prompts with
-it, and the server its conversations, so that both use the same tokens. Special tokens that the template writes are
-marked (`regard.text.special_marks`), and the tokenizer reads them as special tokens; in a message their names are text.
+Like Hugging Face folders, a model folder may contain a `chat_template.jinja`. Fine-tuning and the server both render
+prompts with it, so they use the same tokens. Special tokens written by the template are marked
+(`regard.text.special_marks`) and encoded as special tokens; their names inside a message are ordinary text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ MAX_BYTES = 100_000
 
 
 class ChatTemplate:
-    """A compiled template. It reads the messages and the names of special tokens (`bos_token`, ...), nothing else.
+    """A compiled template. It has access only to the messages and the special token names (`bos_token`, ...).
 
     >>> template = ChatTemplate("{% for message in messages %}{{ message.role }}: {{ message.content }} {% endfor %}")
     >>> template.render([{"role": "user", "content": "Hi"}])
@@ -32,11 +32,12 @@ class ChatTemplate:
 
     Args:
         text: The template.
-        tokenizer: Has the special tokens; None for a template without any.
-        starts_with_bos: The model adds bos to every text; a bos at the start of the rendered text is then left out.
+        tokenizer: Provides the special tokens; None for a template without any.
+        starts_with_bos: Whether the model adds bos to every text; bos is then removed from the start of the rendered
+            text.
 
     Raises:
-        RegardError: The text is no template, or Jinja is not installed.
+        RegardError: The text is not a valid template, or Jinja is not installed.
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer | None = None, *, starts_with_bos: bool = True) -> None:
@@ -52,7 +53,7 @@ class ChatTemplate:
         _render(text, None)
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Return the prompt of a conversation, up to where the answer begins; special tokens are marked."""
+        """Return the prompt of a conversation, up to the start of the response; special tokens are marked."""
         names = [(number, name) for number, message in enumerate(messages) for name in message]
         texts, break_mark = self._marks.protect(messages[number][name] for number, name in names)
         protected: list[dict[str, str]] = [{} for _ in messages]
@@ -62,34 +63,34 @@ class ChatTemplate:
         return self._marks.mark(rendered, break_mark).removeprefix(self._bos)
 
     def render_prompt(self, prompt: str) -> str:
-        """Return the prompt of a conversation that begins with one message of the user."""
+        """Return the prompt of a conversation that starts with one user message."""
         return self.render([{"role": "user", "content": prompt}])
 
 
 def read_chat_template(path: Path) -> str:
-    """Read the text of a template from its file.
+    """Read a template file.
 
     Raises:
-        RegardError: There is no such file, or it is too large or no text.
+        RegardError: The file does not exist, is too large, or is not text.
     """
     try:
         return read_regular_file(path, MAX_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        hint = f"Name a Jinja file of at most {MAX_BYTES:,} bytes."
+        hint = f"Use a Jinja file of at most {MAX_BYTES:,} bytes."
         raise RegardError("The chat template cannot be read.", location=str(path), hint=hint) from error
 
 
 def find_chat_template(folder: Path) -> str | None:
-    """Return the text of the template of a model folder; None if it has none."""
+    """Return the chat template of a model folder; None if it has none."""
     path = folder / CHAT_TEMPLATE_FILE
     return read_chat_template(path) if path.is_file() else None
 
 
 def check_chat_template(text: str, location: str) -> None:
-    """Refuse a text that is too long, is no template, or exceeds a limit with a short conversation.
+    """Raise an error if a text is too long, is not a template, or exceeds a limit with a short conversation.
 
     Raises:
-        RegardError: The text is no such template, or Jinja is not installed.
+        RegardError: The template is invalid, or Jinja is not installed.
     """
     import_optional("jinja2", "serve", "Chat templates")
     if (size := len(text.encode())) > MAX_BYTES:
@@ -113,7 +114,7 @@ def _render(text: str, variables: Mapping[str, Any] | None) -> str:
 
 def _make_error(error: TemplateError, location: str | None = None) -> RegardError:
     if isinstance(error, TemplateRefusal):
-        return RegardError(f"The chat template refuses the messages: {error}", hint="Change the messages.")
+        return RegardError(f"The chat template rejected the messages: {error}", hint="Change the messages.")
     if isinstance(error, TemplateLimitError):
-        return RegardError(f"The chat template is stopped: {error}.", location=location, hint="Use a simpler template.")
-    return RegardError(f"The chat template fails: {error}.", location=location, hint="Correct the template.")
+        return RegardError(f"The chat template was stopped: {error}.", location=location, hint="Simplify the template.")
+    return RegardError(f"The chat template failed: {error}.", location=location, hint="Fix the template.")

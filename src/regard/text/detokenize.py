@@ -1,7 +1,7 @@
 """Token ids to text: the bytes of each token, and decoding of a whole sequence or of a stream.
 
-The bytes of a character may be spread over tokens, and a space mark at the end of the text is not a space. So the
-streaming decoder holds back the characters that the next token could still change; its outputs, joined, equal
+The bytes of a character may be spread over tokens, and a space mark at the end of the text is not a space. The
+streaming decoder therefore holds back characters that the next token could change; its concatenated outputs equal
 `TokenBytes.decode`.
 """
 
@@ -14,6 +14,7 @@ from regard.text import pretokenize
 from regard.text.specials import SpecialIds
 
 _WHITESPACE = (b" ", b"\t", b"\n", b"\r")
+_LATIN_1 = {ord(character): byte for character, byte in pretokenize.BYTE_ALPHABET.items()}  # byte by character
 _CLOSING = (b".", b"?", b"!", b",")  # WordPiece decoders write no space before them
 
 
@@ -26,7 +27,7 @@ class TokenBytes:
         join_style = pretokenize.read_join_style(decoder)
         if join_style is None:
             raise RegardError(
-                "The `decoder` of this tokenizer is not one that Regard supports.",
+                "Regard does not support this tokenizer's `decoder`.",
                 location=location,
                 hint="Use a tokenizer made by `regard tokenizer learn`.",
             )
@@ -103,7 +104,7 @@ class StreamingDecoder:
             raise token_bytes.make_id_error([token])
         content = token_bytes.bytes[token]
         if token in token_bytes.extra and token_bytes.join_style in ("marks_before", "marks_after"):
-            self._pending_space, self._is_start = "", True  # space marks beside an extra token are not spaces
+            self._pending_space, self._is_start = "", True  # space marks next to an extra token are not spaces
             return content.decode()
         text = self._decoder.decode(content)
         if not content or token_bytes.join_style in ("bytes", "characters"):
@@ -118,7 +119,7 @@ class StreamingDecoder:
         return text.removesuffix(" ")
 
     def finish(self) -> str:
-        """Return the rest of the text: U+FFFD for bytes that do not complete a character, else nothing."""
+        """Return the rest of the text: U+FFFD for bytes that do not complete a character, otherwise empty."""
         self._pending_space = ""
         return self._decoder.decode(b"", final=True)
 
@@ -126,11 +127,8 @@ class StreamingDecoder:
 def _encode_token(token: str, join_style: pretokenize.JoinStyle) -> bytes:
     match join_style:
         case "bytes":
-            return (
-                bytes(pretokenize.BYTE_ALPHABET[character] for character in token)
-                if set(token) <= pretokenize.BYTE_ALPHABET.keys()
-                else b""
-            )
+            is_text = set(token) <= pretokenize.BYTE_ALPHABET.keys()
+            return token.translate(_LATIN_1).encode("latin-1") if is_text else b""
         case "marks_before" | "marks_after":
             return token.replace(pretokenize.SPACE_MARK, " ").encode()
         case "wordpiece":

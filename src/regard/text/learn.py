@@ -3,25 +3,26 @@
     tokenizer = learn(lines, ByteBpe(vocabulary=8000))
 
 Memory grows with the number of distinct words, not with the length of the text, as long as it has spaces. The same text
-gives a byte-identical file, whatever the order of its lines and the number of threads:
+gives a byte-identical file, regardless of line order and number of threads:
 
 - BPE merges the most frequent pair. Ties go to the smallest id of the left token, then of the right token. Single
   characters get ids by code point, merged tokens in the order of the merges. (The trainer's
   `end_of_word_suffix` assigns ids in the order of a hash table, which differs between processes and changes the
-  merges. A mark that is a character of its own avoids this.)
+  merges. A separate character as the mark avoids this.)
 - The word-level trainer sorts words by frequency, then by code point.
 - The unigram trainer finds the same subwords each time, but sums in the order of a hash table: the last digits of
   scores differ, and the scores of rare characters are assigned at random. `_stabilize_scores` corrects both.
 """
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
 import tokenizers
 from tokenizers import models, trainers
 
+from regard.base.arguments import check_type
 from regard.base.errors import RegardError
 from regard.config.tokenizers import (
     AnyTokenizerConfig,
@@ -29,20 +30,35 @@ from regard.config.tokenizers import (
     ByteBpeConfig,
     ByteLevelConfig,
     CharacterLevelConfig,
+    SpecialsConfig,
     UnigramConfig,
     WordLevelConfig,
 )
-from regard.text import pretokenize, specials, tokenizer_json
+from regard.text import pretokenize, specials
 from regard.text.tokenizer import Tokenizer
-from regard.text.tokenizer_pair import TokenizerPair
 
-MIN_PAIR_COUNT = 2  # merging a pair that occurs once shortens nothing
+MIN_PAIR_COUNT = 2  # merging a pair that occurs once does not shorten the text
 MAX_CHARACTERS = 2**31 - 1  # the trainers count pairs in 32 bits; a text has fewer pairs than characters
 UNKNOWN_SCORE = -1000.0  # so low that known characters are always preferred to the unknown token
 # The unigram trainer adds missing characters with the lowest score, each one step above the previous.
 _SCORE_STEP = 1e-4
 
 Model = dict[str, Any]
+
+
+def learn_tokenizer(texts: Iterable[str], vocabulary: int = 8000) -> Tokenizer:
+    """Learn a byte-level BPE tokenizer, which has no unknown tokens; a small corpus may give fewer tokens.
+
+    Args:
+        texts: Training texts of all languages; read once.
+        vocabulary: Maximum vocabulary size, including special tokens.
+
+    Raises:
+        RegardError: There is no text or too much, or the vocabulary is too small.
+    """
+    check_type("texts", texts, Iterable, "an iterable of texts")
+    check_type("vocabulary", vocabulary, int, "a whole number")
+    return learn([texts] if isinstance(texts, str) else texts, ByteBpeConfig(vocabulary=vocabulary))
 
 
 def learn(texts: Iterable[str], settings: AnyTokenizerConfig) -> Tokenizer:
@@ -67,17 +83,10 @@ def learn(texts: Iterable[str], settings: AnyTokenizerConfig) -> Tokenizer:
     backend.pre_tokenizer = pretokenize.make_pre_tokenizer(settings)
     if decoder is not None:
         backend.decoder = decoder
-    gap = pretokenize.read_gap(tokenizer_json.to_document(backend))
+    gap = pretokenize.read_gap(_to_document(backend))
     parts = (part for text in _counted_texts(texts) for part in pretokenize.split_long_text(text, gap))
     model = _train_model(backend, parts, settings, special_tokens)
-    return Tokenizer(tokenizer_json.serialize(backend, model, settings.specials))
-
-
-def learn_pair(sources: Iterable[str], targets: Iterable[str], settings: AnyTokenizerConfig) -> TokenizerPair:
-    """Learn one tokenizer from both sides if `settings.joint`, otherwise one from each side."""
-    if settings.joint:
-        return TokenizerPair.joint(learn(chain(sources, targets), settings))
-    return TokenizerPair(learn(sources, settings), learn(targets, settings))
+    return Tokenizer(_serialize(backend, model, settings.specials))
 
 
 def _train_model(
@@ -90,19 +99,19 @@ def _train_model(
             size = _learnable_size(settings.vocabulary, special_tokens, n_bytes, f"the {n_bytes} bytes")
             return _train_bpe(backend, texts, size, sorted(pretokenize.BYTE_ALPHABET), special_tokens)
         case ByteLevelConfig():
-            return tokenizer_json.make_bpe_model([*sorted(pretokenize.BYTE_ALPHABET)], [])
+            return _make_bpe_model([*sorted(pretokenize.BYTE_ALPHABET)], [])
         case BpeConfig():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 subword")
             model = _train_bpe(backend, texts, size, [pretokenize.SPACE_MARK], special_tokens)
             _learnable_size(
                 settings.vocabulary, special_tokens, len(_list_alphabet(model)), "the characters of this text"
             )
-            return tokenizer_json.make_bpe_model([*model["vocab"], unk], model["merges"], unk)
+            return _make_bpe_model([*model["vocab"], unk], model["merges"], unk)
         case UnigramConfig():
             return _train_unigram(backend, texts, settings, special_tokens)
         case CharacterLevelConfig():
             characters = _collect_characters(backend, texts)
-            return tokenizer_json.make_bpe_model([*characters, unk], [], unk)
+            return _make_bpe_model([*characters, unk], [], unk)
         case WordLevelConfig():
             size = _learnable_size(settings.vocabulary, special_tokens, 1, "1 word")
             return _train_lookup(backend, texts, size, unk, special_tokens)
@@ -117,7 +126,7 @@ def _train_bpe(
         vocab_size=size, min_frequency=MIN_PAIR_COUNT, initial_alphabet=alphabet, show_progress=False
     )
     _train(backend, models.BPE(), texts, trainer)
-    model = tokenizer_json.to_document(backend)["model"]
+    model = _to_document(backend)["model"]
     return _remove_subwords(model, set(special_tokens))
 
 
@@ -129,7 +138,7 @@ def _remove_subwords(model: Model, excluded: set[str]) -> Model:
         if left in subwords and right in subwords and left + right not in excluded:
             subwords[left + right] = None
             merges.append([left, right])
-    return tokenizer_json.make_bpe_model(list(subwords), merges)
+    return _make_bpe_model(list(subwords), merges)
 
 
 def _list_alphabet(model: Model) -> list[str]:
@@ -162,11 +171,7 @@ def _train_unigram(
         raise RegardError(
             f"{error}.", hint="Increase the vocabulary size, or use the kind byte_bpe, which needs only the 256 bytes."
         ) from error
-    scored = [
-        (subword, score)
-        for subword, score in tokenizer_json.to_document(backend)["model"]["vocab"]
-        if subword not in reserved
-    ]
+    scored = [(subword, score) for subword, score in _to_document(backend)["model"]["vocab"] if subword not in reserved]
     subwords = [*_stabilize_scores(scored), *((token, UNKNOWN_SCORE) for token in byte_tokens)]
     return {
         "type": "Unigram",
@@ -177,7 +182,7 @@ def _train_unigram(
 
 
 def _stabilize_scores(subwords: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Make scores independent of the summation order, and give all characters that the trainer missed the lowest."""
+    """Make scores independent of the summation order, and give characters that the trainer missed the lowest score."""
     lowest = min(score for _, score in subwords)
 
     def stabilize(subword: str, score: float) -> float:
@@ -194,7 +199,7 @@ def _train_lookup(
 ) -> Model:
     trainer = trainers.WordLevelTrainer(vocab_size=size + len(special_tokens), show_progress=False)
     _train(backend, models.WordLevel(unk_token=unk), texts, trainer)
-    vocabulary = tokenizer_json.to_document(backend)["model"]["vocab"]
+    vocabulary = _to_document(backend)["model"]["vocab"]
     words = [word for word in sorted(vocabulary, key=vocabulary.__getitem__) if word not in special_tokens]
     words = [*words[:size], unk]
     return {"type": "WordLevel", "vocab": {word: token for token, word in enumerate(words)}, "unk_token": unk}
@@ -219,7 +224,7 @@ def _counted_texts(texts: Iterable[str]) -> Iterator[str]:
         characters += len(text)
         if characters > MAX_CHARACTERS:
             raise RegardError(
-                f"The text has more than {MAX_CHARACTERS:,} characters: the counts of `tokenizers` would overflow.",
+                f"The text has more than {MAX_CHARACTERS:,} characters, which overflows the counts of `tokenizers`.",
                 hint="Learn from a sample of the text: a few million lines are enough.",
             )
         yield text
@@ -235,3 +240,48 @@ def _learnable_size(size: int, special_tokens: list[str], minimum: int, minimum_
             hint=f"Set the vocabulary size to at least {len(special_tokens) + minimum}.",
         )
     return size - len(special_tokens)
+
+
+def _to_document(backend: tokenizers.Tokenizer) -> dict[str, Any]:
+    """Return the parsed file that `tokenizers` would write."""
+    return json.loads(backend.to_str())
+
+
+def _make_bpe_model(subwords: Sequence[str], merges: Sequence[Sequence[str]], unk: str | None = None) -> Model:
+    """Make a BPE model. Without merges it splits text into single characters."""
+    return {
+        "type": "BPE",
+        "dropout": None,  # Regard applies it itself, see `subword_regularization`
+        "unk_token": unk,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": False,
+        "vocab": {subword: token for token, subword in enumerate(subwords)},
+        "merges": [list(merge) for merge in merges],
+    }
+
+
+def _serialize(backend: tokenizers.Tokenizer, model: Model, special_tokens: SpecialsConfig) -> bytes:
+    """Return the bytes of `tokenizer.json`: equal tokenizers have byte-identical files.
+
+    Args:
+        backend: Provides normalizer, pre-tokenizer and decoder.
+        model: The learned model.
+        special_tokens: Special tokens; their ids follow those of the model.
+    """
+    subwords = [subword for subword, _ in model["vocab"]] if model["type"] == "Unigram" else list(model["vocab"])
+    ids = {subword: token for token, subword in enumerate(subwords)}
+    for text in specials.special_token_texts(special_tokens):
+        ids.setdefault(text, len(ids))  # the model may contain the unknown token already
+    document = _to_document(backend)
+    parts = {part: document[part] for part in ("normalizer", "pre_tokenizer", "decoder")}
+    header = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        **specials.to_document_parts(special_tokens, ids),
+        **parts,
+    }
+    return (json.dumps({**header, "model": model}, ensure_ascii=False, indent=1) + "\n").encode()

@@ -55,7 +55,7 @@ def replay_merges(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[Merge]
         texts: The texts that it was learned from.
     """
     if tokenizer.model["type"] != "BPE":
-        raise RegardError("Only a BPE tokenizer has merges.", hint="Use the kind bpe or byte_bpe.")
+        raise RegardError("Only BPE tokenizers have merges.", hint="Use the kind bpe or byte_bpe.")
     counts = count_words(tokenizer, texts)
     symbols_by_text = {word: list(word) for word in counts}
     for number, (left, right) in enumerate(tokenizer.model["merges"], 1):

@@ -8,27 +8,18 @@ r"""Normalization, pre-tokenization and decoding for each kind of tokenizer.
     character   before each space      "l", "o", "w", " " ...    concatenated
     word        at spaces              "low", "lower"            joined by spaces
 
-The lectures write the end of a word as `</w>`. Here it is one character, `▁`, because `tokenizers` learns from
-characters. As in the lectures it is a symbol of its own, which merges like any other. It stands for the space after a
-word, so doubled, leading and trailing spaces survive a round trip.
+Sennrich et al. (2016) write the end of a word as `</w>`. Here it is one character, `▁`, because `tokenizers` learns
+from characters. As in the paper, it is a separate symbol that merges like any other. It represents the space after a
+word, so a round trip preserves repeated, leading and trailing spaces.
 """
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
-from regard.config.tokenizers import (
-    AnyTokenizerConfig,
-    BpeConfig,
-    ByteBpeConfig,
-    ByteLevelConfig,
-    CharacterLevelConfig,
-    NormalizeConfig,
-    UnigramConfig,
-    WordLevelConfig,
-)
+from regard.config.tokenizers import AnyTokenizerConfig, BpeConfig, NormalizeConfig, UnigramConfig
 
 SPACE_MARK = "▁"  # U+2581, as SentencePiece writes a space
 _TEXT_END = r"(?m)(?<=.)\z"  # the end of a text that is not empty; (?m) lets the dot match line breaks
@@ -46,58 +37,42 @@ _NORMALIZER_ARGUMENTS = {  # by type: keys of the file and arguments of the clas
 }
 CONTINUATION = "##"  # of the tokens inside a word in WordPiece
 
+_SPLITS = {  # by kind: where a text is split, and to which side of the split the character there belongs
+    "bpe": (SPACE_MARK, "merged_with_previous"),
+    "unigram": (SPACE_MARK, "merged_with_next"),
+    "character": (" ", "merged_with_next"),
+    "word": (" ", "removed"),
+}
 JoinStyle = Literal["bytes", "marks_before", "marks_after", "characters", "words", "wordpiece"]
 
 
 def make_normalizer(settings: AnyTokenizerConfig) -> normalizers.Normalizer | None:
     """Make the normalizer: first the user's settings, then the space marks of the kind; None if it has no steps."""
     steps = _make_user_steps(settings.normalize)
-    match settings:
-        case BpeConfig():
-            steps += [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(_TEXT_END), SPACE_MARK)]
-        case UnigramConfig():
-            steps += [normalizers.Prepend(SPACE_MARK), normalizers.Replace(" ", SPACE_MARK)]
-        case ByteBpeConfig() | ByteLevelConfig() | CharacterLevelConfig() | WordLevelConfig():
-            pass
-        case _:
-            assert_never(settings)
+    if settings.kind == "bpe":
+        steps += [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(_TEXT_END), SPACE_MARK)]
+    elif settings.kind == "unigram":
+        steps += [normalizers.Prepend(SPACE_MARK), normalizers.Replace(" ", SPACE_MARK)]
     return normalizers.Sequence(steps) if steps else None
 
 
 def make_pre_tokenizer(settings: AnyTokenizerConfig) -> pre_tokenizers.PreTokenizer:
     """Make the pre-tokenizer; no token crosses its boundaries."""
-    match settings:
-        case ByteBpeConfig() | ByteLevelConfig():
-            return pre_tokenizers.ByteLevel(add_prefix_space=False)
-        case BpeConfig():
-            return pre_tokenizers.Split(SPACE_MARK, "merged_with_previous")
-        case UnigramConfig():
-            return pre_tokenizers.Split(SPACE_MARK, "merged_with_next")
-        case CharacterLevelConfig():
-            return pre_tokenizers.Split(" ", "merged_with_next")
-        case WordLevelConfig():
-            return pre_tokenizers.Split(" ", "removed")
-        case _:
-            assert_never(settings)
+    if settings.kind in _SPLITS:
+        return pre_tokenizers.Split(*_SPLITS[settings.kind])
+    return pre_tokenizers.ByteLevel(add_prefix_space=False)
 
 
 def make_decoder(settings: AnyTokenizerConfig) -> decoders.Decoder | None:
-    """Make the decoder that other programs read from the file; Regard itself uses `read_join_style`."""
+    """Make the decoder for other programs; Regard uses `read_join_style` instead."""
     spaces, fuse = decoders.Replace(SPACE_MARK, " "), decoders.Fuse()
     match settings:
-        case ByteBpeConfig() | ByteLevelConfig():
-            return decoders.ByteLevel()
         case BpeConfig():
             return decoders.Sequence([spaces, fuse, decoders.Replace(Regex(_LAST_SPACE), "")])
         case UnigramConfig():
             steps = [spaces, decoders.ByteFallback(), fuse] if settings.byte_fallback else [spaces, fuse]
             return decoders.Sequence([*steps, decoders.Replace(Regex(_FIRST_SPACE), "")])
-        case CharacterLevelConfig():
-            return fuse
-        case WordLevelConfig():
-            return None
-        case _:
-            assert_never(settings)
+    return {"character": fuse, "word": None}.get(settings.kind, decoders.ByteLevel())
 
 
 MARKS_BEFORE_DECODER: dict[str, Any] = {
@@ -108,7 +83,7 @@ MARKS_BEFORE_DECODER: dict[str, Any] = {
         {"type": "Replace", "pattern": {"Regex": _FIRST_SPACE}, "content": ""},
     ],
 }
-"""The `decoder` of a file whose tokens have the space mark before a word."""
+"""The `decoder` of a file with the space mark before each word."""
 
 
 def read_user_normalizer(normalizer_json: dict[str, Any] | None) -> normalizers.Normalizer | None:
@@ -152,10 +127,10 @@ def has_byte_fallback(decoder_json: dict[str, Any] | None) -> bool:
 
 
 def read_gap(document: dict[str, Any]) -> int | None:
-    """Return how many characters to omit where a text is split at a single space, so that its tokens stay the same.
+    """Return how many characters to drop when splitting a text at a single space, so that its tokens do not change.
 
-    0: the space begins the next part. 1: the space is omitted, because the tokenizer marks the start or end of a text
-    as it marks a space, or removes spaces. None: a token of this file may hold a space between two words.
+    0: the space starts the next part. 1: the space is dropped, because the tokenizer removes spaces or marks the start
+    or end of a text like a space. None: a token of this file may contain a space between two words.
     """
     has_extra = any(not token["special"] for token in document.get("added_tokens", ()))
     steps = (document.get("normalizer") or {}).get("normalizers", ())
@@ -174,7 +149,7 @@ def read_gap(document: dict[str, Any]) -> int | None:
 
 
 def split_long_text(text: str, gap: int | None) -> Iterator[str]:
-    """Split a long text, e.g. a book, at single spaces (`read_gap`), and a text without them not at all."""
+    """Split a long text, e.g. a book, at single spaces (`read_gap`); a text without spaces is not split."""
     start = 0
     while gap is not None and (space := _SINGLE_SPACE.search(text, start + LONG_TEXT)):
         yield text[start : space.start()]
@@ -196,7 +171,7 @@ def _make_user_steps(settings: NormalizeConfig) -> list[normalizers.Normalizer]:
 
 
 def _make_byte_alphabet() -> dict[str, int]:
-    """Make GPT-2's table of a printable character per byte. Printable bytes map to themselves, others follow U+00FF."""
+    """Make GPT-2's table of printable characters by byte. Printable bytes map to themselves, others follow U+00FF."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     unprintable = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(unprintable)}

@@ -39,10 +39,10 @@ class RoundTripReport(Generic[Location]):
     bytes: int = 0
     token_counts: Counter[int] = field(default_factory=Counter)
     changed: LineTally[Location] = field(default_factory=LineTally)
-    """Lines that decode to another text although they have no unknown tokens."""
+    """Lines that do not decode to the same text although they have no unknown tokens."""
     unknown: LineTally[Location] = field(default_factory=LineTally)
     normalized: LineTally[Location] = field(default_factory=LineTally)
-    """Lines that decode to their normalized text, as the tokenizer's settings intend."""
+    """Lines that decode to their normalized text."""
 
     @property
     def tokens(self) -> int:

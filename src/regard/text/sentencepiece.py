@@ -1,7 +1,7 @@
-"""SentencePiece model files (`.model`, `.spm`): unigram tokenizers are read and written.
+"""Read and write unigram SentencePiece models (`.model`, `.spm`).
 
-The file is a protocol buffer. Only the few fields that decide the segmentation are read; every length is checked
-against the bytes that are there, so that a damaged or hostile file costs no more memory than its size.
+The file is a protocol buffer. Only the fields that determine the segmentation are read. Every length is checked against
+the remaining bytes, so a damaged or malicious file cannot use more memory than its size.
 """
 
 import json
@@ -11,21 +11,23 @@ from typing import Any
 
 from regard.base.errors import RegardError
 from regard.text.pretokenize import BYTE_TOKENS, COLLAPSE_SPACES, MARKS_BEFORE_DECODER, SPACE_MARK
-from regard.text.specials import ROLES
+from regard.text.specials import ROLES, make_added_token, make_post_processor
 
 SUFFIXES = (".model", ".spm")
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # types of entries
 UNIGRAM = 1  # type of the model
 MAX_ENTRIES = 1_000_000
 MAX_ENTRY_BYTES = 4096
-# Entries that are not ordinary text get this much less than the lowest score, so that no text is segmented into them.
+# Entries that are not ordinary text score this much below the lowest score, so they never appear in a segmentation.
 SPECIAL_PENALTY = 1000.0
-_FORMS = {  # normalization rules of SentencePiece: the steps of `tokenizers` that replace them
-    "identity": [],
-    "nfkc": ["NFKC"],
-    "nmt_nfkc": ["Nmt", "NFKC"],
-    "nfkc_cf": ["NFKC", "Lowercase"],
-    "nmt_nfkc_cf": ["Nmt", "NFKC", "Lowercase"],
+_FORMS: dict[
+    int | bytes, list[str]
+] = {  # normalization rules of SentencePiece: the steps of `tokenizers` that replace them
+    b"identity": [],
+    b"nfkc": ["NFKC"],
+    b"nmt_nfkc": ["Nmt", "NFKC"],
+    b"nfkc_cf": ["NFKC", "Lowercase"],
+    b"nmt_nfkc_cf": ["Nmt", "NFKC", "Lowercase"],
 }
 _MARKS = [
     {"type": "Prepend", "prepend": SPACE_MARK},
@@ -40,8 +42,8 @@ def write_model(document: dict[str, Any], location: str | None = None) -> bytes:
     """Write the unigram tokenizer of a parsed `tokenizer.json` as a SentencePiece model.
 
     Args:
-        document: A tokenizer as `regard tokenizer learn` makes it; ids become the numbers of entries.
-        where: Its path, for error messages.
+        document: A tokenizer made by `regard tokenizer learn`; ids become entry numbers.
+        location: Its path, for error messages.
 
     Raises:
         RegardError: SentencePiece cannot represent the tokenizer exactly.
@@ -56,7 +58,7 @@ def write_model(document: dict[str, Any], location: str | None = None) -> bytes:
         raise RegardError(
             f"SentencePiece cannot represent this tokenizer: {'; '.join(obstacles)}.",
             location=location,
-            hint="Train with `--export argos`, which chooses a unigram tokenizer that fits.",
+            hint="Train with `--export argos`, which selects a compatible unigram tokenizer.",
         )
     byte_tokens = BYTE_TOKENS if model["byte_fallback"] else {}
     entries = [
@@ -82,11 +84,11 @@ def write_model(document: dict[str, Any], location: str | None = None) -> bytes:
 def read_model(content: bytes, location: str | None = None) -> bytes:
     """Read a SentencePiece model and return it as a `tokenizer.json`.
 
-    Entries keep their numbers. Roles that the file lacks (such as `mask`) are added behind them. Normalization by NFKC
-    is done by `tokenizers`, which differs from SentencePiece's table in a few rare characters.
+    Entries keep their numbers. Roles missing from the file (such as `mask`) are appended. `tokenizers` performs the
+    NFKC normalization, which differs from SentencePiece's table for a few rare characters.
 
     Raises:
-        RegardError: The file is damaged, or of a kind that is not supported.
+        RegardError: The file is damaged or not supported.
     """
     try:
         document = _to_document(content)
@@ -97,52 +99,47 @@ def read_model(content: bytes, location: str | None = None) -> bytes:
 
 def _to_document(content: bytes) -> dict[str, Any]:
     entries, trainer, normalizer = _read_parts(content)
-    # No text has a space where entries are looked up: with one, a text "</s>" cannot become the control token.
+    # Looked-up texts never contain a space, so with one the text "</s>" cannot match the control token.
     hidden = (UNKNOWN, CONTROL, UNUSED)
     entries = [(f"{text} " if kind in hidden else text, score, kind) for text, score, kind in entries]
-    if trainer.get(3, UNIGRAM) != UNIGRAM:
-        raise ValueError("only unigram models are supported")
-    if trainer.get(24, 0) or not normalizer.get(3, 1) or not normalizer.get(5, 1):
-        raise ValueError("it does not write a space as a mark before each word")
-    form = normalizer.get(1, b"identity")
-    steps = _FORMS.get(form.decode(errors="replace")) if isinstance(form, bytes) else None
-    if steps is None or (steps == [] and normalizer.get(2)):
-        raise ValueError("it has a normalization table of its own")
-    unknown = [token for token, (_, _, kind) in enumerate(entries) if kind == UNKNOWN]
-    if len(unknown) != 1:
-        raise ValueError("it must have exactly one unknown entry")
+    kinds, form = [kind for _, _, kind in entries], normalizer.get(1, b"identity")
+    faults = {
+        "only unigram models are supported": trainer.get(3, UNIGRAM) != UNIGRAM,
+        "it does not mark the space before each word": bool(trainer.get(24, 0))
+        or not (normalizer.get(3, 1) and normalizer.get(5, 1)),
+        "it has a custom normalization table": form not in _FORMS or (form == b"identity" and normalizer.get(2)),
+        "it must have exactly one unknown entry": kinds.count(UNKNOWN) != 1,
+    }
+    for fault, is_present in faults.items():
+        if is_present:
+            raise ValueError(fault)
+    unknown = kinds.index(UNKNOWN)
     lowest = min((score for _, score, kind in entries if kind == NORMAL), default=0.0)
     vocabulary = [
         [text, score if kind == NORMAL else round(lowest - SPECIAL_PENALTY, 6)] for text, score, kind in entries
     ]
-    roles, added = _assign_roles(entries, trainer, unknown[0])
+    roles, added = _assign_roles(entries, trainer, unknown)
     collapse = [{"type": "Strip", "strip_left": True, "strip_right": True}, COLLAPSE_SPACES]
     normalizers = [
-        *({"type": step} for step in steps),
+        *({"type": step} for step in _FORMS[form]),
         *(collapse if normalizer.get(4, 1) else []),
         *_MARKS,
     ]
     has_inner_marks = any(SPACE_MARK in text[1:] for text, _, kind in entries if kind == NORMAL)
     split = {"type": "Split", "pattern": {"String": SPACE_MARK}, "behavior": "MergedWithNext", "invert": False}
-    has_bytes = all(text in {entry for entry, _, kind in entries if kind == BYTE} for text in BYTE_TOKENS)
+    has_bytes = {text for text, _, kind in entries if kind == BYTE} >= set(BYTE_TOKENS)
     replace_marks, *join = MARKS_BEFORE_DECODER["decoders"]
-    sequences = [{"Sequence": {"id": part, "type_id": 0}} for part in ("A", "B")]
     fallback = [{"type": "ByteFallback"}] if has_bytes else []
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": added,
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": sequences[:1],
-            "pair": sequences,
-            "special_tokens": roles,
-        },
+        "post_processor": make_post_processor(roles),
         "normalizer": {"type": "Sequence", "normalizers": normalizers},
         "pre_tokenizer": None if has_inner_marks else split,
         "decoder": {"type": "Sequence", "decoders": [replace_marks, *fallback, *join]},
-        "model": {"type": "Unigram", "unk_id": unknown[0], "vocab": vocabulary, "byte_fallback": has_bytes},
+        "model": {"type": "Unigram", "unk_id": unknown, "vocab": vocabulary, "byte_fallback": has_bytes},
     }
 
 
@@ -172,15 +169,13 @@ def _assign_roles(
         roles[role] = {"id": role, "ids": [token], "tokens": [texts[token]]}
     user_defined = {token for token, (_, _, kind) in enumerate(entries) if kind == USER_DEFINED}
     added = [
-        {"id": token, "content": texts[token], "single_word": False, "lstrip": False, "rstrip": False}
-        | {"normalized": False, "special": token in special}
-        for token in sorted(special | user_defined)
+        make_added_token(texts[token], token, is_special=token in special) for token in sorted(special | user_defined)
     ]
     return roles, added
 
 
 def _read_parts(content: bytes) -> tuple[list[tuple[str, float, int]], dict[int, int | bytes], dict[int, int | bytes]]:
-    """Return the entries (text, score, type), and the fields of the trainer's and the normalizer's specification."""
+    """Return the entries (text, score, type) and the fields of the trainer and normalizer specs."""
     entries: list[tuple[str, float, int]] = []
     trainer: dict[int, int | bytes] = {}
     normalizer: dict[int, int | bytes] = {}
@@ -215,7 +210,7 @@ def _iter_fields(content: bytes) -> Iterator[Field]:
     """Yield the fields of a protocol buffer message.
 
     Raises:
-        ValueError: A field ends beyond the message, or has a type that protocol buffers do not use any more.
+        ValueError: A field extends beyond the message, or has a deprecated type.
     """
     position, end = 0, len(content)
     while position < end:
@@ -230,7 +225,7 @@ def _iter_fields(content: bytes) -> Iterator[Field]:
         else:
             size = {1: 8, 5: 4}.get(wire_type, -1)
         if not 0 <= size <= end - position or number == 0:
-            raise ValueError(f"a field ends beyond its message, or is of an unknown type (byte {position})")
+            raise ValueError(f"a field extends beyond its message or has an unknown type (byte {position})")
         yield number, content[position : position + size]
         position += size
 
@@ -245,7 +240,7 @@ def _read_varint(content: bytes, position: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, position
-    raise ValueError(f"a number does not end (byte {position})")
+    raise ValueError(f"a varint is not terminated (byte {position})")
 
 
 def _write_entry(text: str, score: float, kind: int) -> bytes:

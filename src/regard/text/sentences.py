@@ -2,8 +2,8 @@ r"""Rule-based sentence splitting that keeps all white space.
 
 A sentence ends at a line break, or at . ! ? … (and their equivalents in other scripts), including closing quotes and
 brackets, if white space follows and the next word does not start with a lower-case letter. A full stop after a single
-letter, a number alone or a common abbreviation ("Dr.", "z. B.") does not end a sentence. The rules are approximate:
-where they are wrong, a sentence is too long or too short, but no text is lost.
+letter, a number alone or a common abbreviation ("Dr.", "z. B.") does not end a sentence. The rules are approximate: a
+mistake makes a sentence too long or too short, but never loses text.
 
 >>> split_sentences("He said: “Wait!” Then he left.\n\nDr. Who came at 5 p.m. today.")
 [('He said: “Wait!”', ' '), ('Then he left.', '\n\n'), ('Dr. Who came at 5 p.m. today.', '')]
@@ -36,8 +36,8 @@ def split_sentences(text: str) -> list[tuple[str, str]]:
     """Split a text into sentences.
 
     Returns:
-        Pairs of a sentence and the white space after it. Concatenated, they are the text. The first sentence is empty
-        if the text starts with a line break.
+        Pairs of a sentence and the white space after it. Concatenating them gives the original text. The first sentence
+        is empty if the text starts with a line break.
     """
     pairs: list[tuple[str, str]] = []
     start = 0

@@ -1,9 +1,8 @@
-"""Special tokens inside a text: a mark before the name of a special token makes it that token.
+"""Special tokens inside a text: a mark before a name makes it a special token.
 
-Texts come from anywhere, so the name of a special token in a text, such as "<s>", is ordinary text. Only a chat
-template may write special tokens. `MARK` is put before their names: a noncharacter, which Unicode reserves for such use
-inside a program. `Tokenizer.encode_ids` reads a marked name as one token. What users write is protected before it is
-rendered.
+Input is untrusted, so the name of a special token in a text, such as "<s>", is ordinary text. Only a chat template may
+write special tokens, by placing `MARK` before their names: a Unicode noncharacter, reserved for internal use.
+`Tokenizer.encode_ids` encodes a marked name as one token. User input is protected before rendering.
 """
 
 import re
@@ -15,7 +14,7 @@ REPLACEMENT = "\ufffd"
 
 
 class SpecialMarks:
-    """Marks the names of special tokens that a template writes, and none of those that users write.
+    """Marks special token names written by a template, but not those written by users.
 
         marks = SpecialMarks(["<s>", "</s>"])
         protected, break_mark = marks.protect(["a text with </s>"])
@@ -30,9 +29,9 @@ class SpecialMarks:
         self._pattern = "|".join(map(re.escape, longest_first)) or "(?!)"
 
     def protect(self, texts: Iterable[str]) -> tuple[list[str], str]:
-        """Return the texts with every name broken, and the character that breaks them.
+        """Return the texts with a break character inside every name, and the break character.
 
-        A text that contains a mark loses it: before a name, it would make the name a special token.
+        Marks in the texts are removed: a mark before a name would make it a special token.
         """
         texts = list(map(replace_marks, texts))
         break_mark = next((mark for mark in BREAKS if not any(mark in text for text in texts)), None)
@@ -43,7 +42,7 @@ class SpecialMarks:
         return broken, break_mark
 
     def mark(self, rendered: str, break_mark: str) -> str:
-        """Mark the names in a rendered text, and restore those that `protect` broke."""
+        """Mark the names in a rendered text, and restore the names that `protect` changed."""
         return re.sub(self._pattern, lambda match: MARK + match[0], rendered).replace(break_mark, "")
 
     def split(self, text: str) -> list[str]:
@@ -56,7 +55,7 @@ class SpecialMarks:
 
 
 def replace_marks(text: str) -> str:
-    """Return a text from anywhere with the replacement character instead of marks: no name in it is a special token."""
+    """Return an untrusted text with marks replaced by U+FFFD, so no name in it becomes a special token."""
     return text.replace(MARK, REPLACEMENT)
 
 

@@ -2,14 +2,13 @@
 
 The file has Hugging Face's format. Its `TemplateProcessing` post-processor has a table `special_tokens` from a name to
 the ids and tokens that a template may insert. Regard writes its roles there ("pad", "bos", ..., "language:de"), with a
-template that inserts nothing. So one file holds everything, and other programs that read it get the same ids. Special
+template that inserts no tokens. A single file is therefore enough, and other programs get the same ids. Special
 tokens are `added_tokens` with `special = true`; the user's extra tokens have `special = false`.
 
 Special tokens come after the learned tokens and are not part of the model, so no text, not even "<pad>", is encoded as
 one. Only the kinds that can meet unknown characters or words have `unk` in the model, as its last token.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +32,7 @@ class SpecialIds:
     sep: int
     languages: dict[str, int] = field(default_factory=dict)
     extra: dict[str, int] = field(default_factory=dict)
-    """The user's own tokens, by text; an occurrence in a text is always one token."""
+    """The user's extra tokens, by text; each occurrence is always a single token."""
 
     def language_id(self, name: str) -> int:
         """Return the id of the target language's tag, e.g. of <2de> for "de".
@@ -51,14 +50,14 @@ class SpecialIds:
 
     @property
     def control(self) -> frozenset[int]:
-        """All ids that do not stand for text: every role and language tag, not the extra tokens."""
+        """All ids that do not represent text: every role and language tag, but not the extra tokens."""
         return frozenset([*(getattr(self, role) for role in ROLES), *self.languages.values()])
 
     @property
     def not_text(self) -> list[int]:
         """Ids that a model must not generate: pad, bos, mask, cls, sep and the language tags.
 
-        Generation allows eos (it ends a text), unk and the user's extra tokens (they are text).
+        Generation allows eos, unk and the user's extra tokens.
         """
         return sorted(self.control - {self.eos, self.unk})
 
@@ -92,7 +91,7 @@ def special_token_texts(specials: SpecialsConfig) -> list[str]:
 
 
 def make_added_token(text: str, token: int, *, is_special: bool = False) -> dict[str, Any]:
-    """Return an entry of `added_tokens`; tokens that are not special are found in texts."""
+    """Return an entry of `added_tokens`; only tokens that are not special are matched in text."""
     return {"id": token, "content": text, "single_word": False, "lstrip": False, "rstrip": False} | {
         "normalized": False,
         "special": is_special,
@@ -107,9 +106,13 @@ def to_document_parts(specials: SpecialsConfig, ids: dict[str, int]) -> dict[str
         for text in sorted(special_token_texts(specials), key=ids.__getitem__)
     ]
     roles = {name: {"id": name, "ids": [ids[text]], "tokens": [text]} for name, text in texts_by_role(specials).items()}
+    return {"added_tokens": added_tokens, "post_processor": make_post_processor(roles)}
+
+
+def make_post_processor(roles: dict[str, Any]) -> dict[str, Any]:
+    """Return a `post_processor` that inserts no tokens and holds the roles of special tokens."""
     sequences = [{"Sequence": {"id": part, "type_id": 0}} for part in ("A", "B")]
-    template = {"type": "TemplateProcessing", "single": sequences[:1], "pair": sequences, "special_tokens": roles}
-    return {"added_tokens": added_tokens, "post_processor": template}
+    return {"type": "TemplateProcessing", "single": sequences[:1], "pair": sequences, "special_tokens": roles}
 
 
 def read_special_ids(document: dict[str, Any], location: str | None = None) -> SpecialIds:
@@ -130,9 +133,5 @@ def read_special_ids(document: dict[str, Any], location: str | None = None) -> S
     return SpecialIds(
         **{role: ids_by_role[role] for role in ROLES},
         languages=dict(sorted(languages.items(), key=lambda item: item[1])),
-        extra=dict(_iter_extra_tokens(document["added_tokens"])),
+        extra={token["content"]: token["id"] for token in document["added_tokens"] if not token["special"]},
     )
-
-
-def _iter_extra_tokens(added_tokens: Iterable[dict[str, Any]]) -> Iterable[tuple[str, int]]:
-    return ((token["content"], token["id"]) for token in added_tokens if not token["special"])

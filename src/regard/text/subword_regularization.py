@@ -6,7 +6,7 @@
 BPE-dropout (Provilkov et al. 2020) skips each possible merge with a small probability.
 Unigram sampling (Kudo 2018) samples the segmentation of a fraction of the sentences from the unigram model.
 
-A segmentation depends on (seed, epoch, sample, side) and the text alone, not on threads, hashes or the order of calls.
+A segmentation depends only on (seed, epoch, sample, side) and the text, not on threads, hashes or call order.
 """
 
 import hashlib
@@ -67,8 +67,8 @@ def make_keyed_random(seed: int, epoch: int, sample: int, side: int = 0) -> Rand
 class BpeDropout:
     """BPE-dropout: skip each possible merge with probability `dropout`.
 
-    A word of `n` merges has no skip with probability (1 - dropout)^n. So one random number gives the number of merges
-    before the first skip. Usually there is no skip, and the word keeps its deterministic segmentation.
+    A word of `n` merges has no skip with probability (1 - dropout)^n. One random number therefore gives the number of
+    merges before the first skip. Usually there is no skip, and the word keeps its deterministic segmentation.
     """
 
     def __init__(self, tokenizer: Tokenizer, dropout: float) -> None:

@@ -2,8 +2,8 @@
 
 A template can loop for hours or build a string of gigabytes in one call (`'a' * 10**10`, `| center(10**10)`), even
 while Jinja compiles it. Python cannot stop a thread, but the kernel stops a process that exceeds its CPU time or
-memory. The child imports only the standard library and Jinja, and renders the templates of its parent one after
-another. If it is stopped, the next template starts another one.
+memory. The child imports only the standard library and Jinja, and renders templates one after another. If it is
+stopped, the next template starts a new process.
 """
 
 import atexit
@@ -33,7 +33,7 @@ class TemplateLimitError(TemplateError):
 
 
 class TemplateRefusal(TemplateError):  # noqa: N818 - the template decides; nothing failed
-    """The template refuses these variables by `raise_exception`."""
+    """The template rejected the variables with `raise_exception`."""
 
 
 HAS_CPU_TIMER = hasattr(signal, "setitimer")
@@ -41,17 +41,17 @@ ERRORS = {error.__name__: error for error in (TemplateError, TemplateLimitError,
 
 
 class TemplateProcess:
-    """Renders templates in a child process, which starts with the first template. Threads take turns."""
+    """Renders templates in a child process, which starts with the first template. A lock serializes threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def render(self, text: str, variables: Mapping[str, Any] | None) -> str:
-        """Return a rendered template; without variables it is only compiled, and the result is empty.
+        """Return a rendered template; without variables, only compile it and return an empty string.
 
         Raises:
-            TemplateError: The template cannot be compiled or rendered, exceeds a limit, or refuses the variables.
+            TemplateError: The template cannot be compiled or rendered, exceeds a limit, or rejects the variables.
         """
         request = json.dumps([text, variables]).encode() + b"\n"
         with self._lock:
@@ -76,7 +76,7 @@ class TemplateProcess:
         return str(result)
 
     def forget(self) -> None:
-        """Start another process for the next template; a forked process must not use the pipes of its parent."""
+        """Start a new process for the next template; a forked process must not use its parent's pipes."""
         self.__init__()  # type: ignore[misc]
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class TemplateProcess:
         return self._process
 
     def _stop(self) -> str:
-        """End the process, and return why it ended."""
+        """End the process and return the reason."""
         process, self._process = self._process, None
         assert process is not None  # noqa: S101 - callers check it
         process.kill()
@@ -143,17 +143,17 @@ def _render(text: str, variables: dict[str, Any] | None) -> list[str]:
 
 
 def _limit_cpu(seconds: float) -> None:
-    """Let the kernel end this process after some seconds of CPU time; 0: never."""
+    """Make the kernel end this process after some seconds of CPU time; 0: no limit."""
     if HAS_CPU_TIMER:
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _main() -> None:
-    """Render the templates that arrive on standard input, one request and one answer per line."""
+    """Render templates from standard input, one request and one response per line."""
     import jinja2.ext
     import jinja2.sandbox  # noqa: F401 - before the limits
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, and the end of its pipe this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent; this process ends when the pipe closes
     with suppress(ImportError):  # Windows
         import resource
 

@@ -4,9 +4,8 @@
     tokenizer.encode("low lower").ids
     tokenizer.decode([17, 4])
 
-The file is Hugging Face's `tokenizer.json`, and its library `tokenizers` does the encoding. A `Tokenizer` is immutable
-and equal to another one if their files are byte-identical. `regard.text.specials` explains how it
-stores the roles of special tokens.
+The file is a Hugging Face `tokenizer.json`, and encoding uses the `tokenizers` library. A `Tokenizer` is immutable; two
+are equal if their files are byte-identical. `regard.text.specials` explains how it stores the roles of special tokens.
 """
 
 import hashlib
@@ -47,7 +46,7 @@ class Tokenizer:
 
     Args:
         content: The bytes of a `tokenizer.json`.
-        where: Its path, for error messages.
+        location: Its path, for error messages.
     """
 
     def __init__(self, content: bytes, location: str = "tokenizer.json") -> None:
@@ -56,7 +55,7 @@ class Tokenizer:
         self.specials = specials.read_special_ids(document, location)
         self.size: int = self.backend.get_vocab_size(with_added_tokens=True)
         self.backend.encode_special_tokens = True  # the string "<pad>" in a text is ordinary text
-        self._document = document
+        self.document = document  # the parsed file; do not change it
         self._normalizer = pretokenize.read_user_normalizer(document.get("normalizer"))
         extra = sorted(self.specials.extra, key=len, reverse=True)
         self._extra_pattern = re.compile(f"({'|'.join(map(re.escape, extra))})") if extra else None
@@ -91,23 +90,23 @@ class Tokenizer:
         return hashlib.sha256(self.content).hexdigest()
 
     def add_tokens(self, texts: Sequence[str]) -> "Tokenizer":
-        """Return a tokenizer with these texts as further extra tokens: an occurrence in a text is always one token.
+        """Return a tokenizer with these strings as extra tokens: each occurrence becomes a single token.
 
-        Texts that are one token already are left out.
+        Strings that are already a single token are skipped.
 
         Raises:
-            RegardError: A text is too short, or is a special token.
+            RegardError: A string is too short or is a special token.
         """
         vocabulary, control = set(self.vocabulary), {self.vocabulary[token] for token in self.specials.control}
         for text in texts:
             if len(text) < 2 or text in control:
                 message = f"'{text}' is a special token." if text in control else f"The token '{text}' is too short."
-                raise RegardError(message, hint="Give the new token another name, of two characters or more.")
+                raise RegardError(message, hint="Choose another name with at least two characters.")
         new = [text for text in dict.fromkeys(texts) if text not in vocabulary]
         if not new:
             return self
         added = [specials.make_added_token(text, self.size + number) for number, text in enumerate(new)]
-        document = {**self._document, "added_tokens": [*self._document["added_tokens"], *added]}
+        document = {**self.document, "added_tokens": [*self.document["added_tokens"], *added]}
         return Tokenizer(to_json(document), location=self._where)
 
     def encode(self, text: str) -> Encoding:
@@ -132,13 +131,13 @@ class Tokenizer:
         return [encoding.ids for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)]
 
     def _encode_long(self, text: str) -> list[int]:
-        """Encode a text part by part: an encoding takes much more memory than its ids."""
+        """Encode a text in chunks: an encoding takes much more memory than its ids."""
         parts = pretokenize.split_long_text(text, self._gap)
         return [token for part in parts for token in self._encode_batch([part])[0]]
 
     @cached_property
     def _gap(self) -> int | None:
-        return pretokenize.read_gap(self._document)
+        return pretokenize.read_gap(self.document)
 
     def _encode_marked(self, text: str) -> list[int]:
         parts = self.special_marks.split(text)  # names at odd indices
@@ -160,8 +159,8 @@ class Tokenizer:
 
     @cached_property
     def _special_backend(self) -> tokenizers.Tokenizer:
-        """Finds special tokens in texts, with the same spaces beside them as in `transformers`."""
-        return tokenizers.Tokenizer.from_buffer(to_json(self._document))
+        """Finds special tokens in texts, with the same spaces around them as in `transformers`."""
+        return tokenizers.Tokenizer.from_buffer(to_json(self.document))
 
     def encode_with_offsets(self, texts: list[str]) -> list[tokenizers.Encoding]:
         """Return the encodings of `tokenizers`; their `word_ids` number pre-tokens, which are finer than words."""
@@ -173,7 +172,7 @@ class Tokenizer:
 
         Args:
             ids: Token ids.
-            prefix: Ids before `ids`, which are not decoded; they decide whether the text starts with a space.
+            prefix: Ids before `ids`. They are not decoded, but determine whether the text starts with a space.
 
         Raises:
             RegardError: An id is outside the vocabulary.
@@ -197,11 +196,11 @@ class Tokenizer:
         )
 
     def make_streaming_decoder(self) -> StreamingDecoder:
-        """Make a decoder for ids that arrive one by one; it returns whole characters only."""
+        """Make a decoder for ids that arrive one by one; it returns only complete characters."""
         return StreamingDecoder(self.token_bytes)
 
     def normalize(self, text: str) -> str:
-        """Return the text as encoding and decoding would, if it has no unknown tokens: equal, or normalized."""
+        """Return the text after a round trip without unknown tokens: unchanged, or normalized."""
         if self._normalizer is None:
             return text
         # Extra tokens are not normalized; `split` puts them at odd indices.
@@ -211,7 +210,7 @@ class Tokenizer:
     def word_ids(self, ids: Sequence[int]) -> list[int | None]:
         """Return the word number of each token, from the ids alone; None for special tokens.
 
-        A token of white space alone before another word, or at the end, is part of the word before it.
+        A whitespace token belongs to the preceding word.
         """
         is_start, is_end, control = (
             self.token_bytes.is_start,
@@ -233,7 +232,7 @@ class Tokenizer:
         return numbers
 
     def _is_extra_space(self, ids: Sequence[int], index: int, is_new: bool) -> bool:
-        """Whether a token of white space neither begins the next word nor ends the one before."""
+        """Whether a whitespace token neither starts the next word nor ends the previous one."""
         if self.token_bytes.join_style == "marks_after":
             return is_new
         following = ids[index + 1] if index + 1 < len(ids) else None
@@ -241,28 +240,23 @@ class Tokenizer:
 
     @cached_property
     def vocabulary(self) -> list[str]:
-        """The tokens by id, as the file writes them."""
+        """The tokens by id, as stored in the file."""
         id_of_text = self.backend.get_vocab(with_added_tokens=True)
         return sorted(id_of_text, key=id_of_text.__getitem__)
 
     @cached_property
     def token_bytes(self) -> TokenBytes:
         """The bytes of each token."""
-        return TokenBytes(self.vocabulary, self._document.get("decoder"), self.specials, self._where)
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The parsed file; do not change it."""
-        return self._document
+        return TokenBytes(self.vocabulary, self.document.get("decoder"), self.specials, self._where)
 
     @property
     def model(self) -> dict[str, Any]:
         """The `model` of the file: the merges of BPE, the scores of a unigram model."""
-        return dict(self._document["model"])
+        return dict(self.document["model"])
 
     def __repr__(self) -> str:
         languages = f", languages {' '.join(self.specials.languages)}" if self.specials.languages else ""
-        return f"Tokenizer({self._document['model'].get('type', 'unknown')}, {self.size:,} tokens{languages})"
+        return f"Tokenizer({self.document['model'].get('type', 'unknown')}, {self.size:,} tokens{languages})"
 
     def __len__(self) -> int:
         return self.size
@@ -293,13 +287,13 @@ def _parse(content: bytes, location: str) -> tuple[dict[str, Any], tokenizers.To
 
 
 def _is_panic(error: BaseException) -> bool:
-    """Whether Rust code panicked: its exception is not an `Exception`, and its class cannot be imported."""
+    """Whether Rust code panicked: the exception is not an `Exception`, and its class cannot be imported."""
     return type(error).__name__ == "PanicException"
 
 
 @contextmanager
 def _translate_errors(texts: Sequence[object], location: str) -> Iterator[None]:
-    """Raise a `RegardError` for strings that are not valid text and for panics of `tokenizers`."""
+    """Raise a `RegardError` for invalid strings and for panics in `tokenizers`."""
     try:
         yield
     except TypeError as error:

@@ -1,9 +1,9 @@
 """Safety check of a `tokenizer.json` before the library `tokenizers` parses it.
 
-The library trusts the file: it panics at a prefix that is longer than a token, allocates two gigabytes because a
-character map declares that size, or expands one letter to a billion, and the process dies. So this check accepts only
-the parts listed here: the parts that Regard writes, and harmless parts that other programs write. Ids must be
-0, 1, 2, ...: they index the embedding table.
+The library trusts the file: it can panic on a prefix that is longer than a token, allocate two gigabytes because a
+character map declares that size, or expand one letter to a billion characters, which kills the process. This check
+therefore accepts only the parts listed here: those that Regard writes, and safe parts written by other programs. Ids
+must be 0, 1, 2, ...: they index the embedding table.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ LLAMA3_PATTERN = (
 )
 QWEN2_PATTERN = LLAMA3_PATTERN.replace(r"\p{N}{1,3}", r"\p{N}")  # also Qwen3
 # fmt: on
-# No check can tell in general whether a pattern backtracks for ever or makes the library panic: `[\s\S]+[\s\S]+(?!)`
+# Whether a pattern backtracks forever or makes the library panic cannot be checked in general: `[\s\S]+[\s\S]+(?!)`
 # nests no repetitions and has no references. So only these patterns are accepted.
 KNOWN_PATTERNS = frozenset(
     {
@@ -88,12 +88,12 @@ def _check_pre_tokenizer(pre_tokenizer: Any) -> None:
             )
             _require(
                 pattern_kind == "String" or pattern_text in KNOWN_PATTERNS,
-                f"its pattern is not one that Regard knows: {pattern_text[:80]!r}",
+                f"its pattern is not supported: {pattern_text[:80]!r}",
             )
 
 
 def _check_decoder(decoder: Any) -> None:
-    """Check the patterns of a decoder: Regard decodes by itself, but the library compiles them."""
+    """Check a decoder's patterns: Regard does not use them, but the library compiles them."""
     if decoder is None:
         return
     _require(isinstance(decoder, dict), "its decoder is not a JSON object")
@@ -101,7 +101,7 @@ def _check_decoder(decoder: Any) -> None:
         pattern = step.get("pattern")
         _require(step.get("type") != "Sequence", "its decoders are nested")
         is_known = not isinstance(pattern, dict) or pattern.get("Regex") in (None, *DECODER_PATTERNS)
-        _require(is_known, "a pattern of its decoder is not one that Regard knows")
+        _require(is_known, "a pattern of its decoder is not supported")
 
 
 def _read_steps(sequence: Any, name: str) -> list[dict[str, Any]]:
@@ -137,11 +137,12 @@ def _read_vocabulary(model: Any) -> dict[str, int]:
 
 
 def _check_merges(merges: Any, vocabulary: dict[str, int]) -> None:
-    """Check that merges make tokens: at one that is longer than every token, the library panics."""
+    """Check that merges produce tokens: the library panics on a merge that is longer than every token."""
     _require(isinstance(merges, list), "its merges are not a list")
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     is_pair = all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in pairs
+        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], str)
+        for pair in pairs
     )
     _require(is_pair, "its merges are not pairs of tokens")
     _require(
@@ -169,7 +170,7 @@ def _check_ids(vocabulary: dict[str, int], added_tokens: Any) -> int:
 
 
 def _check_roles(template: Any, size: int) -> None:
-    """Check that the roles of special tokens, if any, have ids of the vocabulary."""
+    """Check that the ids of special token roles are in the vocabulary."""
     roles = template.get("special_tokens", {}) if isinstance(template, dict) else {}
     _require(
         isinstance(roles, dict) and all(isinstance(entry, dict) for entry in roles.values()),

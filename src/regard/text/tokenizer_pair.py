@@ -38,7 +38,7 @@ class TokenizerPair:
         return self.source.fingerprint if self.is_joint else f"{self.source.fingerprint}+{self.target.fingerprint}"
 
     def add_tokens(self, texts: Sequence[str]) -> "TokenizerPair":
-        """Return tokenizers with these texts as further tokens (`Tokenizer.add_tokens`)."""
+        """Return tokenizers with these strings as extra tokens (`Tokenizer.add_tokens`)."""
         source = self.source.add_tokens(texts)
         return TokenizerPair(source, source if self.is_joint else self.target.add_tokens(texts))
 
@@ -47,13 +47,13 @@ class TokenizerPair:
         """Read the tokenizers from a folder.
 
         Raises:
-            RegardError: The folder holds no complete set of files, or both sets.
+            RegardError: The folder contains no complete set of files, or both sets.
         """
         has_joint = (folder / JOINT_FILE).is_file()
         side_files = [name for name in (SOURCE_FILE, TARGET_FILE) if (folder / name).is_file()]
         if has_joint and side_files:
             raise RegardError(
-                f"The folder holds both {JOINT_FILE} and {side_files[0]}, so it is not clear which one to use.",
+                f"The folder contains both {JOINT_FILE} and {side_files[0]}, which is ambiguous.",
                 location=str(folder),
                 hint="Remove the file that does not belong to the model.",
             )
@@ -62,7 +62,7 @@ class TokenizerPair:
         if len(side_files) < 2:
             missing = f"no {JOINT_FILE}" if not side_files else f"{side_files[0]} but not the other side's file"
             raise RegardError(
-                f"The folder holds {missing}.",
+                f"The folder contains {missing}.",
                 location=str(folder),
                 hint="Learn tokenizers with `regard tokenizer learn`.",
             )

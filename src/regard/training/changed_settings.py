@@ -1,4 +1,4 @@
-"""Which settings of a run may change when it is resumed, and how changes are reported."""
+"""Settings that may change when a run is resumed, and how changes are reported."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,18 +7,19 @@ import torch
 
 from regard.base import limits
 from regard.base.errors import RegardError
+from regard.base.formatting import truncate
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.config.toml_file import TomlTable, to_dict
 from regard.models.build import build
 
 MISSING = "(not set)"
-# Settings that the tokens in the folder depend on; subword noise is applied afterwards and may change.
+# Settings that determine the tokens in the folder; subword noise is applied later and may change.
 TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillation", "tokenizer.")
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
 LENGTH_SETTINGS = ("train.steps", "train.minutes", "train.max_steps")  # --steps and --more change them
-PROCESS_SETTINGS = "parallel."  # a run continues with any number of processes
-NAME_SETTING = "model.languages"  # does not affect training; `regard model set-languages` changes it
+PROCESS_SETTINGS = "parallel."  # a run may resume with any number of processes
+FREE_SETTINGS = ("model.languages", "train.film_points")  # they do not affect the weights
 
 
 def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:
@@ -38,9 +39,9 @@ def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, A
 def check_changes(
     before: TomlTable, new_run: RunConfig, is_accepted: bool, *, is_extended: bool, location: str
 ) -> None:
-    """Raise RegardError if settings changed that cannot change, or that the user has not accepted."""
+    """Raise RegardError for changed settings that cannot change or that the user has not accepted."""
     before = to_dict(RUN_FILES.parse(before, location=location))  # fills settings that an older version lacked
-    ignored = {NAME_SETTING, *(LENGTH_SETTINGS if is_extended else ())}
+    ignored = {*FREE_SETTINGS, *(LENGTH_SETTINGS if is_extended else ())}
     changed = [
         difference
         for difference in differences(before, to_dict(new_run))
@@ -54,26 +55,26 @@ def check_changes(
     if token_changes:
         listing = _format_changes(token_changes)
         raise RegardError(
-            f"The tokens of this run were made with other settings:\n{listing}",
+            f"Cannot resume: these settings changed, but the data was tokenized with the old values:\n{listing}",
             location=location,
             hint="Undo the changes, or start a new run.",
         )
     if tuning_changes := [difference for difference in changed if difference[0].startswith("finetune")]:
         raise RegardError(
-            f"The run started from another model, or trains other parameters:\n{_format_changes(tuning_changes)}",
+            f"Cannot resume with another parent or other trained parameters:\n{_format_changes(tuning_changes)}",
             location=location,
             hint="Undo the changes, or start a new run.",
         )
     model_changes = [difference for difference in changed if difference[0].startswith("model.")]
     if model_changes and _weight_shapes(RUN_FILES.parse(before, location=location)) != _weight_shapes(new_run):
         raise RegardError(
-            f"The weights of this run belong to another model:\n{_format_changes(model_changes)}",
+            f"Cannot resume: the saved weights do not fit the model settings:\n{_format_changes(model_changes)}",
             location=location,
             hint="Undo the changes, or start a new run.",
         )
     if changed and not is_accepted:
         raise RegardError(
-            f"The settings differ from those of the run:\n{_format_changes(changed)}",
+            f"The settings differ from the run's settings:\n{_format_changes(changed)}",
             location=location,
             hint="Undo the changes, or accept them with --force.",
         )
@@ -86,11 +87,7 @@ def _weight_shapes(run: RunConfig) -> dict[str, torch.Size]:
 
 def _format_changes(changed: Sequence[tuple[str, Any, Any]]) -> str:
     lines = [
-        f"  - {path}: was {_shorten(old)}, is {_shorten(new)}" for path, old, new in changed[: limits.MAX_REPORTED]
+        f"  - {path}: was {truncate(repr(old), 80)}, is {truncate(repr(new), 80)}"
+        for path, old, new in changed[: limits.MAX_REPORTED]
     ]
     return "\n".join([*lines, *([f"  - and {len(changed) - len(lines):,} more"] if len(changed) > len(lines) else [])])
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,7 +1,7 @@
-"""Ask the corpus doctor before a run starts, in passes over the corpus that are made anyway.
+"""Check the corpus before a run starts, in a pass over the corpus that is needed anyway.
 
-A run that is configured from its corpus is checked while the statistics are collected; a run from a run file while the
-checksums of its files are computed. Both read the corpus once. A resumed run is not checked again.
+A run configured from its corpus is checked while statistics are collected; a run from a run file while file checksums
+are computed. Both read the corpus once. A resumed run is not checked again.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from regard.data.example import Defects, Example, FileInfo
 
 
 def check_run(run: RunConfig) -> tuple[TrainingCheckResult, dict[str, FileInfo]]:
-    """Read the corpora of a run once: the doctor's verdict, and size and sha256 of their files."""
+    """Read the run's corpora once; return the check result and each file's size and sha256."""
     check = TrainingCheck(run.data.train, run.data.validation)
     defects = Defects(hash_files=True)  # the defects are reported when the shards are written
     for sources, add in ((run.data.train, check.add), (run.data.validation, check.add_validation)):
@@ -28,7 +28,7 @@ def check_run(run: RunConfig) -> tuple[TrainingCheckResult, dict[str, FileInfo]]
 
 
 def _join_response(example: Example) -> Example:
-    """Make one text of a prompt and its response: they are no translations, and equal prompts alone are no leakage."""
+    """Join a prompt and its response: they are not translations, and repeated prompts are not leakage."""
     if example.target is None:
         return example
     return replace(example, source=f"{example.source} {example.target}", target=None)
@@ -40,13 +40,13 @@ def review_verdict(
     """Return the warnings of a verdict.
 
     Args:
-        verdict: The doctor's verdict.
+        verdict: The result of the corpus check.
         sources: The training corpus.
-        force_option: How the user spells the option that overrules the doctor.
-        is_forced: Whether to train in spite of grave findings; they become warnings.
+        force_option: The name of the option that overrides the check.
+        is_forced: Whether to train despite severe findings, which become warnings.
 
     Raises:
-        RegardError: There are grave findings, and training is not forced.
+        RegardError: There are severe findings and training is not forced.
     """
     if verdict.refusals and not is_forced:
         findings = "".join(f"\n  - {finding}" for finding in verdict.refusals)
@@ -54,7 +54,7 @@ def review_verdict(
         raise RegardError(
             f"Do not train on this yet:{findings}",
             location=" and ".join(paths[:2]) + (" and more" if len(paths) > 2 else ""),
-            hint="Repair the corpus; `regard check` lists the lines and writes a cleaned corpus. If the text is meant "
-            f"to be like this (a model that shall copy, a test), use {force_option}.",
+            hint="Repair the corpus; `regard check` lists the lines and writes a cleaned corpus. "
+            f"If the text is intended to be like this (e.g. a copy task or a test), use {force_option}.",
         )
     return (*verdict.refusals, *verdict.warnings)

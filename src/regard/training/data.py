@@ -1,16 +1,15 @@
 """Prepare the data of a run: tokenizers, token shards, validation examples.
 
-`prepare_data` writes them into the run's folder. Every step can be killed and repeated: files that an earlier start
-finished from the same text are reused, so a resumed run opens its shards and reads no text.
+`prepare_data` writes them into the run folder. Every step can be killed and repeated: files that were completed earlier
+from the same text are reused, so a resumed run opens its shards without reading any text.
 
-A fresh run reads a corpus at most three times with a joint tokenizer, four times with two: once for the statistics
-and checksums (`regard.training.recipes.corpus_stats`), once per tokenizer, and once for all shards and validation
-examples. A run from a run file has no statistics; it computes the checksums while it learns the vocabulary. A run with
-teachers reads it twice more, to count the sources and to translate them (`regard.training.distill`).
+A fresh run reads a corpus three times: for the statistics, the corpus check and the checksums (`regard.data.stats`;
+a run from a run file needs no statistics), for the text from which the vocabulary is learned, and for all shards and
+validation examples. A run with teachers reads it twice more, to count the sources and to translate them
+(`regard.training.distill`).
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,22 +28,23 @@ from regard.data.shards.remote import RemoteFolder, RemoteShards, download_token
 from regard.data.shards.shard import Shards
 from regard.store.examples import ValidationExample, read_examples
 from regard.store.run_folder import RunFolder
+from regard.tasks.task import find_task
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.distill import Distilled, distill
 from regard.training.events import Listener, Message, Stage
 from regard.training.splits import SplitExamples, TrainingCorpus, original_training_part, render_prompts
 from regard.training.tokenizers import load_parent_tokenizers, make_tokenizers
 
-MAX_EXAMPLES = 2000  # validation examples that are kept as raw text, for translation scores and sample outputs
-MAX_TEXT_CHARACTERS = 10_000  # characters of a validation example of running text that are kept
-MIN_PARALLEL_BYTES = 20_000_000  # bytes of text below which worker processes take longer to start than they save
+MAX_EXAMPLES = 2000  # number of validation examples kept as raw text, for translation scores and sample outputs
+MAX_TEXT_CHARACTERS = 10_000  # characters kept of a running-text validation example
+MIN_PARALLEL_BYTES = 500_000_000  # bytes of text below which worker processes cost more than they save
 
 
 @dataclass(frozen=True)
 class RunData:
-    """Everything that training reads."""
+    """All data that training reads."""
 
-    tokenizer_pair: TokenizerPair | None  # None: the model labels images or audio clips
+    tokenizer_pair: TokenizerPair | None  # None if the model classifies images or audio clips
     train: Shards
     validation: Shards | None
     examples: tuple[ValidationExample, ...]  # raw text of the first validation examples
@@ -52,7 +52,7 @@ class RunData:
 
     @property
     def tokenizers(self) -> TokenizerPair:
-        """The tokenizers of a model that reads or writes text."""
+        """The tokenizers; raises an error if the model neither reads nor writes text."""
         assert self.tokenizer_pair is not None  # noqa: S101 - the caller knows that there are some
         return self.tokenizer_pair
 
@@ -60,23 +60,23 @@ class RunData:
 def prepare_data(
     run: RunConfig, folder: RunFolder, emit: Listener, file_infos: Mapping[str, FileInfo] | None = None
 ) -> RunData:
-    """Prepare tokenizers, shards and validation examples in the run's folder, or open those of an earlier start.
+    """Prepare tokenizers, shards and validation examples in the run folder, or open existing ones.
 
     Args:
         run: The run's settings.
         folder: The run's folder.
         emit: Called with an event for every stage, and for defects in the text.
-        file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
+        file_infos: Size and sha256 of the corpus files, if already known (`configure` computes them).
 
     Raises:
-        RegardError: If a part of the corpus is empty, or the shards do not belong to the tokenizers.
+        RegardError: If a corpus split is empty, or the shards were made with other tokenizers.
     """
     if run.data.prepared is not None:
         return _open_prepared(run, run.data.prepared, folder)
     corpus = _make_full_corpus(run)
     if not folder.corpus.is_file():
         corpus.check_regular_files()
-        _save_file_infos(folder.corpus, corpus, file_infos or {})  # first: any later change of a file is detected
+        _save_file_infos(folder.corpus, corpus, file_infos or {})  # first, so any later change of a file is detected
     distilled = None
     if (settings := run.distillation) is not None:
         device, max_length = run.device.name, run.data.max_length
@@ -98,13 +98,13 @@ def _save_file_infos(path: Path, corpus: Corpus, computed: Mapping[str, FileInfo
     file_infos = {file: list(info) for file, info in corpus.hash_files(computed).items()}
     content = (json.dumps(file_infos, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     if len(content) > limits.DOCUMENT:
-        message = f"The corpus has {pluralize(len(file_infos), 'file')}: the list of their names is too large to load."
+        message = f"The corpus has {pluralize(len(file_infos), 'file')}: the list of file names is too large to load."
         raise RegardError(message, location=str(path), hint="Join them into fewer files.")
     write_atomic(path, content)
 
 
 def _read_file_infos(path: Path) -> dict[str, Sequence[int | str]]:
-    """Read size and sha256 of each file as they were when the run began."""
+    """Read the size and sha256 that each file had when the run began."""
     file_infos = read_json(path)
     if not isinstance(file_infos, dict) or not all(
         isinstance(info, list) and len(info) == 2 for info in file_infos.values()
@@ -121,13 +121,18 @@ def _make_full_corpus(run: RunConfig) -> Corpus:
 def _make_shards(
     run: RunConfig, training: TrainingCorpus, tokenizers: TokenizerPair | None, folder: RunFolder, emit: Listener
 ) -> dict[str, Shards]:
-    """Open the shards of every part; write those that are missing, in one pass over each corpus."""
+    """Open the shards of every split; write missing ones in one pass over each corpus."""
     examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
     splits = render_prompts(run, tokenizers, training.examples(defects))
     _write_splits(training.corpus, splits, names, examples, tokenizers, folder, defects, emit)
     if run.data.validation:
         corpus, defects = Corpus(run.data.validation), Defects()
-        validation = (("validation", index, example) for index, example in corpus.examples(defects))
+        task = find_task(run.model.task)
+        validation = (
+            ("validation", index, learned)
+            for index, example in corpus.examples(defects)
+            for learned in task.examples(example)
+        )
         splits = render_prompts(run, tokenizers, validation)
         _write_splits(corpus, splits, ["validation"], examples, tokenizers, folder, defects, emit)
         names = [*names, "validation"]
@@ -145,7 +150,7 @@ def _write_splits(
     defects: Defects,
     emit: Listener,
 ) -> None:
-    """Write missing shards and validation examples in one pass over the corpus; if none is missing, read nothing."""
+    """Write missing shards and validation examples in one pass over the corpus; skip the pass if none are missing."""
     missing = [name for name in names if not (folder.shards / name / CORPUS_FILE).is_file()]
     needs_examples = "validation" in names and not examples.path.is_file()
     if not missing and not needs_examples:
@@ -167,16 +172,17 @@ def _write_splits(
                 counts = f"{pluralize(samples[name], unit)}, {pluralize(tokens[name], 'token')}"
                 emit(Stage(f"tokenizing the {name} corpus", counts))
 
+        folders = {name: folder.shards / name for name in missing}
         prepare_parts(
-            ((folder.shards / name, index, example) for name, index, example in splits if name in missing),
+            ((folders[name], index, example) for name, index, example in splits if name in folders),
             corpus,
             tokenizers,
-            [folder.shards / name for name in missing],
+            list(folders.values()),
             workers=_count_workers(corpus),
             report=report,
         )
         if empty := [name for name, count in samples.items() if not count]:
-            message = f"The {empty[0]} part of the corpus is empty."
+            message = f"The {empty[0]} split of the corpus is empty."
             raise RegardError(message, hint="Give more text, a larger data.held_out, or a validation corpus.")
         if defects.counts:
             emit(Message(f"Defects in the {names[0]} corpus: " + "; ".join(str(defects).split("\n")) + ".", "warning"))
@@ -197,11 +203,11 @@ class _ExampleFile:
 
     @property
     def is_full(self) -> bool:
-        """Whether MAX_EXAMPLES are collected."""
+        """Whether MAX_EXAMPLES have been collected."""
         return len(self._lines) >= MAX_EXAMPLES
 
     def collect(self, splits: SplitExamples) -> SplitExamples:
-        """Pass examples through, and keep the first of the validation part."""
+        """Yield all examples, and keep the first ones of the validation split."""
         for name, index, example in splits:
             if name == "validation" and not self.is_full and isinstance(example.content, str):
                 source = example.source if example.target is not None else example.source[:MAX_TEXT_CHARACTERS]
@@ -218,19 +224,19 @@ def _open_part(path: Path, tokenizers: TokenizerPair | None, weights: Mapping[st
     try:
         shards = open_corpus(path, weights, verify=True)
     except DamagedError as error:
-        hint = f"Remove {path} and resume: Regard writes it again from the text."
+        hint = f"Remove {path} and resume; the file is then rewritten from the text."
         raise DamagedError(error.message, location=error.location, hint=hint) from error
     _check_tokenizers(shards, tokenizers, str(path))
     return shards
 
 
 def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, location: str) -> None:
-    """Raise unless the shards were made with these tokenizers and hold only their tokens."""
+    """Raise an error unless the shards were made with these tokenizers and contain only their tokens."""
     if (tokenizers is None) != (shards.streams in (("image",), ("audio",))):
         has = " and ".join(shards.streams)
-        message = f"The model labels images or audio clips, but the corpus has {has}."
-        message = message if tokenizers is None else f"The model reads or writes text, and the corpus has {has} only."
-        raise RegardError(message, location=location, hint="Give a corpus that the model can read.")
+        message = f"The model classifies images or audio clips, but the corpus has {has}."
+        message = message if tokenizers is None else f"The model reads or writes text, but the corpus only has {has}."
+        raise RegardError(message, location=location, hint="Use a corpus that the model can read.")
     if tokenizers is None:
         return
     size = max(tokenizers.source.size, tokenizers.target.size)
@@ -247,23 +253,18 @@ def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, location
             raise RegardError(
                 f"The shards were made with another {side} tokenizer.",
                 location=location,
-                hint="Restore the tokenizers that they were made with.",
+                hint="Restore the original tokenizers.",
             )
 
 
 def _count_workers(corpus: Corpus) -> int:
     paths = [Path(path) for path in corpus.list_files()]
     size = sum(path.stat().st_size for path in paths if path.is_file())  # the size of a URL is unknown
-    return 1 if size < MIN_PARALLEL_BYTES else _count_cores()
-
-
-def _count_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if size < MIN_PARALLEL_BYTES else limits.count_cores()
 
 
 def _open_prepared(run: RunConfig, location: str, folder: RunFolder) -> RunData:
-    """Open the output of `regard prepare`, a folder or a URL. It has no text: examples are decoded from tokens."""
+    """Open the output of `regard prepare` (folder or URL). Examples are decoded from its tokens."""
     corpus = Corpus(run.data.train)
     weights = dict(zip(corpus.names, corpus.weights, strict=True))
     train: Shards
@@ -289,18 +290,21 @@ def _open_prepared(run: RunConfig, location: str, folder: RunFolder) -> RunData:
         parent = load_parent_tokenizers(run.finetune)
         if parent.fingerprint != tokenizers.fingerprint:
             hint = f"Prepare the corpus with the tokenizers of {run.finetune.parent}."
-            message = "The corpus was prepared with other tokenizers than those of the parent."
+            message = "The corpus was not prepared with the parent's tokenizers."
             raise RegardError(message, location=location, hint=hint)
     has_texts = validation is not None and run.raster is None
-    examples = tuple(_decode_examples(validation, tokenizers)) if has_texts and validation else ()
+    examples = tuple(decode_examples(validation, tokenizers)) if has_texts and validation else ()
     return RunData(tokenizers, train, validation, examples)
 
 
-def _decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[ValidationExample]:
+def decode_examples(shards: Shards, tokenizers: TokenizerPair) -> Iterator[ValidationExample]:
+    """Yield the first examples of shards as text."""
     shard = shards.shards[0]
     offsets, shard_tokens = shard.offsets(), shards.load_tokens(0)
     for sample in range(min(len(shard), MAX_EXAMPLES)):
         source_length, *target_lengths = shard.lengths[:, sample].tolist()
+        if not target_lengths:  # a text, of which the first part is enough
+            source_length = min(source_length, MAX_TEXT_CHARACTERS)
         start = int(offsets[sample])
         tokens = shard_tokens[start : start + source_length + sum(target_lengths)].tolist()
         target = tokenizers.target.decode(tokens[source_length:]) if shard.streams[1:] == ("target",) else None

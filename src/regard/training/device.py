@@ -1,4 +1,4 @@
-"""Devices: which one a run uses, whether it prefers bfloat16, and synchronization for timing."""
+"""Device selection, bfloat16 support, and synchronization for timing."""
 
 import torch
 
@@ -11,7 +11,7 @@ AMPERE = 8  # major compute capability of the first NVIDIA GPUs with bfloat16 ma
 
 
 def resolve_device(run: RunConfig) -> RunConfig:
-    """Replace device "auto" with the best available one; raise if the requested device is missing."""
+    """Replace device "auto" with the best available one; raise an error if the requested device is missing."""
     name = run.device.name
     if name == "auto":
         return RUN_FILES.change(run, {"device.name": _default_device()}, location=RUN)
@@ -20,9 +20,9 @@ def resolve_device(run: RunConfig) -> RunConfig:
 
 
 def check_training_device(name: str) -> None:
-    """Raise an error if this machine has no such device."""
+    """Raise an error if the device is not available on this machine."""
     if name != "auto":
-        hint = "Choose another: --set device.name=cpu (to resume a run that used it, also --force)."
+        hint = "Choose another device: --set device.name=cpu (add --force to resume a run that used it)."
         check_device(name, location="device.name", hint=hint)
 
 

@@ -1,13 +1,13 @@
 """Sequence-level knowledge distillation (Kim and Rush 2016): teachers translate the training sources once.
 
-The student maximizes log p(y | x) for the teachers' beam search outputs y, beside or instead of the reference
-translations (`distillation.mode`). The translations are an ordinary corpus: one JSON Lines file per corpus source
-and teacher in `distilled/`, sealed by a manifest. Once it is complete, the teachers are no longer needed.
+The student maximizes log p(y | x) for the teachers' beam search outputs y, in addition to or instead of the reference
+translations (`distillation.mode`). The translations are stored as an ordinary corpus: one JSON Lines file per corpus
+source and teacher in `distilled/`, with a manifest. Once it is complete, the teachers are no longer needed.
 
-Sources are translated in chunks. A finished chunk is a file whose name is the sha256 of the teachers (weights,
-architecture, tokenizers), the search settings and its sources: a killed run loses at most one chunk, another teacher or
-another text never reuses an old translation, and a later run may reuse chunks (`distillation.cache`). The translations
-of a chunk do not depend on the other chunks, so that `distilled/` is the same however often the run was killed.
+Sources are translated in chunks. A finished chunk is a file named by the sha256 of the teachers (weights, architecture,
+tokenizers), the engine, the search settings and its sources. A killed run therefore loses at most one chunk, stale
+translations are never reused, and a later run may reuse chunks (`distillation.cache`). Chunks are independent, so
+`distilled/` does not depend on how often the run was killed.
 """
 
 import hashlib
@@ -32,17 +32,17 @@ from regard.config.run import DistillationConfig
 from regard.config.sources import JsonlConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
-from regard.pipeline.results import Translation
-from regard.pipeline.search import Beam
-from regard.pipeline.translator import Translator
 from regard.store.run_folder import RunFolder
+from regard.tasks.results import Translation
+from regard.tasks.search import Beam
+from regard.tasks.translation.translator import Translator
 from regard.training.events import Listener, Message, Stage
-from regard.training.teachers import Teacher, find_teachers, group_teachers, load_translator
+from regard.training.teachers import Teacher, choose_engine, find_teachers, group_teachers, load_translator
 
 FORMAT = 1
 RECORD_FILE = "distillation.json"
 CHUNK_SENTENCES = 1024  # a kill loses at most this many translations
-CHUNK_CHARACTERS = 1_000_000  # of sources; with longer ones, chunks have fewer
+CHUNK_CHARACTERS = 1_000_000  # characters of sources per chunk
 BATCH_TOKENS = 8192  # source tokens per batch of the search, beams included
 MAX_CHUNK_BYTES = limits.DOCUMENT
 STAGE_SECONDS = 10.0  # between two reports of progress, and until a requested stop
@@ -52,7 +52,7 @@ _FILE_NAME = re.compile(r"\d{3,}-\d{2,}\.jsonl")
 
 @dataclass(frozen=True)
 class TeacherRecord:
-    """A teacher: its folder as the user gave it, and the sha256 of its weights."""
+    """A teacher's folder, as given by the user, and the sha256 of its weights."""
 
     folder: str
     sha256: str
@@ -60,7 +60,7 @@ class TeacherRecord:
 
 @dataclass(frozen=True)
 class TranslationFile:
-    """A file of translations: the index of the source of the corpus that was translated, and by whom."""
+    """A file of translations: the index of the corpus source, and the teacher."""
 
     name: str
     source: int
@@ -69,19 +69,21 @@ class TranslationFile:
 
 @dataclass(frozen=True)
 class DistillationRecord:
-    """How the translations were made, as `distillation.json` stores it."""
+    """Record of how the translations were made, stored in `distillation.json`."""
 
     format: int
     teachers: tuple[TeacherRecord, ...]
     combine: str
     beam_size: int
     sentences: int
-    """Training sentences that were translated."""
+    """Number of translated training sentences."""
     translations: int
-    """Translations that are trained on."""
+    """Number of translations used for training."""
     left_out: dict[str, int]
-    """Translations that are not trained on, by reason."""
+    """Number of unused translations, by reason."""
     files: tuple[TranslationFile, ...]
+    engine: str = "torch"
+    """The engine that ran the teachers; engines differ in their stopping rules."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Distilled:
         lines: dict[str, int | str] = {
             "distilled translations": record.translations,
             "translated training sentences": record.sentences,
-            "search of the teachers": f"beam size {record.beam_size}",
+            "search of the teachers": f"beam size {record.beam_size}, engine {record.engine}",
         }
         if record.left_out:
             lines["translations left out"] = format_reasons(record.left_out)
@@ -125,7 +127,7 @@ class Distilled:
 
 
 def format_reasons(left_out: Mapping[str, int]) -> str:
-    """Format the number of translations that are left out.
+    """Format the number of unused translations.
 
     >>> format_reasons({"empty": 3, "cut off at the maximum length": 1200})
     '1,200 cut off at the maximum length, 3 empty'
@@ -142,18 +144,18 @@ def distill(
     device: str = "cpu",
     max_length: int = 1024,
 ) -> Distilled:
-    """Translate the sources of a corpus with the teachers, or open the translations of an earlier start.
+    """Translate the corpus sources with the teachers, or open existing translations.
 
     Args:
-        corpus: The training part of the corpus: without held-out examples.
+        corpus: The training split, without held-out examples.
         settings: Teachers and search.
         folder: The run folder.
-        emit: Called with the progress and with the number of translations that are left out.
+        emit: Called with progress events and the number of unused translations.
         device: Device of the teachers.
-        max_length: Sources of more tokens are not translated.
+        max_length: Longer sources (in tokens) are not translated.
 
     Raises:
-        RegardError: If a teacher is missing or translates other languages, or no translation is usable.
+        RegardError: If a teacher is missing or translates different languages, or no translation is usable.
         DamagedError: If finished translations have changed.
     """
     if folder.distilled.is_dir():
@@ -169,10 +171,8 @@ def distill(
     finished = _translate_all(corpus, groups, cache, emit)
     translations = sum(chunk.translations for chunk in finished)
     if not translations:
-        hint = "Translate a few of them with `regard translate`: the teachers need more training."
-        raise RegardError(
-            "The teachers' translations are all empty or cut off.", location=settings.teachers[0], hint=hint
-        )
+        hint = "Inspect a few with `regard translate`; the teachers probably need more training."
+        raise RegardError("All teacher translations are empty or truncated.", location=settings.teachers[0], hint=hint)
     with create_folder(folder.distilled) as path:
         record = DistillationRecord(
             format=FORMAT,
@@ -183,6 +183,7 @@ def distill(
             translations=translations,
             left_out=dict(sorted(_sum_left_out(finished).items())),
             files=tuple(_join_chunks(finished, groups, path)),
+            engine=", ".join(sorted({group.engine for group in groups})),
         )
         write_atomic(path / RECORD_FILE, (json.dumps(asdict(record), indent=1) + "\n").encode())
     shutil.rmtree(folder.distilled_chunks, ignore_errors=True)
@@ -197,11 +198,11 @@ def open_distilled(folder: RunFolder, corpus: Corpus) -> Distilled:
     """
     verify(folder.distilled)
     path = folder.distilled / RECORD_FILE
-    hint = f"Remove {folder.distilled} and resume: the teachers translate again."
+    hint = f"Remove {folder.distilled} and resume to translate again."
     try:
         record = TypeAdapter(DistillationRecord).validate_python(read_json(path, hint))
         if not all(file.source in range(len(corpus.sources)) for file in record.files):
-            raise ValueError("a file belongs to no source of the corpus")
+            raise ValueError("a file does not belong to any corpus source")
         if not all(_FILE_NAME.fullmatch(file.name) for file in record.files):
             raise ValueError("a file has an unexpected name")
     except (FileNotFoundError, ValueError) as error:
@@ -212,7 +213,7 @@ def open_distilled(folder: RunFolder, corpus: Corpus) -> Distilled:
 
 @dataclass(frozen=True)
 class _Header:
-    """The first line of a chunk: what it holds, and the sha256 of all further lines."""
+    """First line of a chunk file: counts, and the sha256 of all further lines."""
 
     sentences: int
     left_out: dict[str, int]
@@ -221,7 +222,7 @@ class _Header:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """A finished chunk: its file, its place, and its counts."""
+    """A finished chunk: its file, position and counts."""
 
     path: Path
     source: int  # index of the source in the corpus
@@ -236,7 +237,7 @@ class _Chunk:
 
 @dataclass
 class _SourceGroup:
-    """Teachers that make one translation of every source: one teacher, or an ensemble."""
+    """One teacher or an ensemble, which produces one translation per source."""
 
     teachers: Sequence[Teacher]
     settings: DistillationConfig
@@ -245,7 +246,8 @@ class _SourceGroup:
     _translator: Translator | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        search = [self.settings.beam_size, self.max_length]
+        self.engine = choose_engine(self.teachers, self.device)
+        search = [self.settings.beam_size, self.max_length, self.engine]
         self._key = json.dumps([FORMAT, [teacher.identity for teacher in self.teachers], search])
 
     @property
@@ -259,12 +261,12 @@ class _SourceGroup:
         return self._translator
 
     def compute_digest(self, texts: Sequence[str], languages: Sequence[str]) -> str:
-        """Return the sha256 of everything that decides the translations of these texts."""
+        """Return the sha256 of everything that affects the translations of these texts."""
         content = json.dumps([self._key, list(languages), list(texts)])
         return hashlib.sha256(content.encode()).hexdigest()
 
     def translate(self, texts: Sequence[str], languages: Sequence[str], progress: "_Progress") -> tuple[_Header, bytes]:
-        """Translate a chunk; return its counts and its file: a line of counts, then a line per translation."""
+        """Translate a chunk; return its counts and file content: a line of counts, then one line per translation."""
         lengths = [len(tokens) + 2 for tokens in self.translator.tokenizers.source.encode_ids(list(texts))]  # tag, eos
         positions = [teacher.settings.encoder.max_positions for teacher in self.teachers]
         limit = min([self.max_length, *(length for length in positions if length is not None)])
@@ -275,6 +277,7 @@ class _SourceGroup:
             Beam(self.settings.beam_size),
             target_language=languages[-1] if has_tags and languages else None,
             batch_tokens=BATCH_TOKENS,
+            with_scores=False,
             report=progress.add_translated,
         )
         left_out = Counter({"of sources that are too long": len(texts) - len(short_texts)})
@@ -290,7 +293,7 @@ class _SourceGroup:
 
 
 def _find_fault(translation: Translation) -> str | None:
-    """Return why a translation is not trained on, if it is not."""
+    """Return why a translation is not used for training, or None."""
     if not translation.text.strip():
         return "empty"
     return None if translation.ended else "cut off at the maximum length"
@@ -319,7 +322,7 @@ def _sum_left_out(finished: Sequence[_Chunk]) -> Counter[str]:
 
 
 def _iter_texts(corpus: Corpus) -> Iterator[tuple[int, list[str]]]:
-    """Yield the sources of a corpus in chunks, each with the index of its corpus source."""
+    """Yield the corpus sources in chunks, each with its source index."""
     for index, group in groupby(corpus.examples(Defects()), key=itemgetter(0)):
         texts, characters = list[str](), 0
         for _, example in group:
@@ -342,7 +345,7 @@ def _read_header(path: Path) -> _Header | None:
 
 
 def _join_chunks(finished: Sequence[_Chunk], groups: Sequence[_SourceGroup], folder: Path) -> Iterator[TranslationFile]:
-    """Write one file per source and group of teachers; yield the description of each file that is not empty."""
+    """Write one file per source and teacher group; yield a description of each non-empty file."""
     names = [group.name for group in groups]
     places = sorted({(chunk.source, chunk.group) for chunk in finished if chunk.translations})
     for source, group in places:
@@ -365,7 +368,7 @@ class _Progress:
         emit(Stage(STAGE, f"{total:,} to make"))
 
     def add_reused(self, count: int) -> None:
-        """Count translations of an earlier run."""
+        """Count reused translations."""
         self._reused += count
 
     def add_translated(self, count: int) -> None:
@@ -384,7 +387,7 @@ class _Progress:
         return self._translated / max(1e-9, time.monotonic() - self._start)
 
     def finish(self, left_out: Counter[str]) -> None:
-        """Report the totals, and what was left out."""
+        """Report the totals and the unused translations."""
         reused = f"; {self._reused:,} were finished before" if self._reused else ""
         duration = format_duration(time.monotonic() - self._start)
         self._emit(
@@ -394,5 +397,5 @@ class _Progress:
             )
         )
         if left_out:
-            message = f"Left out of {pluralize(self._total, 'translation')}: {format_reasons(left_out)}."
+            message = f"Not used, of {pluralize(self._total, 'translation')}: {format_reasons(left_out)}."
             self._emit(Message(message, "warning"))

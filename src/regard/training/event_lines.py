@@ -1,4 +1,4 @@
-"""The events of a run as plain lines: on standard output without a terminal, and always in log.txt.
+"""Formats run events as lines: for output without a terminal, above a live display, and in log.txt.
 
 12:01:33  step 1,200/8,000  epoch 19  loss 3.4120  9,812 tokens/s  lr 0.003  grad norm 0.84  1 h 02 min left
 12:01:40  validation at 1,200: loss 3.2010, chrf 31.20, best so far
@@ -11,15 +11,17 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from regard.base.formatting import escape_control_characters, format_duration, pluralize
+from regard.data.example import SampleOutput
 from regard.training.events import (
+    Diverged,
     Event,
     Finished,
     Message,
     Planned,
     Replanned,
-    SampleOutput,
     Saved,
     Spiked,
     Stage,
@@ -29,105 +31,111 @@ from regard.training.events import (
 )
 
 LOG_INTERVAL = 10.0  # seconds between two lines about steps
-SPEED_WINDOW = 30  # steps that the speed is averaged over
+SPEED_WINDOW = 30  # number of steps in the speed average
 CHOICES = ("Validation data", "Steps", "Languages")  # shown without --explain, like the model and its data
 LOG_HINT = "log.txt has the reason for each setting."
 Clock = Callable[[], float]
+LineKind = Literal["note", "warning", "detail", "reason", "end"]
 
 
-class Speed:
-    """Tokens per second and seconds per step, averaged over the last few steps."""
+class EventFormatter:
+    """Formats the events of a run as lines for a log and a display, and measures its speed.
+
+    Attributes:
+        steps: Total number of steps.
+        tokens_per_second: Source and target tokens, without padding, averaged over the last few steps.
+        seconds_per_step: Averaged over the last few steps.
+    """
 
     def __init__(self) -> None:
         self._recent: deque[tuple[int, float]] = deque(maxlen=SPEED_WINDOW)
-        self.tokens_per_second = 0.0  # source and target tokens, without padding
-        self.seconds_per_step = 0.0
+        self._printed_signatures: set[str] = set()
+        self.steps, self.tokens_per_second, self.seconds_per_step = 0, 0.0, 0.0
 
-    def add(self, event: StepFinished) -> None:
-        """Add a step."""
-        self._recent.append((event.input_tokens, event.seconds))
-        tokens, seconds = (sum(column) for column in zip(*self._recent, strict=True))
-        self.tokens_per_second = tokens / max(seconds, 1e-9)
-        self.seconds_per_step = seconds / len(self._recent)
+    def record(self, event: Event) -> None:
+        """Update the total number of steps and the speed."""
+        if isinstance(event, Started | Replanned):
+            self.steps = event.steps
+        if isinstance(event, StepFinished):
+            self._recent.append((event.input_tokens, event.seconds))
+            tokens, seconds = (sum(column) for column in zip(*self._recent, strict=True))
+            self.tokens_per_second = tokens / max(seconds, 1e-9)
+            self.seconds_per_step = seconds / len(self._recent)
+
+    def __call__(self, event: Event) -> Iterator[tuple[str, LineKind]]:
+        """Yield the lines of a recorded event with their kind."""
+        match event:
+            case Message():
+                yield event.text, event.kind
+            case Stage():
+                yield event.name + (f": {event.progress}" if event.progress else ""), "note"
+            case Planned():
+                for reason in event.reasons:
+                    yield f"- {reason}", "reason"
+            case Started():
+                yield format_started(event), "note"
+            case StepFinished():
+                progress = f"step {event.step:,}/{self.steps:,}  epoch {event.epoch + 1}  loss {event.loss:.4f}"
+                yield f"{progress}  {self.format_figures(event)}  {self.format_time_left(event)}", "note"
+            case Validated():
+                best = ", best so far" if event.is_best else ""
+                duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
+                scores = format_scores(event.scores, event.errors)
+                yield f"validation at {event.step:,}: {scores}{best}{duration}", "note"
+                for sample in event.samples:
+                    for line in format_sample(sample):
+                        yield line, "note"
+                for name, signature in event.signatures.items():
+                    if name not in self._printed_signatures:  # it never changes in a run
+                        self._printed_signatures.add(name)
+                        yield f"  {name} signature: {signature}", "note"
+            case Saved():
+                yield f"saved {event.path}", "note"
+            case Replanned():
+                speed = f"a step takes {event.seconds_per_step:.2g} s"
+                left = format_duration(event.seconds_left)
+                yield f"new plan: {event.steps:,} steps in all, because {speed} and {left} are left", "note"
+            case Diverged():
+                yield f"diverged at step {event.step:,}: {event.fault}; {event.action}", "warning"
+            case Spiked():
+                yield f"spike at step {event.step:,}: {event.fault}; {event.action}", "warning"
+            case Finished():
+                yield format_finished(event), "end"
+
+    def format_figures(self, event: StepFinished) -> str:
+        """Format speed, learning rate and gradient norm."""
+        speed = f"{self.tokens_per_second:,.0f} tokens/s"
+        return f"{speed}  lr {event.learning_rate:.3g}  grad norm {event.gradient_norm:.2f}"
+
+    def format_time_left(self, event: StepFinished) -> str:
+        """Format the remaining time at the current speed."""
+        return f"{format_duration((self.steps - event.step) * self.seconds_per_step)} left"
 
 
 class LineLogger:
-    """A listener that writes one line per event, but for steps at most one every few seconds."""
+    """Listener that writes one line per event, with at most one step line every few seconds."""
 
     def __init__(
         self, write: Callable[[str], object], *, seconds: float = LOG_INTERVAL, clock: Clock = time.time
     ) -> None:
         self._write, self._interval, self._clock = write, seconds, clock
-        self._speed, self._total_steps = Speed(), 0
-        self._next_line_time = 0.0
-        self._printed_signatures: set[str] = set()
+        self._format, self._next_line_time = EventFormatter(), 0.0
 
     def __call__(self, event: Event) -> None:
         """Handle an event."""
+        self._format.record(event)
         if isinstance(event, StepFinished):
-            self._speed.add(event)
-            if event.step not in (1, self._total_steps) and self._clock() < self._next_line_time:
+            if event.step not in (1, self._format.steps) and self._clock() < self._next_line_time:
                 return
             self._next_line_time = self._clock() + self._interval
-        if isinstance(event, Started | Replanned):
-            self._total_steps = event.steps
-        if isinstance(event, Planned):
-            for reason in event.reasons:
-                self._write(f"- {reason}")
-            return
         stamp = time.strftime("%H:%M:%S", time.localtime(self._clock()))
-        for line in self._format_event(event):
-            self._write(f"{stamp}  {line}")
-
-    def _format_event(self, event: Event) -> Iterator[str]:
-        match event:
-            case Message():
-                yield ("warning: " if event.kind == "warning" else "") + event.text
-            case Stage():
-                yield event.name + (f": {event.progress}" if event.progress else "")
-            case Started():
-                yield from format_started(event)
-            case StepFinished():
-                yield self._format_step(event)
-            case Validated():
-                best = ", best so far" if event.is_best else ""
-                duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
-                yield f"validation at {event.step:,}: {format_scores(event.scores, event.errors)}{best}{duration}"
-                for sample in event.samples:
-                    yield from format_sample(sample)
-                yield from self._format_signatures(event.signatures)
-            case Saved():
-                yield f"saved {event.path}"
-            case Replanned():
-                yield format_replanned(event)
-            case Spiked():
-                yield f"warning: spike at step {event.step:,}: {event.fault}; {event.action}"
-            case Finished():
-                yield format_finished(event)
-
-    def _format_signatures(self, signatures: Mapping[str, str]) -> Iterator[str]:
-        """Yield the signature of each score once: it never changes in a run."""
-        for name, signature in signatures.items():
-            if name not in self._printed_signatures:
-                self._printed_signatures.add(name)
-                yield f"  {name} signature: {signature}"
-
-    def _format_step(self, event: StepFinished) -> str:
-        time_left = format_duration((self._total_steps - event.step) * self._speed.seconds_per_step)
-        parts = [
-            f"step {event.step:,}/{self._total_steps:,}",
-            f"epoch {event.epoch + 1}",
-            f"loss {event.loss:.4f}",
-            f"{self._speed.tokens_per_second:,.0f} tokens/s",
-            f"lr {event.learning_rate:.3g}",
-            f"grad norm {event.gradient_norm:.2f}",
-            f"{time_left} left",
-        ]
-        return "  ".join(parts)
+        for text, kind in self._format(event):
+            prefix = "" if kind == "reason" else f"{stamp}  warning: " if kind == "warning" else f"{stamp}  "
+            self._write(f"{prefix}{text}")
 
 
 def remove_details(event: Event) -> Event | None:
-    """Return an event without reasons, signatures and all samples but one; None if it holds only details.
+    """Return an event without reasons, signatures and all but one sample; None if only details remain.
 
     >>> remove_details(Planned(("90 pairs: preset mini, because they are few.", "Dropout: none.", "Steps: 9; enough.")))
     Planned(reasons=('90 pairs: preset mini.', 'Steps: 9.', 'log.txt has the reason for each setting.'))
@@ -144,7 +152,7 @@ def remove_details(event: Event) -> Event | None:
 
 
 def _shorten_reasons(reasons: Sequence[str]) -> Iterator[str]:
-    """Yield the choices of model, data and length without their explanation, and warnings as they are."""
+    """Yield the choices of model, data and length without explanations, and all warnings."""
     for index, reason in enumerate(reasons):
         name = reason.partition(":")[0]
         if name == "Warning":
@@ -154,14 +162,14 @@ def _shorten_reasons(reasons: Sequence[str]) -> Iterator[str]:
 
 
 class FileLog:
-    """A listener that appends the same lines to log.txt. It creates the file at the first event, not before."""
+    """Listener that appends the same lines to log.txt, which it creates on the first event."""
 
     def __init__(self, path: Path, *, header: Sequence[str] = (), clock: Clock = time.time) -> None:
         self._path, self._header = path, list(header)
         self._logger = LineLogger(self._append, clock=clock)
 
     def __call__(self, event: Event) -> None:
-        """Handle an event. The trainer has created and locked the folder before it sends one."""
+        """Handle an event. The trainer creates and locks the folder before the first event."""
         self._logger(event)
 
     def _append(self, line: str) -> None:
@@ -170,20 +178,12 @@ class FileLog:
         self._header.clear()
 
 
-def format_started(event: Started) -> Iterator[str]:
-    """Describe a run that starts or resumes."""
+def format_started(event: Started) -> str:
+    """Describe a starting or resuming run."""
     position = f"resuming after step {event.step:,}" if event.step else "starting"
-    yield (
+    return (
         f"{position}: {event.parameters:,} parameters, {pluralize(event.samples, f'training {event.unit}')}, "
         f"{pluralize(event.validation_samples, f'validation {event.unit}')}, device {event.device}"
-    )
-
-
-def format_replanned(event: Replanned) -> str:
-    """Describe a change of the number of steps."""
-    return (
-        f"new plan: {event.steps:,} steps in all, because a step takes {event.seconds_per_step:.2g} s and "
-        f"{format_duration(event.seconds_left)} are left"
     )
 
 
@@ -193,7 +193,8 @@ def format_finished(event: Finished) -> str:
         "finished": "finished",
         "no improvement": "stopped early: validation no longer improves",
         "stop requested": "stopped on request, checkpoint saved",
-        "spike": "stopped by a spike; the last checkpoint is from before it",
+        "spike": "stopped by a spike; the last checkpoint precedes it",
+        "divergence": "stopped because the loss diverged",
     }
     best = f"; best: {format_scores(event.best_scores)}" if event.best_scores else ""
     shortfall = f". {event.shortfall}" if event.shortfall else ""
@@ -201,7 +202,7 @@ def format_finished(event: Finished) -> str:
 
 
 def format_scores(values: Mapping[str, float], errors: Mapping[str, float] | None = None) -> str:
-    """Format scores in one line, with the standard errors that are known.
+    """Format scores in one line, with standard errors if known.
 
     >>> format_scores({"loss": 3.20111, "chrf": 31.204, "accuracy": 0.51234})
     'loss 3.2011, chrf 31.20, accuracy 51.2 %'

@@ -1,4 +1,4 @@
-"""Events of a training run. The trainer emits them; listeners display, log or forward them."""
+"""Training events. The trainer emits them; listeners display, log or forward them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from regard.base.formatting import CompactRepr
+from regard.data.example import SampleOutput
 
 if TYPE_CHECKING:
-    from regard.pipeline.load import AnyDevice, AnyPipeline
+    from regard.tasks.load import AnyDevice, AnyPipeline
 
 
 @dataclass(frozen=True, repr=False)
 class Message(CompactRepr):
-    """A message to the user: a choice and its reason, a warning, a skipped file."""
+    """A message to the user, e.g. a choice with its reason, a warning or a skipped file."""
 
     text: str
     kind: Literal["note", "warning", "detail"] = "note"
@@ -21,7 +22,7 @@ class Message(CompactRepr):
 
 @dataclass(frozen=True, repr=False)
 class Stage(CompactRepr):
-    """A stage before training: learning the vocabulary, writing shards, tuning for the device."""
+    """A stage before training, e.g. learning the vocabulary, writing shards or tuning for the device."""
 
     name: str
     progress: str = ""
@@ -29,14 +30,14 @@ class Stage(CompactRepr):
 
 @dataclass(frozen=True, repr=False)
 class Planned(CompactRepr):
-    """Every setting of the run is chosen."""
+    """All settings of the run have been chosen."""
 
-    reasons: tuple[str, ...]  # one sentence for each choice, the cost, and notes about this machine
+    reasons: tuple[str, ...]  # one sentence per choice, the cost, and notes about this machine
 
 
 @dataclass(frozen=True, repr=False)
 class Started(CompactRepr):
-    """Training starts or, in a resumed run, continues after `step`."""
+    """Training starts, or resumes after `step`."""
 
     folder: Path
     step: int  # steps done so far
@@ -59,19 +60,10 @@ class StepFinished(CompactRepr):
     loss: float  # per target token, label smoothing included
     negative_log_likelihood: float  # per target token, without smoothing
     tokens: int  # tokens (or texts, or words) with a label in this step
-    input_tokens: int  # tokens that the model read: source and target, without padding
+    input_tokens: int  # source and target tokens read by the model, without padding
     learning_rate: float
     gradient_norm: float  # before clipping
     seconds: float  # wall time of this step
-
-
-@dataclass(frozen=True, repr=False)
-class SampleOutput(CompactRepr):
-    """One output of the model and its reference."""
-
-    source: str
-    output: str
-    reference: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +89,7 @@ class Saved(CompactRepr):
 
 @dataclass(frozen=True, repr=False)
 class Replanned(CompactRepr):
-    """The number of steps changed, because the run has another speed than expected (`train.minutes`)."""
+    """The number of steps changed, because the speed differs from the estimate (`train.minutes`)."""
 
     step: int
     steps: int  # the new total
@@ -107,14 +99,19 @@ class Replanned(CompactRepr):
 
 @dataclass(frozen=True, repr=False)
 class Spiked(CompactRepr):
-    """The loss or gradient spiked; `action` says how the trainer responded."""
+    """The loss or gradient spiked; `action` describes the response."""
 
     step: int
     fault: str
     action: str
 
 
-StopReason = Literal["finished", "no improvement", "stop requested", "spike"]
+@dataclass(frozen=True, repr=False)
+class Diverged(Spiked):
+    """The run diverged: the loss stays too high. `action` describes the response."""
+
+
+StopReason = Literal["finished", "no improvement", "stop requested", "spike", "divergence"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,15 +122,22 @@ class Finished(CompactRepr):
     reason: StopReason
     folder: Path
     best_scores: Mapping[str, float] = field(default_factory=dict)
-    shortfall: str = field(default="", compare=False)  # why the model is not usable yet, and the time that it may need
-    more_steps: int = 0  # that it may need
+    shortfall: str = field(
+        default="", compare=False, repr=False
+    )  # why the model is not usable yet, and the estimated time it needs
+    more_steps: int = 0  # estimated number
+    rate_change: str = ""  # after a divergence: the setting to continue with, name=value
 
     def load(self, device: "AnyDevice" = "cpu") -> "AnyPipeline":
-        """Load the best model, as `regard.load` does."""
-        from regard.pipeline.load import load  # imports torch: only when needed
+        """Load the best model, like `regard.load`."""
+        from regard.tasks.load import load  # imports torch: only when needed
 
         return load(self.folder, device)
 
 
-Event = Message | Stage | Planned | Started | StepFinished | Validated | Saved | Replanned | Spiked | Finished
-Listener = Callable[[Event], None]
+Event = (
+    Message | Stage | Planned | Started | StepFinished | Validated | Saved | Replanned | Spiked | Diverged | Finished
+)
+Emit = Callable[[Event], None]
+Listener = Callable[[Event], bool | None]
+"""Called with every event. True requests a stop: the run saves and stops, and `regard.resume` continues it."""

@@ -1,7 +1,6 @@
-"""Fine-tuning: start from the weights of a parent, and train all of them, some of them, or adapters.
+"""Fine-tuning: start from a parent's weights and train all parameters, some of them, or adapters.
 
-A run that starts from a parent begins with a checkpoint of step 0, which holds the parent's weights
-(`first_checkpoint`).
+Such a run begins with a checkpoint of step 0, which contains the parent's weights (`checkpoint.initial`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +16,14 @@ from regard.config.finetune import FinetuneConfig
 from regard.config.run import RunConfig
 from regard.lora import add_adapters, is_adapter
 from regard.models.heads import ClassHead, TagHead
-from regard.nn.positions import Position
 from regard.nn.stack import Stack
 from regard.store.export_folder import hash_of_weights
-from regard.store.model_folder import WEIGHTS, read_model
+from regard.store.model_folder import read_model
 from regard.store.model_path import find_model
 from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.events import Listener, Message
+from regard.training.optim import find_tables
 
 HEAD = "head."
 SOURCE_EMBEDDING = "source.embedding.weight"
@@ -32,16 +31,16 @@ TARGET_WEIGHTS = (
     *("target.embedding.weight", "tokens.embedding.weight", "head.projection.weight", "head.bias"),
     *("head.lm_head.projection.weight", "head.lm_head.bias"),
 )
-ADAPTER_SEED = 1_000_003  # added to the seed of the run, so that adapters do not repeat the numbers of the weights
+ADAPTER_SEED = 1_000_003  # added to the run's seed, so adapters do not reuse the random numbers of the weights
 
 
 def prepare_model(model: nn.Module, run: RunConfig, *, should_draw: bool = False) -> None:
-    """Add a run's adapters to its new model and freeze what the run does not train; without tuning, change nothing.
+    """Add adapters to a new model and freeze untrained parameters; no-op without fine-tuning.
 
     Args:
         model: The model, with or without weights.
         run: The settings.
-        should_draw: Initialize the adapters. Otherwise they have no values before a checkpoint is loaded.
+        should_draw: Initialize the adapters. Otherwise they are uninitialized until a checkpoint is loaded.
     """
     if (finetune := run.finetune) is None:
         return
@@ -53,14 +52,9 @@ def prepare_model(model: nn.Module, run: RunConfig, *, should_draw: bool = False
 
 
 def _make_filter(model: nn.Module, finetune: FinetuneConfig) -> Callable[[str, nn.Parameter], bool]:
-    """Return a function that says whether a parameter is trained."""
-    tables = {
-        id(parameter)
-        for module in model.modules()
-        if isinstance(module, nn.Embedding | Position)
-        for parameter in module.parameters()
-    }
-    if finetune.lora is not None:  # labels are new, or few: their head is trained as a whole
+    """Return a predicate for trained parameters, by name."""
+    tables = find_tables(model)
+    if finetune.lora is not None:  # labels are new or few, so the whole head is trained
         has_labels = isinstance(model.head, ClassHead | TagHead)
         return lambda name, _: is_adapter(name) or (has_labels and name.startswith(HEAD))
     if finetune.layers is not None:
@@ -74,7 +68,7 @@ def _make_filter(model: nn.Module, finetune: FinetuneConfig) -> Callable[[str, n
 
 
 def _list_last_layers(model: nn.Module, count: int) -> Iterator[str]:
-    """Yield the prefixes of the names of the last layers of each stack."""
+    """Yield the parameter name prefixes of the last layers of each stack."""
     for name, stack in model.named_modules():
         if isinstance(stack, Stack):
             if count > len(stack.layers):
@@ -84,7 +78,7 @@ def _list_last_layers(model: nn.Module, count: int) -> Iterator[str]:
 
 
 def compute_rate_scales(model: nn.Module, finetune: FinetuneConfig | None) -> dict[str, float]:
-    """Return the factors on the learning rate, by the name of the parameter; empty if all are 1.
+    """Return the learning rate factors by parameter name; empty if all are 1.
 
     The head and the last norm have 1, the last layer d = `layer_decay`, the layer below it d^2, and so on down to the
     embeddings.
@@ -107,24 +101,22 @@ def compute_rate_scales(model: nn.Module, finetune: FinetuneConfig | None) -> di
 
 
 def check_parent(run: RunConfig) -> RunConfig:
-    """Return the run with the sha256 of its parent's weights.
+    """Return the run with the sha256 of the parent's weights.
 
     Raises:
-        RegardError: If the run file names another sha256, or there is no such model.
+        RegardError: If the sha256 in the run file differs, or the model does not exist.
     """
     finetune = run.finetune
     assert finetune is not None  # noqa: S101 - the caller checked
-    sha256 = hash_of_weights(find_model(Path(finetune.parent)), WEIGHTS)
+    sha256 = hash_of_weights(find_model(Path(finetune.parent)))
     if finetune.parent_sha256 not in ("", sha256):
-        message = f"The weights of the parent have the sha256 {sha256[:12]}..., not {finetune.parent_sha256[:12]}..."
-        raise RegardError(
-            message, location=finetune.parent, hint="Give the parent of this run, or remove parent_sha256."
-        )
+        message = f"The sha256 of the parent's weights is {sha256[:12]}..., not {finetune.parent_sha256[:12]}..."
+        raise RegardError(message, location=finetune.parent, hint="Use the original parent, or remove parent_sha256.")
     return RUN_FILES.change(run, {"finetune.parent_sha256": sha256})
 
 
 def copy_parent(model: nn.Module, run: RunConfig, emit: Listener) -> None:
-    """Copy the weights of the parent into a new model, and prepare it for tuning.
+    """Copy the parent's weights into a new model and prepare it for fine-tuning.
 
     Raises:
         RegardError: If the parent's weights do not fit the run's model.
@@ -136,8 +128,8 @@ def copy_parent(model: nn.Module, run: RunConfig, emit: Listener) -> None:
     fresh = tuple(_list_last_layers(model, new_layers))
     fresh += () if parent.settings.head == run.model.head else (HEAD,)  # other labels, or another kind of head
     if HEAD in fresh and finetune.lora is not None and run.model.task == "masked_lm":
-        message = "LoRA does not train the head of masked tokens, and the parent has none."
-        raise RegardError(message, location="finetune.lora", hint="Tune all parameters, or the last layers.")
+        message = "LoRA cannot train a new masked LM head, and the parent has none."
+        raise RegardError(message, location="finetune.lora", hint="Train all parameters, or the last layers.")
     weights = get_weights(parent.model)
     extra = tuple(_list_last_layers(model, finetune.extra_layers or 0))
     if extra and any(name.startswith(extra) for name in weights):
@@ -145,7 +137,9 @@ def copy_parent(model: nn.Module, run: RunConfig, emit: Listener) -> None:
             f"The model has not {pluralize(finetune.extra_layers or 0, 'layer')} more than its parent in each stack."
         )
         raise RegardError(
-            message, location="finetune.extra_layers", hint="Add them to the layers of the model, or remove it."
+            message,
+            location="finetune.extra_layers",
+            hint="Add them to the model's layers, or remove finetune.extra_layers.",
         )
     if finetune.add_tokens:
         weights = _extend_vocabulary(weights, parent.tokenizers, finetune.add_tokens)
@@ -157,7 +151,7 @@ def copy_parent(model: nn.Module, run: RunConfig, emit: Listener) -> None:
 def _extend_vocabulary(
     weights: Mapping[str, Tensor], tokenizers: TokenizerPair, texts: Sequence[str]
 ) -> dict[str, Tensor]:
-    """Give embeddings, output matrices and their biases a row for each new token: the mean of its subwords' rows."""
+    """Add a row to embeddings, output matrices and biases for each new token: the mean of its subwords' rows."""
     extended = dict(weights)
     for name, weight in weights.items():
         if name in (SOURCE_EMBEDDING, *TARGET_WEIGHTS):
@@ -171,7 +165,7 @@ def _extend_vocabulary(
 def _copy_weights(
     weights: Mapping[str, Tensor], parameters: Mapping[str, Tensor], fresh: tuple[str, ...], *, location: str
 ) -> list[str]:
-    """Copy the parent's weights into the model, except for fresh ones; return the names of those that stay new."""
+    """Copy the parent's weights into the model, except fresh layers; return the names of the new parameters."""
     new: list[str] = []
     for name, parameter in parameters.items():
         weight = weights.get(name)
@@ -181,13 +175,13 @@ def _copy_weights(
             parameter.copy_(weight)
         else:
             has = "is missing there" if weight is None else f"has shape {tuple(weight.shape)} there"
-            message = f"The parent is another model: {name} {tuple(parameter.shape)} {has}."
-            raise RegardError(message, location=location, hint="Change only the head of the parent's model.toml.")
+            message = f"The parent does not match the model: {name} {tuple(parameter.shape)} {has}."
+            raise RegardError(message, location=location, hint="Only the head may differ from the parent's model.toml.")
     return new
 
 
 def _describe(model: nn.Module, run: RunConfig, new: list[str]) -> str:
-    """Say which parameters start from the parent, which are new, and how many are trained."""
+    """Describe which parameters come from the parent, which are new, and how many are trained."""
     finetune = run.finetune
     assert finetune is not None  # noqa: S101
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

@@ -1,7 +1,7 @@
 """Initialize embeddings with the vectors of another model, such as word2vec's: `model.source.vectors`.
 
-The two models may have tokenizers of different kinds. A row is taken from the token with the same text, if both or
-neither begin or end a word; others keep their random initialization.
+The two models may have different tokenizers. A row is copied from the token with the same text if both or neither begin
+or end a word; other rows keep their random initialization.
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ from regard.config.codec import MODEL_FILES
 from regard.config.inputs import TokensConfig
 from regard.config.model import AnyModelConfig
 from regard.models.inputs import TokenInput
-from regard.pipeline.token_vectors import TokenVectors, load_token_vectors
 from regard.store.model_path import MODEL, find_model
+from regard.tasks.token_vectors import TokenVectors, load_token_vectors
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.events import Listener, Message
@@ -24,7 +24,7 @@ TABLES = ("source", "target", "tokens")
 
 
 def find_vectors(settings: AnyModelConfig) -> dict[str, Path]:
-    """Return the folders of vectors, by the name of the model's table of tokens."""
+    """Return the vector folders by the name of the model's embedding."""
     tables = {name: getattr(settings, name, None) for name in TABLES}
     return {
         name: Path(table.vectors) for name, table in tables.items() if isinstance(table, TokensConfig) and table.vectors
@@ -32,26 +32,26 @@ def find_vectors(settings: AnyModelConfig) -> dict[str, Path]:
 
 
 def clear_vectors(settings: AnyModelConfig) -> AnyModelConfig:
-    """Return the settings of a trained model, which needs the folders no more."""
+    """Return the settings without the folders, which a trained model no longer needs."""
     changes = {name: getattr(settings, name).model_copy(update={"vectors": None}) for name in find_vectors(settings)}
     return settings.model_copy(update=changes)
 
 
 def check_vectors(settings: AnyModelConfig) -> None:
-    """Raise RegardError if a folder holds no model, or one of another width."""
+    """Raise RegardError if a folder has no model, or one with a different width."""
     for name, folder in find_vectors(settings).items():
         width = MODEL_FILES.load(find_model(folder) / MODEL).d_model
         if width != settings.d_model:
-            message = f"Its vectors have {width} numbers, those of this model {settings.d_model}."
-            hint = f"Set model.d_model = {width}, or train vectors of {settings.d_model} numbers."
+            message = f"Its vectors have {width} dimensions, but the model has d_model = {settings.d_model}."
+            hint = f"Set model.d_model = {width}, or train vectors with {settings.d_model} dimensions."
             raise RegardError(message, location=f"model.{name}.vectors = {folder}", hint=hint)
 
 
 def copy_vectors(model: nn.Module, settings: AnyModelConfig, tokenizers: TokenizerPair, emit: Listener) -> None:
-    """Write the rows that are found into the embeddings of a new model, and report how many.
+    """Copy matching rows into the embeddings of a new model and report how many.
 
     Raises:
-        RegardError: The folder holds no model with tokens, or one of another width.
+        RegardError: The folder has no model with token embeddings, or one with a different width.
     """
     check_vectors(settings)
     for name, folder in find_vectors(settings).items():
@@ -71,20 +71,20 @@ def copy_vectors(model: nn.Module, settings: AnyModelConfig, tokenizers: Tokeniz
 
 
 def _load(folder: Path, *, is_target: bool) -> TokenVectors:
-    """Load the vectors of a side; a model with one side only has those."""
+    """Load the vectors of a side, or the only ones of a one-sided model."""
     has_target = MODEL_FILES.load(find_model(folder) / MODEL).family == "encoder_decoder"
     return load_token_vectors(folder, is_target=is_target and has_target)
 
 
 def _match(tokenizer: Tokenizer, other: Tokenizer) -> tuple[list[int], list[int]]:
-    """Return the tokens that the other tokenizer has too, and their ids there."""
+    """Return the tokens shared with the other tokenizer, and their ids there."""
     ours, theirs = _list_texts(tokenizer), _list_texts(other)
     texts = [text for text in ours if text in theirs]
     return [ours[text] for text in texts], [theirs[text] for text in texts]
 
 
 def _list_texts(tokenizer: Tokenizer) -> dict[tuple[bytes, bool], int]:
-    """Return the id of each token by its text without spaces, and whether a word begins or ends with it."""
+    """Return token ids by text without spaces and by whether the token begins or ends a word."""
     table = tokenizer.token_bytes
     return {
         (text.strip(b" ") or text, table.is_start[token] or table.is_end[token]): token

@@ -1,8 +1,7 @@
-"""The maximum length of a translation relative to its source, from the lengths of a corpus.
+"""Maximum length of a translation relative to its source, from corpus statistics.
 
-The ratio decides how long a search may run: beam search stops when no open hypothesis can win even if it reached the
-maximum length, so a ratio that is ten times too large makes every search about ten times slower. A few misaligned
-pairs must therefore not decide it.
+The ratio limits the search: beam search stops when no open hypothesis can win even at the maximum length, so a ratio
+ten times too large makes every search about ten times slower. The ratio is therefore robust to a few misaligned pairs.
 """
 
 import math
@@ -23,9 +22,9 @@ MAX_FACTORS = {0.99: 1.5, 0.5: 4.0}
 
 
 def compute_max_length_ratio(pairs: Shards, media: MelConfig | PatchesConfig | None = None) -> float:
-    """Return the number of target tokens per source token, eos included, that hardly any pair exceeds.
+    """Return a ratio of target to source tokens, eos included, that very few pairs exceed.
 
-    The frames of an audio clip and the vectors of an image count as source tokens; `media` says how many there are.
+    The frames of an audio clip and the vectors of an image count as source tokens; `media` gives their number.
     """
     sources = (_count_source(shard.lengths[0], media) for shard in pairs.shards)
     targets = (shard.lengths[1] + 1.0 for shard in pairs.shards)
@@ -41,7 +40,7 @@ def _count_source(lengths: NDArray[np.uint32], media: MelConfig | PatchesConfig 
 
 
 def estimate_max_length_ratio(ratios: Iterable[NDArray[np.float64]]) -> float:
-    """Return a high quantile of ratios, which a few odd ones do not change much; rounded up to one decimal.
+    """Return a high quantile of the ratios that is robust to outliers, rounded up to one decimal.
 
     >>> normal = np.linspace(0.8, 1.6, 9980)
     >>> estimate_max_length_ratio([normal]), estimate_max_length_ratio([normal, np.full(20, 60.0)])

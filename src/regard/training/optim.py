@@ -1,4 +1,4 @@
-"""Parameter groups, optimizers, and an optimizer state that safetensors can store.
+"""Parameter groups, optimizers, and optimizer state in safetensors form.
 
     matrices    weights of nn.Linear, recurrent       weight decay; Muon orthogonalizes the steps of the nn.Linear
                 cells and attention scores            and recurrent weights inside layers
@@ -6,12 +6,13 @@
                                                       so decay alone would shrink it to zero
     vectors     biases, norms                         no decay: pulling a norm's scale to zero disables its layer
 
-An embedding that is tied to the output is a table. A separate output matrix has weight decay, but Muon leaves it to
-AdamW, like tables: each of its rows belongs to one token with its own frequency, and Muon treats a matrix as one map.
+An embedding that is tied to the output is a table. A separate output matrix has weight decay but is trained by AdamW,
+like tables: each row belongs to one token with its own frequency, while Muon treats a matrix as one linear map.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import unwrap
 from typing import Any, assert_never
 
 import torch
@@ -41,7 +42,7 @@ class ParameterGroups:
 
 def group_parameters(model: nn.Module) -> ParameterGroups:
     """Group the parameters of a model; frozen ones are skipped."""
-    tables = _parameter_ids(module for module in model.modules() if isinstance(module, nn.Embedding | Position))
+    tables = find_tables(model)
     maps = _parameter_ids(
         module
         for stack in model.modules()
@@ -63,6 +64,19 @@ def group_parameters(model: nn.Module) -> ParameterGroups:
     return groups
 
 
+class EagerAdam(torch.optim.Adam):
+    """`torch.optim.Adam` without `torch._dynamo`, which takes as long to import as torch itself.
+
+    torch wraps these methods to support compiled optimizers; Regard compiles only the model.
+    """
+
+    step = torch.no_grad()(unwrap(torch.optim.Adam.step))
+    zero_grad = unwrap(torch.optim.Adam.zero_grad)
+    add_param_group = unwrap(torch.optim.Adam.add_param_group)
+    state_dict = unwrap(torch.optim.Adam.state_dict)
+    load_state_dict = unwrap(torch.optim.Adam.load_state_dict)
+
+
 class Optimizers:
     """One or two torch optimizers that act as one."""
 
@@ -72,7 +86,7 @@ class Optimizers:
         self._learning_rate: float | None = None
 
     def set_learning_rate(self, learning_rate: float) -> None:
-        """Set the learning rate of the following steps."""
+        """Set the learning rate for the following steps."""
         self._learning_rate = learning_rate
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -95,7 +109,7 @@ class Optimizers:
     def state_dict(self) -> dict[str, Tensor]:
         """Return the optimizer state with keys such as "exp_avg/encoder.layers.0..."; tensors are not copied.
 
-        A parameter that never had a gradient has no state, and an empty tensor "untouched/<name>" records that. Before
+        A parameter that never had a gradient has no state and is recorded as an empty tensor "untouched/<name>". Before
         the first step the result is empty.
         """
         state: dict[str, Tensor] = {}
@@ -113,7 +127,7 @@ class Optimizers:
         """Restore a saved state.
 
         Raises:
-            RegardError: If the state belongs to other parameters or another optimizer.
+            RegardError: If the state belongs to different parameters or a different optimizer.
         """
         self._check_state(state)
         for optimizer in self.optimizers:
@@ -161,7 +175,7 @@ def make_optimizers(
     Args:
         model: The model.
         settings: The optimizer and its settings.
-        rate_scales: Factors on the learning rate, by the name of the parameter; 1 for others.
+        rate_scales: Learning rate factors by parameter name; 1 for others.
     """
     groups = group_parameters(model)
     decayed, not_decayed = groups.layers | groups.matrices, groups.no_decay
@@ -172,10 +186,10 @@ def make_optimizers(
             optimizers = [_make_adamw((decayed, decay), (not_decayed, 0.0), scales=scales, betas=betas, eps=eps)]
         case AdamConfig(betas=betas, eps=eps):
             groups_of_adam = _make_param_groups((decayed | not_decayed, 0.0), scales=scales)
-            optimizers = [torch.optim.Adam(groups_of_adam, lr=0.0, betas=betas, eps=eps, fused=True)]
+            optimizers = [EagerAdam(groups_of_adam, lr=0.0, betas=betas, eps=eps, fused=True)]
         case MuonConfig(weight_decay=decay, betas=betas):
             if not groups.layers:
-                message = "train.optimizer is 'muon', and the model trains no matrix inside a layer."
+                message = "train.optimizer is 'muon', but no matrix inside a layer is trained."
                 raise RegardError(message, hint="Set train.optimizer.kind to 'adamw'.")
             device = next(iter(groups.layers.values())).device
             kind = torch.optim.Muon if prefers_bfloat16(str(device)) else Float32Muon
@@ -195,14 +209,15 @@ def make_optimizers(
 
 def _make_adamw(
     *groups: tuple[NamedParameters, float], scales: Mapping[str, float], betas: tuple[float, float], eps: float
-) -> torch.optim.AdamW:
-    return torch.optim.AdamW(_make_param_groups(*groups, scales=scales), lr=0.0, betas=betas, eps=eps, fused=True)
+) -> EagerAdam:
+    param_groups = _make_param_groups(*groups, scales=scales)
+    return EagerAdam(param_groups, lr=0.0, betas=betas, eps=eps, fused=True, decoupled_weight_decay=True)
 
 
 def _make_param_groups(*groups: tuple[NamedParameters, float], scales: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Make one group per weight decay, scale of the learning rate and device mesh.
+    """Create one group per weight decay, learning rate factor and device mesh.
 
-    A fused step does not mix DTensors of different meshes.
+    A fused step cannot mix DTensors of different meshes.
     """
     param_groups: list[dict[str, Any]] = []
     for named, decay in groups:
@@ -217,15 +232,20 @@ def _make_param_groups(*groups: tuple[NamedParameters, float], scales: Mapping[s
 
 
 def _state_shapes(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> dict[str, torch.Size]:
-    """Return the names and shapes of an optimizer's state for a parameter after its first step."""
+    """Return the names and shapes of a parameter's optimizer state after its first step."""
     shape = parameter.shape
     match optimizer:
-        case torch.optim.AdamW() | torch.optim.Adam():
+        case torch.optim.Adam():
             return {"step": torch.Size(), "exp_avg": shape, "exp_avg_sq": shape}
         case torch.optim.Muon():
             return {"momentum_buffer": shape}
         case _:
             raise TypeError(f"The state of {type(optimizer).__name__} is not known.")
+
+
+def find_tables(model: nn.Module) -> set[int]:
+    """Return the ids of embedding and position parameters."""
+    return _parameter_ids(module for module in model.modules() if isinstance(module, nn.Embedding | Position))
 
 
 def _parameter_ids(modules: Iterable[nn.Module]) -> set[int]:

@@ -1,20 +1,34 @@
-"""The options of a training run, for `regard train` and `regard.train`, and which of them exclude each other."""
+"""Training options of `regard train` and `regard.train`, and checks for mutually exclusive ones."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Self
 
+from regard.base.arguments import as_path, check_type
 from regard.base.errors import ConfigError, RegardError
-from regard.base.files import check_writable, is_temporary
+from regard.base.files import AnyPath, check_writable
 from regard.config import codec
 from regard.config.run import RunConfig
 from regard.config.sources import AnySourceConfig, DocumentsConfig
 from regard.config.toml_file import parse_settings
+from regard.store.run_folder import RunFolder
 from regard.text.chat_template import read_chat_template
 
 RUN_FILE = "run.toml"  # also in store.model_folder, which imports torch
+FILES = ("text", "images", "audio", "data")  # options that name files or folders of a corpus
+CORPUS = ("source", "target", *FILES)
+VALIDATION = ("validation", "validation_source", "validation_target")
+AUTOMATIC = ("preset", "minutes", "languages", *VALIDATION, "columns")  # options that are settings in a run file
+FILM_POINTS = 40  # of `film`
 StringList = list[str] | None
+PLAIN_TYPES: dict[object, tuple[object, str]] = {  # of fields, with their runtime types
+    int | None: (int, "a whole number"),
+    float | None: (int | float, "a number"),
+    str | None: (str, "a string"),
+    bool: (bool, "True or False"),
+}
 
 
 class UsageError(RegardError):
@@ -22,7 +36,7 @@ class UsageError(RegardError):
 
 
 class FinishedError(RegardError):
-    """The run is finished: there is nothing left to train."""
+    """The run is already finished."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,7 @@ class TrainOptions:
     settings: Sequence[str] | Mapping[str, Any] | None = None  # "a.b=c", or {"a.b": c}
     minutes: float | None = None
     steps: int | None = None
+    film: bool = False
     seed: int | None = None
     resume: Path | None = None
     more: int | None = None
@@ -62,14 +77,33 @@ class TrainOptions:
     add_tokens: Path | None = None  # a file of new tokens, one per line
     chat_template: Path | None = None  # a Jinja file
 
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:
+        """Normalize arguments from Python and JSON: any path type, and a single path instead of a list."""
+        values = dict(arguments)
+        for field in fields(cls):
+            name, value = field.name, values.get(field.name)
+            if value is None:
+                continue
+            if field.type in (StringList, Path | None):
+                values[name] = _as_list(name, value) if field.type == StringList else as_path(name, value)
+            elif field.type in PLAIN_TYPES:
+                check_type(name, value, *PLAIN_TYPES[field.type])
+        check_type(
+            "settings", values.get("settings"), Mapping | Sequence | None, "settings by path, {'train.steps': 9}"
+        )
+        if isinstance(values.get("languages"), list):
+            values["languages"] = tuple(values["languages"])
+        return cls(**values)
+
     def format_option(self, *names: str, **values: object) -> str:
-        """Write options as the caller gave them: here as arguments of a function, in the cli as on a command line."""
+        """Format options for messages: here as function arguments, in the cli as on the command line."""
         if "resume" in values:
             return f"regard.resume({values['resume']!r})"
         return ", ".join([*names, *(f"{name}={value!r}" for name, value in values.items())])
 
     def check(self) -> None:
-        """Raise an error for options that exclude each other or a folder that cannot be used; it reads no corpus."""
+        """Raise an error for mutually exclusive options or an unusable folder, without reading the corpus."""
         if self.resume is not None:
             self._check_resume(self.resume)
         else:
@@ -84,23 +118,17 @@ class TrainOptions:
             self._check_output_folder(self.out)
 
     def for_next_attempt(self) -> Self:
-        """Return the options with which the ranks of the same command start again after a failure.
+        """Return the options for restarting the ranks of this command after a failure.
 
-        A new run that has begun is resumed. Its folder was empty when the command began, so what it holds is ours.
+        A new run that has begun is resumed. Its folder was empty when the command began, so its content belongs to this
+        run.
         """
         if self.out is None or not (self.out / RUN_FILE).is_file():
             return self
         return type(self)(resume=self.out, track=self.track)
 
     def _check_resume(self, folder: Path) -> None:
-        given_options = self._list_given(
-            "run", "source", "target", "text", "data", "images", "audio", "out", "languages", "preset"
-        )
-        given_options += self._list_given("columns")
-        given_options += self._list_given("minutes", "seed")
-        given_options += self._list_given("validation", "validation_source", "validation_target", "teacher")
-        given_options += self._list_given("dry_run")
-        if given_options:
+        if given_options := self._list_given("run", *CORPUS, "out", *AUTOMATIC, "seed", "teacher", "dry_run"):
             option = given_options[0]
             its_own = {"out": "folder", "preset": "model"}.get(option, "corpus and settings")
             given, resume = self.format_option(option), self.format_option("resume")
@@ -125,35 +153,27 @@ class TrainOptions:
         if self.more is not None:
             hint = f"Use {self.format_option(steps='N')} for a new run."
             raise UsageError(f"{self.format_option('more')} needs {self.format_option('resume')}.", hint=hint)
-        corpus_options = self._list_given("source", "target", "text", "data", "images", "audio")
-        automatic_options: tuple[str, ...] = (
-            "preset",
-            "minutes",
-            "languages",
-            "validation",
-            "validation_source",
-            "validation_target",
-            "columns",
-        )
+        corpus_options = self._list_given(*CORPUS)
         if self.run is not None and self.parent is not None:
             hint = f"Give the files of a corpus, or use `regard train {self.run} --set finetune.parent={self.parent}`."
-            raise UsageError("A model to tune cannot be combined with a run file, which names its own.", hint=hint)
-        if self.run is not None and (conflicting := corpus_options + self._list_given(*automatic_options)):
+            raise UsageError("A parent model cannot be combined with a run file, which names its own.", hint=hint)
+        if self.run is not None and (conflicting := self._list_given(*CORPUS, *AUTOMATIC)):
             hint = "Put the setting into the run file, or leave out the run file."
             raise UsageError(f"{self.format_option(conflicting[0])} cannot be combined with a run file.", hint=hint)
         if self.minutes is not None and "train.steps" in self.changes:
             minutes, steps = self.format_option("minutes"), self.format_option("steps")
-            hint = f"Give {minutes} for as many steps as fit the time, or {steps} for a fixed number."
+            hint = f"Give {minutes} to fit the steps into the time, or {steps} for a fixed number."
             raise UsageError(f"Both {minutes} and a number of steps were given.", hint=hint)
         if self.run is None:
             self._check_corpus(corpus_options)
         languages: Sequence[str] | None = self.languages  # from Python it may also be a string
+        check_type("languages", languages, Sequence | None, "two names, for example ('en', 'de')")
         if languages is not None and (isinstance(languages, str) or len(languages) != 2):
             hint = "Give the source and the target language, e.g. en and de."
             raise UsageError(f"{self.format_option('languages')} must be two names, got {self.languages!r}.", hint=hint)
         if self.out is None and not self.dry_run:
             hint = f"Give {self.format_option(out='FOLDER')} with the name of a new folder."
-            raise UsageError("There is no output folder.", hint=hint)
+            raise UsageError("No output folder was given.", hint=hint)
 
     def _check_corpus(self, given_options: list[str]) -> None:
         if not given_options:
@@ -161,7 +181,7 @@ class TrainOptions:
             text, data = self.format_option(text="book.txt"), self.format_option(data="FILE")
             media = f"{self.format_option(images='FOLDER')} for images, {self.format_option(audio='FOLDER')} for audio"
             hint = f"Give {translation} to translate, {text} for a language model, {media}, or {data}."
-            raise UsageError("There is no training corpus.", hint=hint)
+            raise UsageError("No training corpus was given.", hint=hint)
         for name in ("source", "target", "validation_source", "validation_target"):
             files = getattr(self, name) or ()
             if len(files) > 1:
@@ -169,7 +189,7 @@ class TrainOptions:
                     f"Give each side once; for several corpora repeat {self.format_option('data')}, or use a run file."
                 )
                 raise UsageError(f"{self.format_option(name)} was given {len(files)} times.", hint=hint)
-        for corpus_option in ("text", "data", "images", "audio"):
+        for corpus_option in FILES:
             if corpus_option in given_options and len(given_options) > 1:
                 conflicting = next(option for option in given_options if option != corpus_option)
                 sides = f"{self.format_option('source')} and {self.format_option('target')}"
@@ -185,7 +205,7 @@ class TrainOptions:
         if self.teacher and self.text:
             hint = f"Give pairs: {self.format_option(source='a.en', target='a.de')}."
             teacher, text = self.format_option("teacher"), self.format_option("text")
-            message = f"{teacher} cannot be combined with {text}: teachers translate."
+            message = f"{teacher} cannot be combined with {text}: teachers need pairs."
             raise UsageError(message, hint=hint)
         for source_name, target_name in (("source", "target"), ("validation_source", "validation_target")):
             self._check_sides(source_name, target_name)
@@ -202,17 +222,17 @@ class TrainOptions:
             raise UsageError(f"{side} has no {self.format_option(source_name)}.", hint=f"Add {add}.")
         if source and target and source == target:
             raise UsageError(
-                f"{source[0]} was given as both sides: the model would learn to copy.",
+                f"{source[0]} was given for both sides: the model would learn to copy.",
                 hint=f"Give the file with the translations as {self.format_option(target_name)}.",
             )
 
     def _check_output_folder(self, out: Path) -> None:
-        """Raise an error unless a new run can be written here: now, not after the corpus was read."""
+        """Raise an error unless a new run can be written here, before the corpus is read."""
         check_writable(out.absolute())
         if (out / RUN_FILE).is_file():
             hint = f"Continue it with {self.format_option(resume=str(out))}, or choose another folder."
             raise RegardError("This folder already contains a run.", location=str(out), hint=hint)
-        if out.is_dir() and not all(map(is_temporary, out.iterdir())):
+        if out.is_dir() and not RunFolder(out).is_new():
             raise RegardError("The folder is not empty.", location=str(out), hint="Choose a new folder.")
 
     def _list_given(self, *names: str) -> list[str]:
@@ -220,7 +240,7 @@ class TrainOptions:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The settings that `settings`, `seed`, `teacher` and `steps` override, by path."""
+        """Settings overridden by `settings`, `seed`, `teacher` and `steps`, by path."""
         name = self.format_option("settings")
         try:
             settings = self.settings or ()
@@ -234,9 +254,11 @@ class TrainOptions:
             changes |= {"seed": self.seed, "data.seed": self.seed}
         if self.teacher:
             changes["distillation.teachers"] = list(self.teacher)
+        if self.film:
+            changes.setdefault("train.film_points", FILM_POINTS)
         if self.steps is not None and self.resume is None:
             changes["train.steps"] = self.steps
-            if self.run is not None:  # the number counts, not the time that the run file may set
+            if self.run is not None:  # the number overrides a time set in the run file
                 changes = {"train.minutes": None, "train.max_steps": None} | changes
         if self.lora is not None:
             changes["finetune.lora.rank"] = self.lora
@@ -250,36 +272,28 @@ class TrainOptions:
     @property
     def sources(self) -> list[AnySourceConfig]:
         """The training corpus."""
-        return self._make_sources(self.source, self.target, self.text, self.data, self.images, self.audio)
+        return self._make_sources(self.source, self.target, {name: getattr(self, name) for name in FILES})
 
     @property
     def validation_sources(self) -> list[AnySourceConfig]:
         """The validation corpus; empty if none was given."""
-        texts = self.validation if self.text else None
-        images = self.validation if self.images else None
-        audio = self.validation if self.audio else None
-        data = None if texts or images or audio else self.validation
-        return self._make_sources(self.validation_source, self.validation_target, texts, data, images, audio)
+        name = next((name for name in FILES if getattr(self, name)), "data")
+        return self._make_sources(self.validation_source, self.validation_target, {name: self.validation})
 
     def _make_sources(
-        self,
-        source: StringList,
-        target: StringList,
-        text: StringList,
-        data: StringList,
-        images: StringList,
-        audio: StringList,
+        self, source: StringList, target: StringList, files: Mapping[str, StringList]
     ) -> list[AnySourceConfig]:
         from regard.data.readers.detect import detect_source, make_audio_source, make_image_source  # only when needed
 
-        sources: list[AnySourceConfig] = [DocumentsConfig(path=path) for path in text or ()]
         changes = self.changes
         task, size = changes.get("model.task"), changes.get("model.source.size", changes.get("model.raster.size"))
-        sources += [
-            make_image_source(path, task).model_copy(update={"size": size and tuple(size)}) for path in images or ()
-        ]
-        sources += [make_audio_source(path, task) for path in audio or ()]
-        sources += [detect_source([path], self.columns) for path in data or ()]
+        make: dict[str, Callable[[str], AnySourceConfig]] = {
+            "text": lambda path: DocumentsConfig(path=path),
+            "images": lambda path: make_image_source(path, task).model_copy(update={"size": size and tuple(size)}),
+            "audio": lambda path: make_audio_source(path, task),
+            "data": lambda path: detect_source([path], self.columns),
+        }
+        sources = [make[name](path) for name, paths in files.items() for path in paths or ()]
         if source and target:
             sources.append(detect_source([source[0], target[0]]))
         if self.languages:
@@ -287,7 +301,7 @@ class TrainOptions:
         return sources
 
     def read_run(self) -> RunConfig | None:
-        """Read the run file, or that of the folder to resume; None if the run is configured from a corpus."""
+        """Read the run file, or the resumed folder's; None if the run is configured from a corpus."""
         if self.resume is not None:
             return codec.RUN_FILES.load(self.resume / RUN_FILE)
         if self.run is None:
@@ -309,21 +323,23 @@ class TrainOptions:
             hint = f"To train on this file as a corpus: {data}, or {text} for a language model."
             raise RegardError("This is not a run file: it is not TOML.", location=str(path), hint=hint) from None
 
-    def _read_changed_run(self) -> RunConfig | None:
-        """Read the run file with the changes of the command, also that of a run to resume."""
-        if self.resume is not None:
-            return codec.RUN_FILES.load(self.resume / RUN_FILE, self.changes)
-        return self.read_run()
-
     @property
     def device_name(self) -> str:
-        """The device of the run, "auto" if none was requested."""
-        run = self._read_changed_run()
+        """The requested device, "auto" by default."""
+        run = codec.RUN_FILES.load(self.resume / RUN_FILE, self.changes) if self.resume is not None else self.read_run()
         return run.device.name if run is not None else str(self.changes.get("device.name", "auto"))
 
 
+def _as_list(name: str, paths: AnyPath | Iterable[AnyPath]) -> list[str]:
+    """Return one path or several as a list of strings."""
+    if isinstance(paths, str | PathLike):
+        return [fspath(paths)]
+    check_type(name, paths, Iterable, "a path or a list of paths")
+    return [fspath(as_path(name, path)) for path in paths]
+
+
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the tables of a run as paths, so that a table changes only the keys that it names.
+    """Flatten the tables of a run into paths, so a table changes only the keys that it contains.
 
     >>> _flatten({"train": {"max_grad_norm": 0.5, "ema": 0.9}, "train.schedule": {"kind": "constant"}, "seed": 1})
     {'train.max_grad_norm': 0.5, 'train.ema': 0.9, 'train.schedule': {'kind': 'constant'}, 'seed': 1}

@@ -1,7 +1,7 @@
 """Mixed precision: autocast, and the gradient scaling that float16 needs.
 
 Under `autocast(..., "bfloat16")` matrix products run in bfloat16. Weights, gradients and optimizer state stay float32,
-and so do the residual stream, norms, positions, softmax and loss: they sum many values, or large and small ones.
+and so do the residual stream, norms, positions, softmax and loss, which sum many values or values of different scale.
 """
 
 import math
@@ -20,7 +20,7 @@ AUTOCAST_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def autocast(device_type: str, precision: Precision) -> AbstractContextManager[object]:
-    """Return the context in which the model runs: torch.autocast, or a null context for float32.
+    """Return the context for the model's forward pass: torch.autocast, or a null context for float32.
 
     >>> with autocast("cpu", "bfloat16"):
     ...     (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
@@ -38,8 +38,8 @@ class GradScaler:
         scaler.unscale(optimizers)      # once, after the last batch of a step; then clip, check, step
         scaler.update()                 # after every `unscale`, also if the step is skipped
 
-    The scale grows while gradients are finite and is halved when one is not. The caller checks for this and skips the
-    step, as it does for loss spikes.
+    The scale grows while gradients are finite and is halved otherwise. The caller checks for this and skips the step,
+    as for loss spikes.
     """
 
     def __init__(self, device_type: str, precision: Precision) -> None:
@@ -51,12 +51,12 @@ class GradScaler:
         return self._scaler.scale(loss)
 
     def unscale(self, optimizers: Optimizers) -> None:
-        """Divide the gradients by the scale, and record whether all are finite."""
+        """Divide the gradients by the scale and record whether all are finite."""
         for optimizer in optimizers.optimizers:
             self._scaler.unscale_(optimizer)
 
     def update(self) -> None:
-        """Choose the scale of the next step."""
+        """Update the scale for the next step."""
         self._scaler.update()
 
     def state_dict(self) -> dict[str, float | int]:
@@ -67,7 +67,7 @@ class GradScaler:
         """Restore a saved state.
 
         Raises:
-            RegardError: If the state belongs to another precision, or is none of a gradient scaler.
+            RegardError: If the state belongs to a different precision or is not a gradient scaler state.
         """
         if bool(state) != self.is_enabled:
             message = "has a gradient scale" if state else "has no gradient scale"

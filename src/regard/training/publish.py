@@ -1,4 +1,4 @@
-"""Writes model folders with their model cards during and at the end of a run."""
+"""Writes model folders with model cards during and at the end of a run."""
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
@@ -13,28 +13,20 @@ from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import describe_shape
 from regard.lora import is_adapter, merge_weights
-from regard.pipeline.embedder import DEFAULT_POOLING, EMBEDDING_FILE
 from regard.store.adapter_folder import write_adapter
 from regard.store.model_card import Card
 from regard.store.model_folder import write_model
 from regard.store.model_path import BEST
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, sort_names
+from regard.tasks.embedding import DEFAULT_POOLING, EMBEDDING_FILE
+from regard.tasks.validation import Scores
 from regard.text.chat_template import CHAT_TEMPLATE_FILE
 from regard.training.checkpoint.progress import Progress
 from regard.training.data import RunData
 from regard.training.initial_vectors import clear_vectors, find_vectors
-from regard.training.validate import Scores
 
 _TOKENIZERS = {"parent": "that of the parent"}
-_LABEL_UNITS = {
-    "classify": "labeled texts seen",
-    "tag": "tagged words seen",
-    "masked_lm": "masked tokens",
-    "embed": "pairs seen",
-    "cbow": "tokens seen",
-    "skip_gram": "tokens seen",
-}
 
 
 class ModelWriter:
@@ -62,10 +54,10 @@ class ModelWriter:
         Args:
             name: "best" or "average".
             weights: The parameters by name.
-            progress: Where the run is.
+            progress: The run's progress.
             scores: Scores of these weights.
-            averaged: The checkpoints whose mean the weights are.
-            fetch: Gathers a weight that several ranks share, just before it is written.
+            averaged: The checkpoints that were averaged.
+            fetch: Gathers a sharded weight just before it is written.
         """
         run_data, run = self._run_data, self._run
         data: dict[str, int | str] = {"training samples": len(run_data.train)}
@@ -75,7 +67,7 @@ class ModelWriter:
             data |= run_data.distilled.describe()
         training: dict[str, int | float | str] = {
             "steps": progress.step,
-            _name_labels(run): progress.tokens,
+            run.spec.counted: progress.tokens,
             "epochs": 0 if progress.position is None else progress.position.epoch,
             "tokens per step": run.train.step_tokens,
             "optimizer": run.train.optimizer.kind,
@@ -96,12 +88,12 @@ class ModelWriter:
         card = Card(settings, self._parameters, reads, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
         files = {}
-        if run.contrastive is not None:
+        if run.model.task == "embedding":
             files[EMBEDDING_FILE] = DEFAULT_POOLING.to_json()
         if run.finetune is not None and run.finetune.chat_template:
             files[CHAT_TEMPLATE_FILE] = run.finetune.chat_template.encode()
         if run.finetune is not None and (lora := run.finetune.lora) is not None:
-            whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the order of the other ranks
+            whole = {key: fetch(weights[key]) for key in sort_names(weights)}  # in the same order as the other ranks
             if name == BEST:
                 sha256 = run.finetune.parent_sha256
                 adapter = AdapterConfig(parent=run.finetune.parent, parent_sha256=sha256, lora=lora)
@@ -113,16 +105,8 @@ class ModelWriter:
             write_model(path, settings, tokenizers, weights, str(card), replace=True, files=files, fetch=fetch)
 
 
-def _name_labels(run: RunConfig) -> str:
-    if run.reads_images and not run.has_tokenizer:
-        return "labeled images seen" if run.model.task == "classify" else "masked patches"
-    if run.reads_audio and run.model.task == "classify":
-        return "labeled audio clips seen"
-    return _LABEL_UNITS.get(run.model.task, "target tokens")
-
-
 def _describe_input(run: RunConfig, run_data: RunData) -> str:
-    """Return the line of a model card about what the model reads."""
+    """Return the model card line about the model's input."""
     if run.reads_images:
         return f"input: images of {describe_shape(run_data.train.image_shape)}"
     if run.reads_audio:
@@ -135,7 +119,7 @@ def _describe_input(run: RunConfig, run_data: RunData) -> str:
 
 
 def describe_tuning(finetune: FinetuneConfig) -> dict[str, str]:
-    """Return the lines of a model card about the parent and the parameters that were trained."""
+    """Return the model card lines about the parent and the trained parameters."""
     if finetune.lora is not None:
         trained = f"LoRA of rank {finetune.lora.rank} on {', '.join(finetune.lora.modules)}, merged into the weights"
     elif finetune.layers is not None:

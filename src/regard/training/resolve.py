@@ -1,4 +1,4 @@
-"""Settings that follow from the data of a run: vocabulary sizes, labels, sizes of images, bins of audio clips."""
+"""Settings derived from the data of a run: vocabulary sizes, labels, image sizes, audio statistics."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from regard.data.batches.audio import check_rate, measure_bins
 from regard.data.batches.images import check_shape, measure_channels
 from regard.data.shards.shard import Shards
 from regard.store.model_path import RUN
+from regard.tasks.task import find_task
 from regard.training.data import RunData
 from regard.training.length_ratio import compute_max_length_ratio
 from regard.training.vocabularies import list_vocabulary_sizes
@@ -29,10 +30,11 @@ def resolve_run(run: RunConfig, run_data: RunData) -> RunConfig:
         sizes = list_vocabulary_sizes(run.model, tokenizers.source.size, tokenizers.target.size)
         changes |= {f"model.{name}": size for name, size in sizes.items()}
     if run.model.head.kind in ("classes", "tags"):
-        # A rare label may occur only in the validation part.
+        # A rare label may occur only in the validation split.
         validation_labels = () if run_data.validation is None else run_data.validation.labels
-        changes["model.head.labels"] = sorted({*run_data.train.labels, *validation_labels})
-    if isinstance(run.model, EncoderDecoderConfig) and run.model.task in ("translate", "transcribe", "caption"):
+        labels = run.spec.labels or sorted({*run_data.train.labels, *validation_labels})
+        changes["model.head.labels"] = list(labels)
+    if isinstance(run.model, EncoderDecoderConfig) and find_task(run.model.task).has_length_ratio:
         rate, media = {"rate": run_data.train.sample_rate}, run.model.source
         media = media.model_copy(update=rate) if isinstance(media, MelConfig) else media
         ratio = compute_max_length_ratio(
@@ -45,9 +47,9 @@ def resolve_run(run: RunConfig, run_data: RunData) -> RunConfig:
 
 
 def _describe_images(run: RunConfig, shards: Shards) -> dict[str, Any]:
-    """Return the size of the images, and mean and deviation of the channels of the training part unless they are set.
+    """Return the image size, and the training split's channel means and standard deviations unless they are set.
 
-    A tuned model keeps those of its parent: its weights belong to them.
+    A fine-tuned model keeps its parent's values, which match its weights.
     """
     patches = run.model.source  # type: ignore[union-attr]
     assert isinstance(patches, PatchesConfig)  # noqa: S101 - the caller knows
@@ -59,9 +61,9 @@ def _describe_images(run: RunConfig, shards: Shards) -> dict[str, Any]:
 
 
 def _describe_audio(run: RunConfig, shards: Shards) -> dict[str, Any]:
-    """Return the rate of the audio clips, and mean and deviation of the bins of the training part unless they are set.
+    """Return the sample rate, and the training split's bin means and standard deviations unless they are set.
 
-    A tuned model keeps those of its parent, also if it has none (Whisper).
+    A fine-tuned model keeps its parent's values, even if it has none (Whisper).
     """
     mel = run.model.source  # type: ignore[union-attr]
     assert isinstance(mel, MelConfig)  # noqa: S101 - the caller knows

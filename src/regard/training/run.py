@@ -3,10 +3,10 @@
 fit(run, Path("my-model"))        # a new run
 resume(Path("my-model"))          # the same run, from its last checkpoint
 
-Both reuse the finished files of an earlier start: tokenizers, shards, tuned device settings, checkpoints.
+Both reuse files that were completed earlier: tokenizers, shards, tuned device settings, checkpoints.
 
-With several processes, rank 0 calls one of the two and the other ranks call `run_worker_rank`: they wait until rank 0
-has prepared the run, and train with the settings that it sends.
+With several processes, rank 0 calls one of the two and the other ranks call `run_worker_rank`, which waits until rank 0
+has prepared the run and trains with the settings that it sends.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ import torch
 
 from regard.base import cpu_fast_path
 from regard.base.errors import DamagedError, RegardError, RetryError
-from regard.base.files import is_temporary, read_json, write_atomic
-from regard.base.formatting import pluralize
+from regard.base.files import read_json, write_atomic
+from regard.base.formatting import pluralize, quote_path
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.config.toml_file import TomlTable, to_dict
@@ -38,8 +38,10 @@ from regard.training.checkpoint.initial import write_start
 from regard.training.checkpoint.progress import Progress
 from regard.training.data import check_corpus, prepare_data
 from regard.training.device import resolve_device
+from regard.training.distributed.instructions import Compute, Fail, Instruction, Stop, Train, receive, send
 from regard.training.distributed.processes import SingleProcess
 from regard.training.events import Event, Finished, Listener, Message, Stage
+from regard.training.extensions import Extensions
 from regard.training.finetune import check_parent
 from regard.training.initial_vectors import check_vectors
 from regard.training.options import FinishedError
@@ -57,6 +59,7 @@ def fit(
     file_infos: Mapping[str, FileInfo] | None = None,
     started: float | None = None,
     processes: SingleProcess | None = None,
+    extensions: Extensions | None = None,
 ) -> Finished:
     """Train a new model in a new folder.
 
@@ -65,30 +68,34 @@ def fit(
         folder: The run folder; it must be empty or missing.
         listeners: Called with every event.
         pause_at: Save and stop after this step; `resume` continues.
-        file_infos: Size and sha256 of corpus files, if known already (`configure` computes them).
-        started: When the command began (`time.perf_counter()`; default: now); `train.minutes` counts from there.
-        processes: The processes that train the model, of which this is rank 0.
+        file_infos: Size and sha256 of the corpus files, if already known (`configure` computes them).
+        started: Start time of the command (`time.perf_counter()`; default: now), from which `train.minutes` counts.
+        processes: The process group, in which this is rank 0.
+        extensions: The caller's loss and metrics.
 
     Returns:
         How and where the run ended.
 
     Raises:
-        RegardError: If the folder is not empty or the settings cannot be trained.
+        RegardError: If the folder is not empty or the settings are not supported.
     """
     started = time.perf_counter() if started is None else started
-    if folder.exists() and (not folder.is_dir() or any(not is_temporary(path) for path in folder.iterdir())):
+    extensions = extensions or Extensions()
+    run_folder = RunFolder(folder)
+    if not run_folder.is_new():
         is_run = (folder / RUN).is_file()
         hint = (
-            f"Continue with `regard train --resume {folder}`, or choose another."
+            f"Continue with `regard train --resume {quote_path(folder)}`, or choose another."
             if is_run
             else "Choose another folder."
         )
         raise RegardError("The folder is not empty.", location=str(folder), hint=hint)
-    run_folder = RunFolder(folder)
     with handle_signals() as stop_request, run_folder.lock():
+        extensions.check(run)
+        extensions.record(run_folder.extensions)
         RUN_FILES.save(run, run_folder.run)
         with cpu_fast_path.enabled(run.device.cpu_fast_path):
-            return _run(run, run_folder, listeners, pause_at, stop_request, started, file_infos, processes)
+            return _run(run, run_folder, listeners, pause_at, stop_request, started, file_infos, processes, extensions)
 
 
 def resume(
@@ -102,32 +109,30 @@ def resume(
     pause_at: int | None = None,
     started: float | None = None,
     processes: SingleProcess | None = None,
+    extensions: Extensions | None = None,
 ) -> Finished:
     """Resume a run exactly from its newest checkpoint.
 
     Args:
         folder: The run folder.
         changes: Settings to change, {"a.b": value}; needs `force`.
-        steps: New total of steps, counted from the start of the run.
-        more: Steps to add to the old total.
-        force: Continue although settings or corpus files changed.
-        listeners: Called with every event.
-        pause_at: Save and stop after this step.
-        started: When the command began (`time.perf_counter()`; default: now), for `train.minutes`.
-        processes: The processes that train the model, of which this is rank 0.
+        steps: New total number of steps, counted from the start of the run.
+        more: Number of steps to add to the old total.
+        force: Continue even if settings or corpus files changed.
+        listeners, pause_at, started, processes, extensions: As for `fit`.
 
     Returns:
         How and where the run ended.
 
     Raises:
-        RegardError: If the folder holds no run, the run is finished, or settings or corpus changed without
-            `force`; the error lists every change.
+        RegardError: If the folder has no run, the run is finished, or settings or corpus changed without `force`; the
+            error lists every change.
     """
     started = time.perf_counter() if started is None else started
     run_folder = RunFolder(folder)
     if not run_folder.run.is_file():
         raise RegardError(
-            "This folder holds no run.", location=str(folder), hint=f"A run folder has a {RUN}: train a model first."
+            "This is not a run folder.", location=str(folder), hint=f"A run folder has a {RUN}. Train a model first."
         )
     with handle_signals() as stop_request, run_folder.lock():
         run = RUN_FILES.load(run_folder.run)
@@ -135,53 +140,73 @@ def resume(
         new_run = _extend(run, _planned_steps(run, state), steps, more)
         if changes:
             new_run = RUN_FILES.parse(to_dict(new_run), changes, location=str(run_folder.run))
-        # Settings that were accepted before a kill need not be accepted again; else the newest checkpoint's count.
+        # Settings accepted before a kill need not be accepted again; otherwise the newest checkpoint's settings count.
         before = to_dict(run) if state is None or _is_accepted(run, run_folder) else state["run"]
         is_extended = steps is not None or more is not None
         check_changes(before, new_run, force, is_extended=is_extended, location=str(run_folder.run))
+        extensions = extensions or Extensions()
+        extensions.check_resumed(run_folder.extensions, force=force)
+        extensions.check(new_run)
+        extensions.record(run_folder.extensions)
         _check_data(run, run_folder, force, listeners)
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
         with cpu_fast_path.enabled(new_run.device.cpu_fast_path):
-            return _run(new_run, run_folder, listeners, pause_at, stop_request, started, processes=processes)
+            return _run(new_run, run_folder, listeners, pause_at, stop_request, started, None, processes, extensions)
 
 
-def run_worker_rank(folder: Path, processes: SingleProcess) -> Finished:
-    """Train as a rank other than 0: wait for the settings of rank 0, then make the same steps.
+def run_worker_rank(folder: Path, processes: SingleProcess, extensions: Extensions | None = None) -> Finished:
+    """Train as a rank other than 0: wait for rank 0's settings, then run the same steps.
 
     Raises:
         RegardError: If rank 0 failed before the first step.
     """
-    with handle_signals() as stop_request:  # also while rank 0 prepares: its answer says that the run stops
-        start = processes.broadcast(None, patient=True)
-        if "finetune" in start:  # rank 0 must time its settings beside ranks that compute, as in training
-            run = RUN_FILES.parse(start["finetune"], location=RUN)
+    with handle_signals() as stop_request:  # also while rank 0 prepares: its instruction says that the run stops
+        return _follow(receive(processes), RunFolder(folder), stop_request, processes, extensions or Extensions())
+
+
+def _follow(
+    instruction: Instruction,
+    folder: RunFolder,
+    stop_request: StopRequest,
+    processes: SingleProcess,
+    extensions: Extensions,
+) -> Finished:
+    match instruction:
+        case Compute(run):
             with cpu_fast_path.enabled(run.device.cpu_fast_path):
-                load = make_load(run, prepare_data(run, RunFolder(folder), _ignore))
-                start = processes.broadcast(None, patient=True, while_waiting=load)
-        if "error" in start:
-            raise RetryError(f"Rank 0 failed: {start['error']}", hint="See its output.")
-        if "reason" in start:
-            return Finished(0, start["reason"], folder, {})
-        run, run_folder = RUN_FILES.parse(start["run"], location=RUN), RunFolder(folder)
-        _set_threads(run, processes, _ignore)
-        with cpu_fast_path.enabled(run.device.cpu_fast_path):
-            processes.init_device_mesh(run)
-            run_data = prepare_data(run, run_folder, _ignore)  # rank 0 has written all of it
-            trainer = Trainer(
-                run, run_folder, run_data, _ignore, processes=processes, micro_batches=start["micro_batches"]
-            )
-            return trainer.train(should_stop=lambda: bool(stop_request))
+                load = make_load(run, prepare_data(run, folder, _ignore))
+                instruction = receive(processes, while_waiting=load)
+            return _follow(instruction, folder, stop_request, processes, extensions)
+        case Train(run, micro_batches):
+            _set_threads(run, processes, _ignore)
+            with cpu_fast_path.enabled(run.device.cpu_fast_path):
+                processes.init_device_mesh(run)
+                run_data = prepare_data(run, folder, _ignore)  # rank 0 has written all of it
+                trainer = Trainer(
+                    run,
+                    folder,
+                    run_data,
+                    _ignore,
+                    processes=processes,
+                    micro_batches=micro_batches,
+                    extensions=extensions,
+                )
+                return trainer.train(should_stop=lambda: bool(stop_request))
+        case Stop(reason):
+            return Finished(0, reason, folder.path, {})
+        case Fail(error):
+            raise RetryError(f"Rank 0 failed: {error}", hint="See its output.")
 
 
 @contextmanager
 def run_rank_zero(processes: SingleProcess) -> Iterator[None]:
-    """Tell the ranks that wait in `run_worker_rank` if rank 0 ends this block before the run has started."""
+    """Notify the ranks waiting in `run_worker_rank` if rank 0 leaves this block before training starts."""
     try:
         yield
     except BaseException as error:
         if processes.world_size > 1 and not processes.has_started:
-            processes.broadcast({"error": str(error) or type(error).__name__}, patient=True)
+            send(processes, Fail(str(error) or type(error).__name__))
         raise
 
 
@@ -193,7 +218,7 @@ def add_steps(folder: Path, more: int) -> int:
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder has finished and cleaned up. Only reads: another process may be training there."""
+    """Whether the run in a folder has finished and cleaned up. Read-only: another process may be training there."""
     run_folder = RunFolder(folder)
     checkpoints = Checkpoints(run_folder.checkpoints, lambda _: None)
     while True:
@@ -217,12 +242,14 @@ def _run(
     started: float,
     file_infos: Mapping[str, FileInfo] | None = None,
     processes: SingleProcess | None = None,
+    extensions: Extensions | None = None,
 ) -> Finished:
     processes = processes or SingleProcess()
 
     def emit(event: Event) -> None:
         for listener in listeners:
-            listener(event)
+            if listener(event) is True:
+                stop_request.request("Callback")
         if stop_request and isinstance(event, Stage):
             raise _StoppedEarlyError
 
@@ -240,35 +267,41 @@ def _run(
         if not processes.can_autotune(run):
             run = use_defaults(run)
         if processes.world_size > 1 and needs_tuning(run):
-            processes.broadcast({"finetune": to_dict(run)}, patient=True)
+            send(processes, Compute(run))
         run = autotune(run, run_data, emit)
         write_start(run, folder, run_data.tokenizer_pair, emit)
     except (_StoppedEarlyError, WorkerError) as error:
         if isinstance(error, WorkerError) and not stop_request:
             raise  # unless a stop was requested: the signal also ends the worker processes
-        emit(Message(f"{stop_request.signal_name}: the run stops before its first step; finished preparation is kept."))
+        emit(Message(f"{stop_request.signal_name}: stopping before the first step; completed preparation is kept."))
         finished = Finished(0, "stop requested", folder.path, {})
-        processes.broadcast({"reason": finished.reason}, patient=True)
+        send(processes, Stop(finished.reason))
         emit(finished)
         return finished
     micro_batches = _read_micro_batches(folder) if processes.world_size > 1 else 1
-    processes.has_started = True
-    processes.broadcast({"run": to_dict(run), "micro_batches": micro_batches}, patient=True)
+    send(processes, Train(run, micro_batches))
     processes.init_device_mesh(run)
     if processes.world_size > 1:
         emit(Message(f"Training with {processes}."))
     seconds_used = time.perf_counter() - started
     trainer = Trainer(
-        run, folder, run_data, emit, seconds_used=seconds_used, processes=processes, micro_batches=micro_batches
+        run,
+        folder,
+        run_data,
+        emit,
+        seconds_used=seconds_used,
+        processes=processes,
+        micro_batches=micro_batches,
+        extensions=extensions,
     )
-    if trainer.has_new_settings:  # the user accepted them; recorded first, so that a kill leaves both files or neither
+    if trainer.has_new_settings:  # accepted by the user; recorded first, so a kill leaves both files or neither
         write_atomic(folder.accepted, json.dumps({"settings": _hash_settings(run)}).encode() + b"\n")
     RUN_FILES.save(run, folder.run)  # only now: the trainer can train with these settings
     return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
 
 
 def _set_threads(run: RunConfig, processes: SingleProcess, emit: Listener) -> None:
-    """Use the threads of the settings; a rank uses at most its share of the cores, which its launcher has set."""
+    """Apply the thread setting; a rank uses at most its share of the cores, set by the launcher."""
     threads, share = run.device.threads, torch.get_num_threads()
     if threads is not None and threads > share and processes.world_size > 1:
         emit(Message(f"device.threads is {threads}, but the share of a rank is {share}: each rank uses {share}."))
@@ -278,11 +311,11 @@ def _set_threads(run: RunConfig, processes: SingleProcess, emit: Listener) -> No
 
 
 def _ignore(event: Event) -> None:
-    """Ignore the events of a rank other than 0: rank 0 emits the same ones."""
+    """Ignore events of ranks other than 0, because rank 0 emits the same ones."""
 
 
 def _read_micro_batches(folder: RunFolder) -> int:
-    """Return the micro-batches per batch that an earlier start chose when memory ran out; 1 if it did not."""
+    """Return the micro-batches per batch chosen earlier after running out of memory; 1 by default."""
     try:
         micro_batches = read_json(folder.micro_batches)["micro_batches"]
         return micro_batches if type(micro_batches) is int and micro_batches > 0 else 1
@@ -290,12 +323,14 @@ def _read_micro_batches(folder: RunFolder) -> int:
         return 1
     except (KeyError, TypeError):
         raise DamagedError(
-            "The file holds no number of micro-batches.", location=str(folder.micro_batches), hint="Remove it."
+            "The file does not contain a number of micro-batches.",
+            location=str(folder.micro_batches),
+            hint="Remove it.",
         ) from None
 
 
 def _is_accepted(run: RunConfig, folder: RunFolder) -> bool:
-    """Whether the user accepted exactly these settings when the run was last resumed with other ones."""
+    """Whether the user accepted exactly these settings when the run was last resumed with changes."""
     try:
         return bool(read_json(folder.accepted) == {"settings": _hash_settings(run)})
     except FileNotFoundError:
@@ -307,7 +342,7 @@ def _hash_settings(run: RunConfig) -> str:
 
 
 class _StoppedEarlyError(Exception):
-    """A stop was requested while the data was prepared."""
+    """A stop was requested during data preparation."""
 
 
 def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], bool]:
@@ -317,24 +352,22 @@ def _make_stop_check(stop_request: StopRequest, emit: Listener) -> Callable[[], 
         nonlocal is_reported
         if stop_request and not is_reported:
             is_reported = True
-            emit(Message(f"{stop_request.signal_name}: the run is saved and stops here."))
+            emit(Message(f"{stop_request.signal_name}: saving a checkpoint and stopping."))
         return bool(stop_request)
 
     return should_stop
 
 
 def _planned_steps(run: RunConfig, state: TomlTable | None) -> int:
-    """Return the total number of steps: that of the newest plan, or that of the settings."""
+    """Return the total number of steps from the newest plan, or from the settings."""
     plans = [] if state is None else state["progress"]["plans"]
     return plans[-1]["steps"] if plans else run.train.steps
 
 
 def _extend(run: RunConfig, planned: int, steps: int | None, more: int | None) -> RunConfig:
-    """Change the total number of steps; a number that the user gives replaces a time budget."""
+    """Change the total number of steps; an explicit number replaces a time budget."""
     if steps is not None and more is not None:
-        raise RegardError(
-            "Both a new total of steps and an addition were given.", hint="Use --steps or --more, not both."
-        )
+        raise RegardError("Both --steps and --more were given.", hint="Use --steps or --more, not both.")
     if steps is None and more is None:
         return run
     total = steps if steps is not None else planned + (more or 0)
@@ -342,7 +375,7 @@ def _extend(run: RunConfig, planned: int, steps: int | None, more: int | None) -
 
 
 def _load_newest_state(folder: RunFolder, run: RunConfig, ranks: int = 1) -> TomlTable | None:
-    """Return the state of the newest checkpoint, if there is one, of a model that fits into the memory of `ranks`."""
+    """Return the newest checkpoint's state, if any, for a model that fits into the memory of `ranks`."""
     size = check_fits_memory(run.model, location=str(folder.run), copies=1 / ranks)
     state = Checkpoints(folder.checkpoints, lambda _: None, size).load_newest_state()
     if state is not None:
@@ -358,7 +391,7 @@ def _check_data(run: RunConfig, folder: RunFolder, force: bool, listeners: Seque
             hint = "Restore the old files, or continue with the tokens in the run folder: --force."
             raise RegardError(error.message, location=error.location, hint=hint) from None
         for listener in listeners:
-            listener(Message(f"{error.message} The run continues with the tokens in its folder.", "warning"))
+            listener(Message(f"{error.message} Continuing with the tokens in the run folder.", "warning"))
 
 
 def _check_unfinished(state: TomlTable, run: RunConfig, folder: RunFolder) -> None:
@@ -367,18 +400,18 @@ def _check_unfinished(state: TomlTable, run: RunConfig, folder: RunFolder) -> No
     total = _planned_steps(run, state if run.train.minutes is not None else None)
     if total < done:
         raise RegardError(
-            f"The run has already made {pluralize(done, 'step')}, more than the requested {total:,}.",
+            f"The run has already completed {pluralize(done, 'step')}, more than the requested {total:,}.",
             location=str(folder.path),
             hint=f"--steps counts from the start of the run: give more than {done:,}, or add N with --more N.",
         )
     changed = {path for path, _, _ in differences(state["run"], to_dict(run))}
     is_extended = "train.steps" in changed or ("train.minutes" in changed and run.train.minutes is None)
     is_patience_changed = done < total and "validation.patience" in changed
-    is_complete = progress["finished"] and folder.finished.is_file()  # else: killed before it had cleaned up
+    is_complete = progress["finished"] and folder.finished.is_file()  # otherwise it was killed before cleaning up
     if is_complete and not is_extended and not is_patience_changed:
         hint = "Use its model, or continue with --more N" + (
             " or another validation.patience." if done < total else "."
         )
         raise FinishedError(
-            f"The run is finished: it has made {done} of {total} steps.", location=str(folder.path), hint=hint
+            f"The run is finished: it completed {done} of {total} steps.", location=str(folder.path), hint=hint
         )

@@ -24,9 +24,9 @@ def learning_rate(schedule: ScheduleConfig, step: float, *, steps: int, d_model:
 
     Args:
         schedule: The schedule and its parameters.
-        step: Number of the step, counted from 1; a position between two steps if a plan stretches the schedule.
-        steps: Total steps of the run; used by schedules that decay towards the end.
-        d_model: Model d_model; used by the Noam schedule.
+        step: Step number, counted from 1; may be fractional if a plan stretches the schedule.
+        steps: Total number of steps; used by schedules that decay towards the end.
+        d_model: Width of the model; used by the Noam schedule.
 
     Raises:
         RegardError: If `step` is not positive.
@@ -50,13 +50,24 @@ def learning_rate(schedule: ScheduleConfig, step: float, *, steps: int, d_model:
             assert_never(schedule)
 
 
+def get_rate_setting(schedule: ScheduleConfig) -> tuple[str, float]:
+    """Return the name and value of the setting that scales the learning rate.
+
+    >>> get_rate_setting(LinearConfig(lr=0.5))
+    ('train.schedule.lr', 0.5)
+    """
+    if isinstance(schedule, NoamConfig):
+        return "train.schedule.factor", schedule.factor
+    return "train.schedule.lr", schedule.lr
+
+
 def _warmup(step: float, warmup: int) -> float:
-    """Return the share of the peak that warmup has reached; 1 from step `warmup` on."""
+    """Return the warmup factor; 1 from step `warmup` on."""
     return 1.0 if step >= warmup else step / warmup
 
 
 def _decay(step: float, start: int, end: int) -> float:
-    """Return how far the decay from step `start` (0) to update `end` (1) has come."""
+    """Return the decay progress from step `start` (0) to step `end` (1)."""
     if step <= start:
         return 0.0
     return min(1.0, (step - start) / (end - start)) if end > start else 1.0

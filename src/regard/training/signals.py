@@ -1,4 +1,4 @@
-"""Signal handling: SIGTERM or Ctrl-C saves and stops a run; a second Ctrl-C stops it at once."""
+"""Signal handling: SIGTERM or Ctrl-C saves a checkpoint and stops; a second Ctrl-C stops immediately."""
 
 import signal
 import threading
@@ -10,7 +10,7 @@ from regard.training.distributed.rank import RELAYED_SIGTERM, is_launched
 
 
 class StopRequest:
-    """Records whether a signal requested a stop, and which one."""
+    """Records which signal requested a stop, if any."""
 
     def __init__(self) -> None:
         self.signal_name: str | None = None
@@ -18,6 +18,10 @@ class StopRequest:
 
     def __bool__(self) -> bool:
         return self.signal_name is not None
+
+    def request(self, name: str) -> None:
+        """Record a request that is not a signal."""
+        self.signal_name = self.signal_name or name
 
     def handle(self, signum: int, _frame: FrameType | None) -> None:
         """Record a signal; the training loop checks for it between steps."""
@@ -29,10 +33,10 @@ class StopRequest:
 
 @contextmanager
 def handle_signals() -> Iterator[StopRequest]:
-    """Handle SIGTERM and Ctrl-C inside this block; does nothing outside the main thread, where Python forbids it.
+    """Handle SIGTERM and Ctrl-C inside this block; no-op outside the main thread, where Python does not allow it.
 
-    A rank of our launcher leaves SIGTERM alone: the launcher ends ranks with it when another one has failed, and passes
-    on the SIGTERM of a user as another signal.
+    A rank of our launcher does not handle SIGTERM: the launcher uses it to end ranks after a failure, and forwards a
+    user's SIGTERM as a different signal.
     """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():

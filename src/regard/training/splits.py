@@ -1,4 +1,4 @@
-"""The parts of a run's training corpus: examples to train on and held-out ones, with the teachers' translations."""
+"""Training and held-out splits of a run's corpus, with the teachers' translations."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,15 +9,16 @@ from regard.config.sources import AnySourceConfig
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Example, Location
 from regard.data.held_out import split_examples, train_validation_split
+from regard.tasks.task import find_task
 from regard.text.chat_template import ChatTemplate
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.distill import Distilled
 
-SplitExamples = Iterator[tuple[str, int, Example]]  # name of the part, index of the source, example
+SplitExamples = Iterator[tuple[str, int, Example]]  # split name, source index, example
 
 
 def is_split(run: RunConfig) -> bool:
-    """Return whether the validation part is held out from the training corpus."""
+    """Return whether the validation split is held out from the training corpus."""
     return not run.data.validation and bool(run.data.held_out)
 
 
@@ -28,16 +29,15 @@ def original_training_part(run: RunConfig) -> Corpus:
 
 
 class TrainingCorpus:
-    """`data.train`, then the teachers' translations, if there are any.
+    """`data.train`, followed by the teachers' translations, if any.
 
-    A hash of the source text decides what is held out, and the teachers translate only sources that are not held out:
-    no translation is held out, and the held-out examples are those of the same run without teachers. They also keep the
-    weights of their sources (`validation_weights`).
+    A hash of the source text selects the held-out examples. Teachers only translate the other sources, so the held-out
+    examples are the same as without teachers. They also keep their sources' weights (`validation_weights`).
     """
 
     def __init__(self, run: RunConfig, distilled: Distilled | None = None) -> None:
-        self._run = run
-        self._first_trained = 0  # index of the first source that is trained on
+        self._run, self._task = run, find_task(run.model.task)
+        self._first_trained = 0  # index of the first training source
         self.validation_weights: dict[str, float] = {}
         sources: list[AnySourceConfig] = list(run.data.train)
         self._first_translated = len(sources)  # index of the first source of translations
@@ -54,11 +54,11 @@ class TrainingCorpus:
 
     @property
     def names(self) -> list[str]:
-        """The names of the parts."""
+        """The split names."""
         return ["train", "validation"] if is_split(self._run) else ["train"]
 
     def examples(self, defects: Defects) -> SplitExamples:
-        """Read the corpus once and yield every example with the name of its part and the index of its source."""
+        """Read the corpus once and yield every example with its split name and source index."""
         data = self._run.data
         splits = (
             split_examples(self.corpus, data.held_out, data.seed, defects)
@@ -66,16 +66,19 @@ class TrainingCorpus:
             else ((False, index, example) for index, example in self.corpus.examples(defects))
         )
         for is_held_out, index, example in splits:
-            if index >= self._first_translated:  # relative to the run folder: equal runs have equal shards anywhere
+            if (
+                index >= self._first_translated
+            ):  # relative to the run folder, so equal runs have equal shards on any machine
                 path = Path(example.location.file)
                 location = Location(f"{path.parent.name}/{path.name}", example.location.line)
                 example = replace(example, location=location)
             if is_held_out or index >= self._first_trained:
-                yield "validation" if is_held_out else "train", index, example
+                name = "validation" if is_held_out else "train"
+                yield from ((name, index, learned) for learned in self._task.examples(example))
 
 
 def render_prompts(run: RunConfig, tokenizers: TokenizerPair | None, splits: SplitExamples) -> SplitExamples:
-    """Put the words of the chat template around the prompts, if the run has one and the examples have responses."""
+    """Render the prompts with the chat template, if the run has one and the examples have responses."""
     text = "" if run.finetune is None else run.finetune.chat_template
     template = None
     if text and tokenizers is not None and run.model.family == "decoder_only":

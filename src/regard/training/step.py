@@ -1,8 +1,8 @@
-"""One step: accumulate the gradients of its batches, then step the optimizer.
+"""One training step: accumulate the gradients of its batches, then step the optimizer.
 
-The random generator is seeded from (seed, epoch, global batch) before every batch: results depend neither on the
-process that computes a batch, nor on the batches before it, nor on a stop in between. The loss is divided by the tokens
-of the whole step, so that results do not depend on how the step is split into batches.
+The random generator is seeded from (seed, epoch, global batch) before every batch, so results do not depend on the
+process that computes a batch, on earlier batches or on interruptions. The loss is divided by the tokens of the whole
+step, so results do not depend on how the step is split into batches.
 """
 
 import math
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError, RetryError
-from regard.data.batches.arrays import IGNORE_INDEX
+from regard.base.labels import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.keyed_random import make_key
 from regard.training.distributed.processes import SingleProcess
@@ -22,12 +22,12 @@ from regard.training.objective import Objective
 from regard.training.optim import Optimizers
 from regard.training.precision import GradScaler, Precision, autocast
 
-DROPOUT_KEY = 17  # purpose of the random key; differs from those of data order and noise
+DROPOUT_KEY = 17  # random key for dropout; data order and noise use other keys
 
 
 @dataclass(frozen=True)
 class StepStats:
-    """Loss and gradient of a step, before the optimizer step."""
+    """Loss and gradient norm of a step, before the optimizer step."""
 
     loss: float  # per token
     negative_log_likelihood: float  # per token, without smoothing
@@ -38,11 +38,11 @@ class StepStats:
 
 
 class OutOfMemoryError(RetryError):
-    """Memory ran out on one of several ranks: all of them stop, and the next start splits every batch."""
+    """One of several ranks ran out of memory: all ranks stop, and the resumed run splits every batch."""
 
     def __init__(self, rank: int, micro_batches: int) -> None:
-        message = f"Memory ran out on rank {rank}."
-        hint = f"Resume: every rank then computes each batch in {micro_batches} parts. Or reduce data.batch_tokens."
+        message = f"Rank {rank} ran out of memory."
+        hint = f"Resume to compute each batch in {micro_batches} micro-batches, or reduce data.batch_tokens."
         super().__init__(message, hint=hint)
         self.micro_batches = micro_batches
 
@@ -54,11 +54,11 @@ class StepRunner:
         objective: The loss to minimize.
         optimizers: Optimizers over the parameters of the objective's model.
         seed: Seed of dropout.
-        clip: Maximum gradient norm; 0 turns clipping off.
+        clip: Maximum gradient norm; 0 disables clipping.
         precision: Precision of matrix products.
-        warn: Called with a text when memory runs out and batches are split.
-        processes: The processes that share the batches of a step.
-        parts: Parts that every batch is split into from the start.
+        warn: Called with a message when memory runs out and batches are split.
+        processes: The process group that shares the batches of a step.
+        micro_batches: Initial number of micro-batches per batch.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class StepRunner:
         self.micro_batches = micro_batches
 
     def compute_gradients(self, batches: Sequence[Batch], epoch: int) -> StepStats:
-        """Run forward and backward through all batches; if memory runs out, repeat with smaller parts.
+        """Run forward and backward for all batches; if memory runs out, retry with smaller micro-batches.
 
         Raises:
             RegardError: If a single row does not fit into memory.
-            OutOfMemoryError: If memory runs out on one of several ranks: it cannot repeat the step alone.
+            OutOfMemoryError: If one of several ranks runs out of memory, because it cannot retry the step alone.
         """
         micro_batches = self.micro_batches
         while True:
@@ -100,28 +100,28 @@ class StepRunner:
             self.optimizers.zero_grad()
             if not all(batch.is_divisible for batch in batches):
                 raise RegardError(
-                    "There is not enough memory for a batch, and its loss compares all its pairs: it cannot be split.",
+                    "Out of memory: a contrastive batch cannot be split, because its loss compares all pairs.",
                     hint="Reduce data.batch_tokens (fewer negatives), or set train.checkpoint_activations = true.",
                 )
             rows = max(batch.labels.size(0) for batch in batches)
             if micro_batches >= rows:
                 raise RegardError(
-                    "There is not enough memory for a single row of a batch.",
+                    "Out of memory: a single row of a batch does not fit.",
                     hint="Reduce data.max_length, set train.checkpoint_activations = true, or use a smaller model.",
                 )
             micro_batches = min(2 * micro_batches, rows)
             if self.processes.world_size > 1:
                 raise OutOfMemoryError(self.processes.rank, micro_batches)
-            self._warn(f"Memory ran out: the step is computed again with each batch in {micro_batches} parts.")
+            self._warn(f"Out of memory: retrying the step with {micro_batches} micro-batches per batch.")
 
     def step(self, learning_rate: float) -> None:
-        """Step the optimizer with this learning rate and discard the gradients."""
+        """Step the optimizer with this learning rate and zero the gradients."""
         self.optimizers.set_learning_rate(learning_rate)
         self.optimizers.step()
         self.optimizers.zero_grad()
 
     def discard(self) -> None:
-        """Discard the gradients without a step."""
+        """Zero the gradients without a step."""
         self.optimizers.zero_grad()
 
     def _accumulate(self, batches: Sequence[Batch], epoch: int, micro_batches: int) -> StepStats:
@@ -133,7 +133,7 @@ class StepRunner:
         negative_log_likelihood = torch.zeros((), dtype=torch.float64)
         for number, batch in enumerate(batches, start=1):
             batch_rows = list(cut_rows(batch, micro_batches))
-            if processes.world_size > 1:  # every rank makes the same number of passes
+            if processes.world_size > 1:  # every rank runs the same number of passes
                 batch_rows += [_without_labels(batch_rows[0])] * (micro_batches - len(batch_rows))
             for index, part in enumerate(batch_rows):
                 seed_batch(self._seed, epoch, batch.number, index)
@@ -163,7 +163,7 @@ class StepRunner:
 
 
 def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
-    """Seed torch's random generators for a part of a batch; an empty batch (None) needs no seed."""
+    """Seed torch's random generators for a micro-batch; an empty batch (None) needs no seed."""
     if batch is None:
         return
     batch_seed = int(make_key(seed, DROPOUT_KEY, epoch, batch, part)[0] >> 1)
@@ -175,7 +175,7 @@ def seed_batch(seed: int, epoch: int, batch: int | None, part: int = 0) -> None:
 
 
 def _without_labels(batch: Batch) -> Batch:
-    """Return one row of a batch that adds nothing to the loss or its gradient."""
+    """Return a one-row batch that does not contribute to the loss or its gradient."""
     row = next(cut_rows(batch, batch.labels.size(0)))
     return replace(row, labels=torch.full_like(row.labels, IGNORE_INDEX))
 
@@ -202,5 +202,5 @@ def cut_rows(batch: Batch, micro_batches: int) -> Iterator[Batch]:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether the error means that memory ran out; for the CPU, torch has no error class of its own."""
+    """Whether the error is an out-of-memory error; torch has no error class for the CPU."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

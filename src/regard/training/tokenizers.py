@@ -1,6 +1,8 @@
-"""The tokenizers of a run: those of an earlier start, of the parent, or new ones, learned from the training part."""
+"""Tokenizers of a run: existing ones, the parent's, or new ones learned from the training split."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +15,23 @@ from regard.data.codebook import ColorCounter, learn_codebook
 from regard.data.example import Defects, Example
 from regard.store.model_path import find_model
 from regard.store.run_folder import RunFolder
+from regard.tasks.task import find_task
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.events import Listener, Message, Stage
 from regard.training.splits import TrainingCorpus
 
-SAMPLE_CHARACTERS = 100_000_000  # characters per side; more text changes a vocabulary little
+SIDES: dict[str, Callable[[Example], str | None]] = {
+    "source": lambda example: example.source,
+    "target": lambda example: example.target,
+}
+SAMPLE_CHARACTERS = 100_000_000  # characters per side, for vocabularies that may omit a rare character or word
+_PIECE = re.compile(r".{1,4096}(?=\s|\Z)|.{1,4096}", re.DOTALL)  # a text, or a part of a document
 
 
 def make_tokenizers(run: RunConfig, training: TrainingCorpus, folder: RunFolder, emit: Listener) -> TokenizerPair:
-    """Load the tokenizers of the run's folder, or make and save them."""
+    """Load the tokenizers in the run folder, or create and save them."""
     if folder.tokenizer.is_dir():
         return TokenizerPair.load(folder.tokenizer)
     settings = run.tokenizer
@@ -41,7 +49,7 @@ def make_tokenizers(run: RunConfig, training: TrainingCorpus, folder: RunFolder,
 
 
 def load_parent_tokenizers(finetune: FinetuneConfig) -> TokenizerPair:
-    """Load the tokenizers of the parent, with the tokens that the run adds."""
+    """Load the parent's tokenizers, with the added tokens."""
     return TokenizerPair.load(find_model(Path(finetune.parent))).add_tokens(finetune.add_tokens)
 
 
@@ -50,26 +58,24 @@ def _learn_tokenizers(
 ) -> TokenizerPair:
     emit(Stage("learning the vocabulary"))
 
-    def iter_texts(*sides: Callable[[Example], str | None]) -> Iterator[str]:
-        samplers = [(side, _Subsampler(emit)) for side in sides]
-        for name, _, example in training.examples(Defects()):
-            for side, sampler in samplers if name == "train" else ():
-                if (text := side(example)) and sampler.should_keep(text):
-                    yield text
-
-    if run.reads_images or run.reads_audio:
-        return TokenizerPair.joint(learn(iter_texts(_get_target), settings))
-    if run.model.task in ("embed", "causal_lm"):  # one encoder, or decoder, reads both sides
-        return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
-    if run.model.family != "encoder_decoder" or run.model.task != "translate":
-        return TokenizerPair.joint(learn(iter_texts(_get_source), settings))
-    if settings.joint:
-        return TokenizerPair.joint(learn(iter_texts(_get_source, _get_target), settings))
-    return TokenizerPair(learn(iter_texts(_get_source), settings), learn(iter_texts(_get_target), settings))
+    limit = getattr(settings, "sample_characters", SAMPLE_CHARACTERS)
+    samples = {side: _TextSample(limit) for side in find_task(run.model.task).text_sides}
+    for name, _, example in training.examples(Defects()):
+        for side, sample in samples.items() if name == "train" else ():
+            if text := SIDES[side](example):
+                sample.add(text)
+    kept, count = (sum(numbers) for numbers in zip(*((len(s.texts), s.count) for s in samples.values()), strict=True))
+    if kept < count:
+        reason = f"at most {limit:,} characters per side"
+        emit(Message(f"Vocabulary: learned from an even sample, {kept:,} of {count:,} texts ({reason})."))
+    if len(samples) > 1 and run.model.family == "encoder_decoder" and not settings.joint:
+        source, target = (learn(sample.texts, settings) for sample in samples.values())
+        return TokenizerPair(source, target)
+    return TokenizerPair.joint(learn(chain.from_iterable(sample.texts for sample in samples.values()), settings))
 
 
 def _learn_codebook(settings: CodebookConfig, training: TrainingCorpus, emit: Listener) -> Tokenizer:
-    """Learn the colors of the training images; labels may also be those of held-out images."""
+    """Learn the colors of the training images; labels include those of held-out images."""
     emit(Stage("learning the colors"))
     counter, labels = ColorCounter(), set[str]()
     for name, _, example in training.examples(Defects()):
@@ -80,32 +86,23 @@ def _learn_codebook(settings: CodebookConfig, training: TrainingCorpus, emit: Li
     return learn_codebook(counter.find_colors(settings.colors), labels, settings)
 
 
-def _get_source(example: Example) -> str:
-    return example.source
+class _TextSample:
+    """An even sample of at most `limit` characters: all texts, or every 2^n-th piece."""
 
+    def __init__(self, limit: int) -> None:
+        self.texts: list[str] = []
+        self.count, self._step, self._characters, self._limit = 0, 1, 0, limit
 
-def _get_target(example: Example) -> str | None:
-    return example.target
-
-
-class _Subsampler:
-    """Keeps all texts up to SAMPLE_CHARACTERS, then every second text for as many characters, then every fourth..."""
-
-    def __init__(self, emit: Listener) -> None:
-        self._emit = emit
-        self._index, self._step, self._remaining = -1, 1, SAMPLE_CHARACTERS
-
-    def should_keep(self, text: str) -> bool:
-        """Return whether the next text belongs to the sample."""
-        self._index += 1
-        if self._index % self._step:
-            return False
-        self._remaining -= len(text)
-        if self._remaining <= 0:
+    def add(self, text: str) -> None:
+        """Add the next text."""
+        for piece in (text,) if self._step == 1 else _PIECE.findall(text):
+            if self.count % self._step == 0:
+                self.texts.append(piece)
+                self._characters += len(piece)
+            self.count += 1
+        while self._characters > self._limit and len(self.texts) > 1:
             if self._step == 1:
-                message = (
-                    f"More than {SAMPLE_CHARACTERS:,} characters: the vocabulary is learned from a sample of the rest."
-                )
-                self._emit(Message(message, "detail"))
-            self._step, self._remaining = 2 * self._step, SAMPLE_CHARACTERS
-        return True
+                self.texts = [piece for text in self.texts for piece in _PIECE.findall(text)]
+                self.count = len(self.texts)
+            self.texts, self._step = self.texts[::2], 2 * self._step
+            self._characters = sum(map(len, self.texts))

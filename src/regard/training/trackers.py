@@ -1,7 +1,7 @@
 """Experiment trackers: TensorBoard, Weights & Biases, MLflow. Each is a listener and an optional dependency.
 
 `metrics.jsonl` is always written; trackers receive the same metrics. A resumed run continues the same experiment: its
-id is stored in the run folder. By default nothing leaves the machine: W&B is offline unless WANDB_API_KEY or WANDB_MODE
+id is stored in the run folder. By default no data leaves the machine: W&B is offline unless WANDB_API_KEY or WANDB_MODE
 is set, and MLflow writes into the run folder unless MLFLOW_TRACKING_URI is set.
 """
 
@@ -24,7 +24,7 @@ Send = Callable[[int, Mapping[str, float]], None]
 
 
 def make_tracker(name: str, folder: Path) -> Listener:
-    """Return a listener that logs the metrics of a run to a tracker."""
+    """Return a listener that logs a run's metrics to a tracker."""
     if name not in get_args(TrackerName):
         raise RegardError(f"There is no tracker '{name}'.", hint=suggest(name, list(get_args(TrackerName))))
     return _Tracker(name, folder)
@@ -99,7 +99,7 @@ def _open_mlflow(module: Any, folder: Path, settings: Mapping[str, Any], _step: 
 
 
 def experiment_id(folder: Path, tracker: str) -> str | None:
-    """Return the id of this run's experiment in a tracker, if it has one."""
+    """Return this run's experiment id in a tracker, if any."""
     return _read_experiment_ids(folder).get(tracker)
 
 
@@ -110,12 +110,12 @@ def save_experiment_id(folder: Path, tracker: str, run_id: str) -> None:
 
 
 def _read_experiment_ids(folder: Path) -> dict[str, str]:
-    """Read the experiment ids of all trackers of this run."""
+    """Read this run's experiment ids of all trackers."""
     path = RunFolder(folder).trackers
     if not path.exists():
         return {}
-    hint = "Remove it: the run then starts new experiments in its trackers."
+    hint = "Remove the file; the run then starts new experiments."
     ids = read_json(path, hint)
     if not isinstance(ids, dict) or not all(isinstance(name, str) for name in ids.values()):
-        raise DamagedError("The file holds no experiment ids.", location=str(path), hint=hint)
+        raise DamagedError("The file does not contain experiment ids.", location=str(path), hint=hint)
     return ids

@@ -1,11 +1,11 @@
-"""Is a trained model good enough to use, and if not, how much longer would training take?
+"""Decide whether a trained model is usable, and estimate how much more training it needs.
 
-Every metric has its own threshold (`THRESHOLDS`), computed from the labels of the validation data where a score alone
-says nothing: a loss must be clearly below the entropy of the labels, an accuracy above the most frequent label. A model
-above its threshold is not good, but its output depends on its input.
+Every metric has a threshold (`THRESHOLDS`), computed from the validation labels where needed: a loss must be clearly
+below the label entropy, an accuracy above the share of the most frequent label. A model above the threshold is not
+necessarily good, but its output depends on its input.
 
-The forecast assumes that a score is linear in the logarithm of the steps, which holds roughly at the start of
-training; it uses the validations of the run itself.
+The forecast assumes that a score is linear in the logarithm of the steps, which is roughly true early in training. It
+uses the run's own validations.
 """
 
 import math
@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.formatting import format_duration
-from regard.config.training import Metric
+from regard.config.task_spec import Metric
+from regard.tasks.validation import proportion_error
 from regard.training.event_lines import format_score
-from regard.training.validate import HIGHER_IS_BETTER, proportion_error
+from regard.training.validate import HIGHER_IS_BETTER
 
-MIN_CHRF, MIN_BLEU = 25.0, 5.0  # below, a translation repeats frequent words instead of saying what the source says
+MIN_CHRF, MIN_BLEU = 25.0, 5.0  # below, a translation repeats frequent words instead of translating the source
 MAX_ENTROPY_SHARE = 0.75  # of the labels' entropy; a bigram model of English characters has 0.74
-MAX_GROWTH = 100  # no forecast beyond this many times the steps that were made
+MAX_GROWTH = 100  # no forecast beyond this multiple of the completed steps
 GROWTH_WITHOUT_TREND = 4
 MIN_POINTS = 3  # validations of a trend
 
@@ -31,26 +32,26 @@ Counts = NDArray[np.int64]  # how often each label occurs in the validation data
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why a model is not usable yet, and how many more steps it may need (0: more training does not help)."""
+    """Why a model is not usable yet, and the estimated number of additional steps (0: more training does not help)."""
 
     text: str
     more_steps: int
 
 
 def _entropy(counts: Counts) -> float:
-    """Return the loss of a model that predicts the frequencies of the labels, in nats per label."""
+    """Return the loss of a model that predicts the label frequencies, in nats per label."""
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def _majority_accuracy(counts: Counts) -> float:
-    """Return the accuracy of always answering the most frequent label, and twice its standard error."""
+    """Return the accuracy of always predicting the most frequent label, and twice its standard error."""
     share = float(counts.max() / counts.sum())
     return share + 2 * proportion_error(share, int(counts.sum()))
 
 
 def _majority_f1(counts: Counts) -> float:
-    """Return the macro F1 of always answering the most frequent label, and twice the standard error of its share."""
+    """Return the macro F1 of always predicting the most frequent label, and twice the standard error of its share."""
     share = float(counts.max() / counts.sum())
     return 2 * share / (1 + share) / max(counts.size, 1) + 2 * proportion_error(share, int(counts.sum()))
 
@@ -58,10 +59,10 @@ def _majority_f1(counts: Counts) -> float:
 THRESHOLDS: Mapping[Metric, tuple[Callable[[Counts], float], str]] = {  # the threshold, and what it means
     "chrf": (lambda _: MIN_CHRF, "translations below it are rarely about their source"),
     "bleu": (lambda _: MIN_BLEU, "translations below it are rarely about their source"),
-    "loss": (lambda counts: MAX_ENTROPY_SHARE * _entropy(counts), "three quarters of what frequencies alone give"),
+    "loss": (lambda counts: MAX_ENTROPY_SHARE * _entropy(counts), "three quarters of the loss of label frequencies"),
     "perplexity": (
         lambda counts: math.exp(MAX_ENTROPY_SHARE * _entropy(counts)),
-        "the loss is then three quarters of what frequencies alone give",
+        "three quarters of the loss of label frequencies",
     ),
     "accuracy": (_majority_accuracy, "clearly more than the most frequent label alone"),
     "f1": (_majority_f1, "clearly more than the most frequent label alone"),
@@ -75,16 +76,18 @@ def find_shortfall(
     history: Sequence[tuple[int, float]],
     seconds_per_step: float | None,
     *,
+    rate: str,
     can_improve: bool = True,
 ) -> Shortfall | None:
-    """Return why a model is not usable yet; None if it is, or if its metric has no threshold.
+    """Return why a model is not usable yet; None if it is usable or its metric has no threshold.
 
     Args:
         metric: The metric that selects the best model.
         value: Its best score.
-        counts: How often each label occurs in the validation data.
+        counts: Label counts in the validation data.
         history: (step, score) of every validation.
-        seconds_per_update: Measured in this run, validations included; None if it was not measured.
+        seconds_per_step: Measured in this run, including validations; None if not measured.
+        rate: The learning rate setting, which may be too high if the model does not learn.
         can_improve: False if the run ended because validation no longer improves.
     """
     if metric not in THRESHOLDS or value is None or not counts.sum() or not history:
@@ -97,7 +100,8 @@ def find_shortfall(
     limit = f"usable {word} about {format_score(metric, threshold)}: {meaning}"
     text = f"{metric.replace('chrf', 'chrF')} {format_score(metric, value)}: not usable yet ({limit})"
     if not can_improve:
-        return Shortfall(f"{text}. Longer training does not help: give more or other data, or a larger model.", 0)
+        advice = f"use more or different data, a larger model or a lower {rate}"
+        return Shortfall(f"{text}. Longer training will not help: {advice}.", 0)
     steps = history[-1][0]
     needed = forecast_steps(history, threshold)
     more = (GROWTH_WITHOUT_TREND - 1) * steps if needed is None else max(1, needed - steps)
@@ -105,12 +109,13 @@ def find_shortfall(
     if seconds_per_step is not None:
         amount = f"{format_duration(more * seconds_per_step)} more on this machine"
     if needed is None:
-        return Shortfall(f"{text}; its scores show no clear trend yet: try at least {amount}.", more)
+        advice = f"the run is too short or {rate} too high. Try a tenth of it, or at least {amount}"
+        return Shortfall(f"{text}; the scores show no clear trend: {advice}.", more)
     return Shortfall(f"{text}; by the trend of this run, about {amount}.", more)
 
 
 def forecast_steps(history: Sequence[tuple[int, float]], threshold: float) -> int | None:
-    """Return the steps after which the scores reach the threshold; None if they do not move towards it.
+    """Return the number of steps after which scores reach the threshold; None if they do not approach it.
 
     >>> forecast_steps([(5, 0.0), (10, 5.0), (20, 10.0)], 20.0)
     80

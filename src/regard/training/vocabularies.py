@@ -1,4 +1,4 @@
-"""What a plan must know of the data before it is prepared: vocabulary sizes, for parameters, memory and time."""
+"""Vocabulary sizes before the data is prepared, for estimates of parameters, memory and time."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ def read_prepared_tokenizers(location: str) -> TokenizerPair:
 
 
 def count_prepared_validation(location: str) -> int:
-    """Return the number of samples in the validation part of a prepared corpus, a folder or a URL; 0 without one."""
+    """Return the number of validation samples in a prepared corpus (a folder or URL), or 0."""
     part = f"{location.rstrip('/')}/validation"
     if not is_url(location):
         return len(open_corpus(Path(part))) if Path(part).is_dir() else 0

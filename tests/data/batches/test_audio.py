@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
+from regard.base.labels import IGNORE_INDEX
 from regard.config.inputs import MelConfig
 from regard.config.run import SpecAugmentConfig
 from regard.config.sources import AudioConfig
 from regard.config.tokenizers import CharacterLevelConfig
-from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.audio import (
     FREQUENCY_START,
     FREQUENCY_WIDTH,
     TIME_START,
     TIME_WIDTH,
-    ClassifyAudio,
-    Transcribe,
     check_rate,
     mask_spectrogram,
     measure_bins,
@@ -34,6 +32,8 @@ from regard.data.mel import log_mel
 from regard.data.shards.prepare import open_corpus, prepare, prepare_in_memory
 from regard.data.shards.shard import Shards
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
+from regard.tasks.audio_classification import AudioClassificationRows
+from regard.tasks.transcription import TranscriptionRows
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.training.runs import write_audio
@@ -49,7 +49,9 @@ def corpus(tmp_path: Path) -> Corpus:
 
 
 def make_loader(shards: Shards, masks: SpecAugmentConfig | None, **options: Any) -> Loader:
-    return Loader(shards, ClassifyAudio(MEL, masks, 3), OrderSettings(seed=1, max_tokens=64, max_length=16), **options)
+    return Loader(
+        shards, AudioClassificationRows(MEL, masks, 3), OrderSettings(seed=1, max_tokens=64, max_length=16), **options
+    )
 
 
 def test_a_row_counts_frames(corpus: Corpus) -> None:
@@ -131,7 +133,9 @@ def test_texts_are_the_labels_of_speech(corpus: Corpus, tmp_path: Path) -> None:
     shards = prepare_in_memory(speech, tokenizers, Defects())
     assert shards.streams == ("audio", "target")
     specials = tokenizers.target.specials
-    loader = Loader(shards, Transcribe(MEL, None, 1, specials), OrderSettings(seed=1, max_tokens=64, max_length=16))
+    loader = Loader(
+        shards, TranscriptionRows(MEL, None, 1, specials), OrderSettings(seed=1, max_tokens=64, max_length=16)
+    )
     texts, audio = [], []
     for batch in loader.iter_epoch(0):
         assert batch.target is not None
@@ -154,8 +158,8 @@ def test_a_prompt_before_the_text_has_no_label(corpus: Corpus, tmp_path: Path) -
         Corpus([AudioConfig(path=str(tmp_path / "speech.tsv"), second="text")]), tokenizers, Defects()
     )
     specials, settings = tokenizers.target.specials, OrderSettings(seed=1, max_tokens=64, max_length=16)
-    plain = {row[0]: row[1:] for row in _iter_rows(Loader(shards, Transcribe(MEL, None, 1, specials), settings))}
-    task = Transcribe(MEL, None, 1, specials, prompt=(1, 2))
+    plain = {row[0]: row[1:] for row in _iter_rows(Loader(shards, TranscriptionRows(MEL, None, 1, specials), settings))}
+    task = TranscriptionRows(MEL, None, 1, specials, prompt=(1, 2))
     for sample, labels, target in _iter_rows(Loader(shards, task, settings)):
         n_labels = sum(label != IGNORE_INDEX for label in plain[sample][0])
         assert labels[: 2 + n_labels] == [IGNORE_INDEX, IGNORE_INDEX, *plain[sample][0][:n_labels]]
@@ -181,7 +185,7 @@ def test_audio_of_several_rates_are_refused() -> None:
     examples = [
         Example(Location("f", n), "", label="x", audio=AudioClip(rate, bytes(8))) for n, rate in ((1, 8), (2, 16))
     ]
-    with pytest.raises(CorpusError, match="16 samples per second; those before it have 8") as caught:
+    with pytest.raises(CorpusError, match="16 samples per second; earlier clips have 8") as caught:
         store_examples(examples, None)
     assert caught.value.location == "f:2"
     shards = [store_examples([example], None, origin=f"s{n}") for n, example in enumerate(examples)]

@@ -12,10 +12,10 @@ from regard.config.tokenizers import ByteBpeConfig
 from regard.data.batches.cutting import BatchShapes, cut_by_tokens, pack_documents, sort_by_length
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
-from regard.data.batches.tasks import build_task
 from regard.data.example import Example, Location
 from regard.data.shards.shard import Shards
 from regard.data.shards.tokenize import store_examples
+from regard.tasks.translation.rows import TranslationRows
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.data.batches.factories import make_lengths
@@ -47,7 +47,7 @@ def test_batches_have_few_shapes_and_nearly_fill_the_budget(budget: int) -> None
         assert (end - start) * width <= budget
         products[(end - start) * width] += 1
     assert len(products) <= 64
-    odd = sum(count for product, count in products.items() if product % shapes.size_multiple)
+    odd = sum(count for product, count in products.items() if product % max(shapes.width_multiples))
     assert odd <= 0.05 * len(starts)
     assert len(starts) <= 1.1 * count_greedy_batches(sizes.tolist(), budget)
     assert sum(product * count for product, count in products.items()) <= 1.03 * sizes.sum()
@@ -117,7 +117,7 @@ def padding_share(corpus: str, pairs: int, vocabulary: int, learned_from: int) -
     tokenizer = learn(sides[0][:learned_from] + sides[1][:learned_from], ByteBpeConfig(vocabulary=vocabulary))
     examples = [Example(Location("x", n), *pair) for n, pair in enumerate(zip(*sides, strict=True), 1)]
     shards = Shards([store_examples(examples, TokenizerPair.joint(tokenizer))])
-    loader = Loader(shards, build_task("translate", TokenizerPair.joint(tokenizer)), OrderSettings())
+    loader = Loader(shards, TranslationRows(tokenizer.specials, tokenizer.specials), OrderSettings())
     cells = n_tokens = 0
     seen, sizes = Counter[int](), set[int]()
     for batch in loader.iter_epoch():

@@ -12,7 +12,7 @@ from regard.config.inputs import PatchesConfig
 from regard.config.run import AugmentationConfig
 from regard.config.sources import ImagesConfig
 from regard.data.batches.arrays import StoredSamples
-from regard.data.batches.images import ClassifyImages, augment, check_shape, measure_channels, normalize
+from regard.data.batches.images import augment, check_shape, measure_channels, normalize
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.corpus import Corpus
@@ -21,6 +21,7 @@ from regard.data.held_out import train_validation_split
 from regard.data.shards.prepare import open_corpus, prepare, prepare_in_memory
 from regard.data.shards.shard import Shards
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
+from regard.tasks.image_classification import ImageClassificationRows
 from tests.training.runs import write_images
 
 PATCHES = PatchesConfig(patch=4, class_token=True)
@@ -34,7 +35,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 
 def make_loader(shards: Shards, augmentation: AugmentationConfig | None, **options: Any) -> Loader:
-    task = ClassifyImages(PATCHES, check_shape(shards, PATCHES), augmentation, seed=3)
+    task = ImageClassificationRows(PATCHES, check_shape(shards, PATCHES), augmentation, seed=3)
     return Loader(shards, task, OrderSettings(seed=1, max_tokens=40, max_length=5), **options)
 
 

@@ -4,35 +4,30 @@ from collections import Counter
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
 import torch
 
 from regard.base.errors import RegardError
+from regard.base.labels import IGNORE_INDEX
 from regard.config.codec import preset
 from regard.config.sources import TableConfig
-from regard.data.batches.arrays import IGNORE_INDEX
 from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import DataPosition, OrderSettings
-from regard.data.batches.tasks import (
-    Classify,
-    LanguageModeling,
-    MaskedLM,
-    SpanCorruption,
-    Tag,
-    Task,
-    Translate,
-    build_task,
-)
+from regard.data.batches.rows import RowMaker
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Location
 from regard.data.shards.prepare import prepare_in_memory
 from regard.data.shards.shard import Shards
 from regard.models.build import build
-from regard.models.decoder_only import DecoderOnly
+from regard.tasks.causal_lm.rows import CausalLMRows
+from regard.tasks.masked_lm import MaskedLMRows
+from regard.tasks.span_corruption import SpanCorruptionRows
+from regard.tasks.tagging import TaggingRows
+from regard.tasks.text_classification import ClassificationRows
+from regard.tasks.translation.rows import TranslationRows
 from tests.data.factories import SPECIALS as S
 from tests.data.factories import make_random_shards, make_shard
 from tests.data.shards.factories import TOKENIZERS
@@ -68,7 +63,7 @@ def test_all_ranks_see_everything_once_through_stops() -> None:
             ranks = [
                 Loader(
                     corpus,
-                    Translate(S, S),
+                    TranslationRows(S, S),
                     SETTINGS,
                     rank=rank,
                     world_size=world_size,
@@ -90,7 +85,7 @@ def test_all_ranks_see_everything_once_through_stops() -> None:
 
 
 def test_epochs_continue_without_end() -> None:
-    loader = Loader(make_random_shards([30]), Translate(S, S), SETTINGS)
+    loader = Loader(make_random_shards([30]), TranslationRows(S, S), SETTINGS)
     length = sum(1 for _ in loader.iter_epoch())
     steps = list(islice(loader.steps(), 3 * length))
     assert [step.next_position.epoch for step in steps[length - 1 :: length]] == [1, 2, 3]
@@ -102,11 +97,11 @@ def test_epochs_continue_without_end() -> None:
 
 
 def test_a_position_of_another_corpus_is_rejected() -> None:
-    position = Loader(make_random_shards([30]), Translate(S, S), SETTINGS).order.start
+    position = Loader(make_random_shards([30]), TranslationRows(S, S), SETTINGS).order.start
     for other_loader in (
-        Loader(make_random_shards([30], seed=1), Translate(S, S), SETTINGS),
-        Loader(make_random_shards([30]), Translate(S, S, language_tags=(7,)), SETTINGS),
-        Loader(make_random_shards([30]), Translate(S, S), replace(SETTINGS, max_tokens=201)),
+        Loader(make_random_shards([30], seed=1), TranslationRows(S, S), SETTINGS),
+        Loader(make_random_shards([30]), TranslationRows(S, S, language_tags=(7,)), SETTINGS),
+        Loader(make_random_shards([30]), TranslationRows(S, S), replace(SETTINGS, max_tokens=201)),
     ):
         with pytest.raises(RegardError, match="have changed"):
             next(other_loader.steps(position))
@@ -115,7 +110,7 @@ def test_a_position_of_another_corpus_is_rejected() -> None:
 def test_every_packed_token_is_a_label_once_and_in_order() -> None:
     corpus = make_random_shards(COUNTS)
     labels_by_sample: dict[int, list[int]] = {number: [] for number in range(sum(COUNTS))}
-    for batch in Loader(corpus, LanguageModeling(S), PACKED).iter_epoch(1):
+    for batch in Loader(corpus, CausalLMRows(S), PACKED).iter_epoch(1):
         assert batch.target is not None
         assert batch.documents is not None
         assert batch.positions is not None
@@ -142,7 +137,7 @@ def source_tokens(corpus: Shards, number: int) -> list[int]:
 
 def test_weights_repeat_samples_with_fresh_noise() -> None:
     corpus = make_random_shards([40, 30], weights={"s1": 2.0})
-    loader = Loader(corpus, MaskedLM(S, seed=1, text_ids=np.arange(80)), replace(SETTINGS, max_length=60))
+    loader = Loader(corpus, MaskedLMRows(S, seed=1, text_ids=np.arange(80)), replace(SETTINGS, max_length=60))
     labels: dict[int, list[tuple[int, ...]]] = {}
     for batch in loader.iter_epoch():
         for row, sample in enumerate(batch.samples.tolist()):
@@ -158,7 +153,7 @@ def test_weights_repeat_samples_with_fresh_noise() -> None:
 
 def test_too_long_samples_are_counted_and_named(tmp_path: Path) -> None:
     corpus = Shards([make_shard([([1] * 5, [2] * 3), ([1] * 3, [2] * 60), ([1] * 90, [2])])])
-    loader = Loader(corpus, Translate(S, S), SETTINGS)
+    loader = Loader(corpus, TranslationRows(S, S), SETTINGS)
     assert [(number, location, length) for number, location, length in loader.too_long.samples] == [
         (1, Location("made.txt", 2), 61),
         (2, Location("made.txt", 3), 91),
@@ -167,22 +162,22 @@ def test_too_long_samples_are_counted_and_named(tmp_path: Path) -> None:
     loader.too_long.save(tmp_path / "aside.tsv")
     assert (tmp_path / "aside.tsv").read_text().startswith("made.txt:2\t61 tokens, more than 48\nmade.txt:3\t91")
     assert [batch.samples.tolist() for batch in loader.iter_epoch()] == [[0]]
-    only_long = Loader(Shards([make_shard([([1] * 90, [2])])]), Translate(S, S), SETTINGS)
-    with pytest.raises(RegardError, match="gives no batch"):
+    only_long = Loader(Shards([make_shard([([1] * 90, [2])])]), TranslationRows(S, S), SETTINGS)
+    with pytest.raises(RegardError, match="too small for one batch"):
         next(only_long.steps())
 
 
 def test_long_texts_are_truncated_and_named() -> None:
     first = make_shard([([1] * 5,), ([2] * 90,)], ("source",), name="1", labels=("good",), label=[1, 1])
     second = make_shard([([3] * 47,)], ("source",), name="2", labels=("bad",), label=[1])
-    loader = Loader(Shards([first, second]), Classify(S, max_length=48), SETTINGS)
+    loader = Loader(Shards([first, second]), ClassificationRows(S, max_length=48), SETTINGS)
     assert len(loader.too_long) == 0
     assert loader.truncated.samples == ((1, Location("made.txt", 2), 92), (2, Location("made.txt", 1), 49))
     assert str(loader.truncated).startswith("2 samples have more than 48 tokens and are truncated; the first")
     seen = {sample: batch.source.shape[1] for batch in loader.iter_epoch() for sample in batch.samples.tolist()}  # type: ignore[union-attr]
     assert set(seen) == {0, 1, 2}
     assert max(seen.values()) == 48
-    assert len(Loader(Shards([first]), Classify(S), SETTINGS).truncated) == 0
+    assert len(Loader(Shards([first]), ClassificationRows(S), SETTINGS).truncated) == 0
 
 
 def test_languages_and_labels_have_the_corpus_numbers() -> None:
@@ -190,20 +185,20 @@ def test_languages_and_labels_have_the_corpus_numbers() -> None:
     second_pair = make_shard([([3], [4])], name="2", languages=(("en", "de"),))
     corpus = Shards([first_pair, second_pair])
     assert corpus.languages == (("en", "de"), ("en", "fr"))
-    numbers = {int(s): int(n) for b in Loader(corpus, Translate(S, S), SETTINGS).iter_epoch()
+    numbers = {int(s): int(n) for b in Loader(corpus, TranslationRows(S, S), SETTINGS).iter_epoch()
              for s, n in zip(b.samples, b.languages, strict=True)}  # fmt: skip
     assert numbers == {0: 1, 1: 0}
 
     first = make_shard([([1],), ([2],)], ("source",), name="1", labels=("good",), label=[1, 0])
     second = make_shard([([3],)], ("source",), name="2", labels=("bad",), label=[1])
     corpus = Shards([first, second])
-    numbers = {int(s): int(n) for b in Loader(corpus, Classify(S), SETTINGS).iter_epoch()
+    numbers = {int(s): int(n) for b in Loader(corpus, ClassificationRows(S), SETTINGS).iter_epoch()
              for s, n in zip(b.samples, b.labels, strict=True)}  # fmt: skip
     assert (corpus.labels, numbers) == (("bad", "good"), {0: 1, 1: IGNORE_INDEX, 2: 0})
 
     first = make_shard([([1, 2], [1, 0])], ("source", "tags"), name="1", labels=("N",))
     second = make_shard([([3, 4, 5], [1, 0, 2])], ("source", "tags"), name="2", labels=("A", "V"))
-    (batch,) = Loader(Shards([first, second]), Tag(S), SETTINGS).iter_epoch()
+    (batch,) = Loader(Shards([first, second]), TaggingRows(S), SETTINGS).iter_epoch()
     labels = {int(sample): row.tolist() for sample, row in zip(batch.samples, batch.labels, strict=True)}
     assert labels == {
         0: [IGNORE_INDEX, 1, IGNORE_INDEX, IGNORE_INDEX, IGNORE_INDEX],
@@ -214,23 +209,23 @@ def test_languages_and_labels_have_the_corpus_numbers() -> None:
 def test_a_task_rejects_a_corpus_without_its_streams() -> None:
     lines = Shards([make_shard([([1],)], ("source",))])
     with pytest.raises(RegardError, match="needs source and target; the corpus has source"):
-        Loader(lines, Translate(S, S), SETTINGS)
+        Loader(lines, TranslationRows(S, S), SETTINGS)
     with pytest.raises(RegardError, match="both be packed"):
-        Loader(lines, LanguageModeling(S), SETTINGS)
+        Loader(lines, CausalLMRows(S), SETTINGS)
 
 
-TASKS: list[Task] = [
-    Translate(S, S),
-    LanguageModeling(S),
-    MaskedLM(S, seed=1, text_ids=np.arange(80)),
-    SpanCorruption(S, (97, 98, 99), seed=1),
-    Classify(S),
-    Tag(S),
+TASKS: list[RowMaker] = [
+    TranslationRows(S, S),
+    CausalLMRows(S),
+    MaskedLMRows(S, seed=1, text_ids=np.arange(80)),
+    SpanCorruptionRows(S, (97, 98, 99), seed=1),
+    ClassificationRows(S),
+    TaggingRows(S),
 ]
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__)
-def test_an_empty_batch_runs_and_has_no_gradient(task: Task) -> None:
+def test_an_empty_batch_runs_and_has_no_gradient(task: RowMaker) -> None:
     streams = ("source", task.needs[-1]) if len(task.needs) == 2 else ("source",)
     corpus = Shards([make_shard([([1], [1])[: len(streams)]], streams, labels=("x",))])
     settings = replace(SETTINGS, packs_sequences=task.packs_sequences)
@@ -248,9 +243,9 @@ def test_models_accept_batches() -> None:
     small = {"d_model": 16, "tokens.vocabulary": 100}
     decoder = {**small, "decoder.layers": 1, "decoder.attention.heads": 2, "decoder.position.length": 64}
     decoder |= {"decoder.feedforward.d_ff": 32}
-    model = cast(DecoderOnly, build(preset("gpt2", decoder), seed=0)).eval()
+    model = build(preset("gpt2", decoder), seed=0).eval()
     corpus = make_random_shards([20])
-    batch = next(iter(Loader(corpus, LanguageModeling(S), PACKED).iter_epoch()))
+    batch = next(iter(Loader(corpus, CausalLMRows(S), PACKED).iter_epoch()))
     assert batch.documents is not None
     assert batch.target is not None
     logits = model(batch.target, positions=batch.positions, documents=batch.documents)
@@ -262,7 +257,7 @@ def test_models_accept_batches() -> None:
 
 
 def test_a_batch_moves_as_a_whole() -> None:
-    batch = next(iter(Loader(make_random_shards([20]), Translate(S, S), SETTINGS).iter_epoch()))
+    batch = next(iter(Loader(make_random_shards([20]), TranslationRows(S, S), SETTINGS).iter_epoch()))
     moved = batch.to("meta")
     assert moved.source is not None
     assert moved.number == batch.number
@@ -274,6 +269,6 @@ def test_an_empty_label_is_a_label(tmp_path: Path) -> None:
     defects = Defects()
     shards = prepare_in_memory(Corpus([TableConfig(path=str(tmp_path / "rows.tsv"), label=2)]), TOKENIZERS, defects)
     assert shards.labels == ("", "good")
-    (batch,) = Loader(shards, build_task("classify", TOKENIZERS, seed=1), OrderSettings(1, 640, 64)).iter_epoch(0)
+    (batch,) = Loader(shards, ClassificationRows(TOKENIZERS.source.specials), OrderSettings(1, 640, 64)).iter_epoch(0)
     assert sorted(batch.labels.flatten().tolist()) == [0, 1, 1]
     assert "empty label: 1, first at" in str(defects)

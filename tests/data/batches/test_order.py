@@ -119,7 +119,7 @@ def test_the_fingerprint_covers_every_setting_of_the_order() -> None:
         make_order(COUNTS, SETTINGS, [1, 1, 1, 1, 1, 2]).fingerprint,
         make_order([*COUNTS, 1], SETTINGS).fingerprint,
     }
-    fingerprints.add(Order(COUNTS, lambda _: make_lengths(1, 1), SETTINGS, identity="other content").fingerprint)
+    fingerprints.add(Order(COUNTS, lambda _: make_lengths(1, 1), SETTINGS, identity="different content").fingerprint)
     assert len(fingerprints) == 10
     with pytest.raises(RegardError, match="have changed"):
         make_order(COUNTS, SETTINGS).resume(DataPosition(0, 3, "other"))

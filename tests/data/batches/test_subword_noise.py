@@ -12,10 +12,13 @@ from regard.data.batches.arrays import StoredSamples
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import DataPosition, OrderSettings
 from regard.data.batches.subword_noise import resegmenter
-from regard.data.batches.tasks import build_task
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.shards.prepare import prepare_in_memory
+from regard.tasks.causal_lm.rows import CausalLMRows
+from regard.tasks.tagging import TaggingRows
+from regard.tasks.text_classification import ClassificationRows
+from regard.tasks.translation.rows import TranslationRows
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.training.runs import make_sentences, translate_sentence
@@ -38,7 +41,7 @@ def make_loader(folder: Path, tokenizers: TokenizerPair, *, max_length: int = 64
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=max_length)
     return Loader(
         shards,
-        build_task("translate", tokenizers),
+        TranslationRows(tokenizers.source.specials, tokenizers.target.specials),
         OrderSettings(max_tokens=512, max_length=max_length),
         resegment=resegment,
     )
@@ -92,7 +95,7 @@ def test_a_truncated_text_is_resegmented_too(tokenizers: TokenizerPair) -> None:
     stored = StoredSamples(np.array(plain), np.array([[len(plain)]]), zero, zero, zero, zero)
     resegmented = resegment(stored)
     assert resegmented.lengths[0, 0] == resegmented.tokens.size > len(plain)
-    task = build_task("classify", tokenizers, max_length=16)
+    task = ClassificationRows(tokenizers.source.specials, max_length=16)
     assert task.make_arrays(resegmented).source[0, 1:-1].tolist() == resegmented.tokens[:14].tolist()  # type: ignore[index]
 
 
@@ -102,7 +105,7 @@ def test_running_text_cannot_be_resegmented(tmp_path: Path, tokenizers: Tokenize
     with pytest.raises(RegardError, match="cannot have subword noise"):
         Loader(
             data_loader.shards,
-            build_task("causal_lm", tokenizers),
+            CausalLMRows(tokenizers.source.specials),
             OrderSettings(max_length=64, packs_sequences=True),
             resegment=resegment,
         )
@@ -113,7 +116,7 @@ def test_tagged_text_cannot_be_resegmented(tmp_path: Path, tokenizers: Tokenizer
     shards = prepare_in_memory(Corpus([ConllConfig(path=str(tmp_path / "a.conll"))]), tokenizers, Defects())
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)
     with pytest.raises(RegardError, match="cannot have subword noise"):
-        Loader(shards, build_task("tag", tokenizers), OrderSettings(max_length=64), resegment=resegment)
+        Loader(shards, TaggingRows(tokenizers.source.specials), OrderSettings(max_length=64), resegment=resegment)
 
 
 def test_half_a_character_is_unchanged(tokenizers: TokenizerPair) -> None:
@@ -133,7 +136,10 @@ def test_without_noise_there_is_no_resegmenter(tokenizers: TokenizerPair) -> Non
 def test_images_and_audio_cannot_be_resegmented(
     needs: tuple[str, ...], tmp_path: Path, tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shards, task = make_loader(tmp_path, tokenizers).shards, build_task("translate", tokenizers)
+    shards, task = (
+        make_loader(tmp_path, tokenizers).shards,
+        TranslationRows(tokenizers.source.specials, tokenizers.target.specials),
+    )
     monkeypatch.setattr(type(task), "needs", needs)
     monkeypatch.setattr(type(shards), "streams", property(lambda _: needs), raising=False)
     resegment = resegmenter(tokenizers, SETTINGS, seed=1, max_length=64)

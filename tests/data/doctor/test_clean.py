@@ -149,7 +149,7 @@ def test_an_incomplete_corpus_is_not_written(tmp_path: Path) -> None:
 def test_a_folder_that_exists_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\n")
     (tmp_path / "out").mkdir()
-    with pytest.raises(RegardError, match="exists already"):
+    with pytest.raises(RegardError, match="already exists"):
         clean_corpus(LinesConfig(source=str(tmp_path / "a.txt")), tmp_path / "out")
 
 

@@ -7,6 +7,7 @@ from unicodedata import normalize
 import pytest
 
 from regard.config.sources import DocumentsConfig, LinesConfig
+from regard.data.doctor import one_pass
 from regard.data.doctor.one_pass import TrainingCheck, TrainingCheckResult
 from regard.data.example import Example, Location
 from tests.data.doctor.factories import PAIRS, SOURCE, run_training_check
@@ -23,6 +24,14 @@ def damage(share: float, change: Callable[[str, str], Pair], seed: int = 5) -> l
 @pytest.mark.parametrize("count", [50, 200, 1200])
 def test_clean_pairs_are_accepted(count: int) -> None:
     assert run_training_check(PAIRS[:count], make_pairs(100, seed=2)) == TrainingCheckResult((), ())
+
+
+def test_scope_of_the_check_is_stated_if_lines_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_training_check(PAIRS[:50]).scope == ""
+    monkeypatch.setattr(one_pass, "_MIN_SAMPLE", 20)
+    monkeypatch.setattr(one_pass, "_SAMPLE", 20)
+    scope = "Corpus check: the rules about single lines saw a sample of 13 of 50 lines."
+    assert run_training_check(PAIRS[:50]).scope == scope
 
 
 REFUSED: dict[str, tuple[list[Pair], str]] = {
@@ -82,7 +91,7 @@ TASKS: dict[str, Callable[[str], str]] = {
     "count": lambda text: str(len(text.split())),
     "first": lambda text: text.split()[0],
     "parity": lambda text: "odd" if len(text) % 2 else "even",
-    "translate": lambda text: " ".join(f"{word[::-1]}a" for word in text.split()),
+    "translation": lambda text: " ".join(f"{word[::-1]}a" for word in text.split()),
 }
 
 
@@ -158,7 +167,7 @@ def test_validation_files_that_differ_from_the_corpus() -> None:
     validation = make_pairs(200, seed=9)
     swapped = run_training_check(PAIRS, [(target, source) for source, target in validation])
     assert swapped.refusals == (
-        "The sides of the validation data (v.en, v.de) are swapped. Exchange its source and its target.",
+        "The sides of the validation data (v.en, v.de) are swapped. Swap its source and target.",
     )
     decomposed = run_training_check(PAIRS, [(source, normalize("NFD", target)) for source, target in validation])
     assert decomposed.refusals == ()

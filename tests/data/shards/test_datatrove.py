@@ -48,7 +48,7 @@ def test_nothing_is_sealed_before_all_is_written(tmp_path: Path) -> None:
     TOKENIZERS.save(tmp_path / "words")
     write = WriteShards(sources, str(tmp_path / "words"), str(tmp_path / "out"), SIZE)
     list(write([], rank=0, world_size=2))
-    with pytest.raises(RegardError, match="2 of 5 sources are not written yet; the first is b"):
+    with pytest.raises(RegardError, match="2 of 5 sources are not finished; the first one is b"):
         list(SealCorpus(sources, str(tmp_path / "out"))())
 
 

@@ -6,13 +6,13 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
-from regard.data.batches.tasks import build_task
 from regard.data.shards.prepare import open_corpus
 from regard.data.shards.remote import RemoteShards
+from regard.tasks.translation.rows import TranslationRows
 from tests.data.shards.factories import TOKENIZERS, run_prepare, write_corpus
 
 SETTINGS = OrderSettings(max_tokens=400, window_size=2)
-TASK = build_task("translate", TOKENIZERS)
+TASK = TranslationRows(TOKENIZERS.source.specials, TOKENIZERS.target.specials)
 STORE = import_optional("fsspec", "formats", "Opening a URL").filesystem("memory")
 
 

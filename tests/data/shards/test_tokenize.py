@@ -1,13 +1,32 @@
-"""Tags of words as labels of tokens."""
+"""Tags of words as labels of tokens, and the encoding of words."""
 
+import random
 from dataclasses import replace
 
 import pytest
 
-from regard.config.tokenizers import ByteBpeConfig, ByteLevelConfig
+from regard.base.errors import RegardError
+from regard.config.tokenizers import (
+    AnyTokenizerConfig,
+    BpeConfig,
+    ByteBpeConfig,
+    ByteLevelConfig,
+    CharacterLevelConfig,
+    NormalizeConfig,
+    UnigramConfig,
+    WordLevelConfig,
+)
 from regard.data.example import CorpusError, Example, Location
-from regard.data.shards.tokenize import _encode_tags, deserialize_examples, serialize_examples, store_examples
+from regard.data.shards import tokenize as module
+from regard.data.shards.tokenize import (
+    WordEncoder,
+    _encode_tags,
+    deserialize_examples,
+    serialize_examples,
+    store_examples,
+)
 from regard.text.learn import learn
+from regard.text.special_marks import MARK
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 from tests.text.factories import make_tokenizer
@@ -109,3 +128,64 @@ def test_large_vocabularies_take_four_bytes() -> None:
         large.size = size
         assert store_examples(PAIRS, TokenizerPair(large, TOKENIZER)).tokens.itemsize == width
         assert store_examples(PAIRS, TokenizerPair(TOKENIZER, large)).tokens.itemsize == width
+
+
+LEARNED = ["the dog sees the cat", "the cats' dogs don't see 12 dogs, do they?", "über Straßen\t und Stege"] * 3
+KINDS: list[AnyTokenizerConfig] = [
+    ByteBpeConfig(vocabulary=300),
+    ByteLevelConfig(),
+    BpeConfig(vocabulary=80),
+    UnigramConfig(vocabulary=60),
+    CharacterLevelConfig(),
+    WordLevelConfig(vocabulary=20),
+    ByteBpeConfig(vocabulary=300, normalize=NormalizeConfig(form="nfkc", strip_accents=True)),
+]
+SPACES = [" ", "  ", "\t", "\n", "\u00a0", "\u3000"]
+PARTS = [*SPACES, "\u0308", "\u00b4", "\u2581", "\u0120", "\u72ac", " dog", "the", "cat's", " 12", "<pad>", " und"]
+
+
+def check_encoding(tokenizer: Tokenizer, encoder: WordEncoder, texts: list[str]) -> None:
+    assert encoder.encode(texts) == tokenizer.encode_ids(texts)
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=lambda settings: settings.kind)
+def test_word_encoder_equals_tokenizer_on_any_white_space(settings: AnyTokenizerConfig) -> None:
+    tokenizer, rng = learn(LEARNED, settings), random.Random(1)
+    encoder = WordEncoder(tokenizer)
+    for _ in range(20):
+        texts = ["".join(rng.choices(PARTS, k=rng.randrange(8))) for _ in range(50)]
+        check_encoding(tokenizer, encoder, [*texts, *LEARNED])
+
+
+def test_word_encoder_passes_each_word_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer, passed = learn(LEARNED, ByteBpeConfig(vocabulary=300)), list[str]()
+    encoder, encode_ids = WordEncoder(tokenizer), Tokenizer.encode_ids
+
+    def record(self: Tokenizer, texts: list[str]) -> list[list[int]]:
+        passed.extend(texts)
+        return encode_ids(self, texts)
+
+    monkeypatch.setattr(Tokenizer, "encode_ids", record)
+    encoder.encode(["the dog and the dog", "the cat"])
+    encoder.encode(["the dog"])
+    assert sorted(passed) == [" and", " cat", " dog", " the", "the"]
+
+
+def test_word_encoder_with_many_words_forgets_old_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_WORD_CHARACTERS", 20)
+    tokenizer = learn(LEARNED, ByteBpeConfig(vocabulary=300))
+    encoder = WordEncoder(tokenizer)
+    for number in range(10):
+        check_encoding(tokenizer, encoder, [f"dog {number} of many", "the dogs"])
+        assert encoder._characters <= 20
+
+
+def test_word_encoder_keeps_marked_special_tokens() -> None:
+    tokenizer = learn(LEARNED, ByteBpeConfig(vocabulary=300))
+    check_encoding(tokenizer, WordEncoder(tokenizer), [f"the {MARK}<s> dog", "the <s> dog"])
+
+
+def test_word_encoder_names_the_text_of_a_lone_surrogate() -> None:
+    encoder = WordEncoder(learn(LEARNED, ByteBpeConfig(vocabulary=300)))
+    with pytest.raises(RegardError, match=r"Character 4 of text 1 is a lone surrogate"):
+        encoder.encode(["the dog", "the \ud800"])

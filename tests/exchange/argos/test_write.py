@@ -14,15 +14,15 @@ from regard.base.errors import RegardError
 from regard.cli.train_options import TrainCommandOptions
 from regard.config.tokenizers import SpecialsConfig, UnigramConfig
 from regard.exchange.export import ExportOptions, export_model
-from regard.pipeline.load import load_translator
-from regard.pipeline.search import Beam
 from regard.store.model_folder import set_languages, write_model
 from regard.store.weights import get_weights
+from regard.tasks.load import load_translator
+from regard.tasks.search import Beam
 from regard.text.learn import learn
 from regard.text.sentences import split_sentences
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.options import UsageError
-from tests.pipeline.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
+from tests.tasks.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 SPLITTER = Path(__file__).parents[3] / "src/regard/exchange/argos/sentences.onnx"
@@ -76,7 +76,7 @@ def test_a_package_gives_the_outputs_of_the_model(tmp_path: Path) -> None:
     ("tokenizers", "languages", "reason"),
     [
         (make_tokenizers(), ("en", "de"), "not a unigram model"),
-        (make_unigram(), (), "this model does not name them"),
+        (make_unigram(), (), "this model has none"),
         (make_unigram("de", "fr"), ("en", "de"), "language tags"),
     ],
 )

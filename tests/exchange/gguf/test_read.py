@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.base.errors import RegardError
 from regard.exchange.importer import import_model
-from regard.pipeline.load import load_generator
+from regard.tasks.load import load_generator
 from regard.text.chat_template import find_chat_template
 from tests.exchange.gguf.factories import make_model, write_model
 from tests.exchange.models import make_batch
@@ -59,7 +59,7 @@ def test_files_of_llama_3_begin_with_bos_and_keep_their_template(tmp_path: Path)
         ({"llama.rope.scale_linear": (6, 2.0)}, "scaled"),
         ({"llama.expert_count": (4, 8)}, "mixture of experts"),
         ({"llama.rope.dimension_count": (4, 8)}, "rotate 8 of 16"),
-        ({"llama.block_count": (4, 2)}, "do not fit the config"),
+        ({"llama.block_count": (4, 2)}, "do not match the config"),
         ({"tokenizer.ggml.model": (8, "llama")}, "reads 'gpt2'"),
         ({"tokenizer.ggml.pre": (8, "unheard-of")}, "not supported"),
     ],
@@ -84,6 +84,6 @@ def test_import_template_bomb_in_metadata_is_refused(tmp_path: Path) -> None:
     template = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     changes: dict[str, Any] = {"tokenizer.chat_template": (8, template)}
     write_model(make_model(), tmp_path / "tiny.gguf", **changes)
-    with pytest.raises(RegardError, match="chat template is stopped"):
+    with pytest.raises(RegardError, match="chat template was stopped"):
         import_model(tmp_path / "tiny.gguf", tmp_path / "tiny")
     assert not (tmp_path / "tiny").exists()

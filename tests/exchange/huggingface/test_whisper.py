@@ -12,10 +12,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from regard.base.errors import RegardError
 from regard.exchange.export import export_model
 from regard.exchange.importer import import_model
-from regard.pipeline.audio_input import load_spectrogram, pad_spectrograms
-from regard.pipeline.load import load_transcriber
-from regard.pipeline.search import Beam
-from regard.pipeline.transcriber import Transcriber
+from regard.tasks.load import load_transcriber
+from regard.tasks.search import Beam
+from regard.tasks.transcription import Transcriber
 from tests.exchange.models import randomize_weights
 
 TOLERANCE = 2e-5
@@ -95,10 +94,10 @@ def test_states_and_logits_are_equal(pair: tuple[Any, Transcriber]) -> None:
     for seed in range(3):
         clip = make_audio(seed, 0.2 + 0.3 * seed)
         features = extract(clip / 32768, sampling_rate=16_000, return_tensors="pt").input_features
-        spectrogram = load_spectrogram(clip, ours.mel)
+        spectrogram = ours.input.load(clip)
         assert spectrogram.shape == (2 * POSITIONS, BINS)
         assert np.abs(spectrogram.T - features[0].numpy()).max() < 1e-4, "each computes its own"
-        source, valid = pad_spectrograms([spectrogram], ours.device)
+        source, valid = ours.input.stack([spectrogram], ours.device)
         assert valid is None, "silence is no padding"
         target = torch.randint(0, VOCABULARY, (1, TARGET_POSITIONS), generator=torch.Generator().manual_seed(seed))
         expected = theirs(source.transpose(1, 2), decoder_input_ids=target)
@@ -113,7 +112,7 @@ def test_greedy_tokens_are_equal(pair: tuple[Any, Transcriber]) -> None:
     audio = [make_audio(seed) for seed in range(6)]
     results = ours.transcribe(audio, Beam(1), max_new_tokens=TARGET_POSITIONS - 1)
     for clip, result in zip(audio, results, strict=True):
-        source, _ = pad_spectrograms([load_spectrogram(clip, ours.mel)], ours.device)
+        source, _ = ours.input.stack([ours.input.load(clip)], ours.device)
         tokens = [BOS, PROMPT]
         while len(tokens) < TARGET_POSITIONS + 1 and tokens[-1] != EOS:
             logits = theirs(source.transpose(1, 2), decoder_input_ids=torch.tensor([tokens])).logits[0, -1]
@@ -129,7 +128,7 @@ def test_greedy_tokens_are_equal(pair: tuple[Any, Transcriber]) -> None:
 def test_their_generate_gives_the_same_tokens(pair: tuple[Any, Transcriber]) -> None:
     theirs, ours = pair
     audio = [make_audio(seed) for seed in range(3)]
-    source, _ = pad_spectrograms([load_spectrogram(clip, ours.mel) for clip in audio], ours.device)
+    source, _ = ours.input.stack([ours.input.load(clip) for clip in audio], ours.device)
     config = {name: value for name, value in GENERATION.items() if name != "forced_decoder_ids"}
     generation = type(theirs.generation_config)(**config, no_timestamps_token_id=PROMPT, max_new_tokens=10)
     expected = theirs.generate(source.transpose(1, 2), generation_config=generation).tolist()
@@ -171,11 +170,11 @@ def test_new_folders_have_no_forced_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        ("generation_config.json", {"forced_decoder_ids": [[1, None], [2, 5]]}, "leaves the language open"),
-        ("generation_config.json", {"forced_decoder_ids": None, "is_multilingual": True}, "several languages"),
+        ("generation_config.json", {"forced_decoder_ids": [[1, None], [2, 5]]}, "does not set the language"),
+        ("generation_config.json", {"forced_decoder_ids": None, "is_multilingual": True}, "is multilingual"),
         ("generation_config.json", {"forced_decoder_ids": [[2, 5]]}, "must be a list of pairs"),
         ("generation_config.json", {"forced_decoder_ids": [[1, PROMPT]] * 10**5}, "must be a list of pairs"),
-        ("generation_config.json", {"forced_decoder_ids": [[1, 5]]}, "The model reads"),  # the template has another
+        ("generation_config.json", {"forced_decoder_ids": [[1, 5]]}, "The model expects"),  # the template has another
         ("generation_config.json", {"suppress_tokens": [-1]}, "must be a list of tokens"),
         (
             "generation_config.json",
@@ -205,5 +204,5 @@ def test_what_regard_cannot_hold_is_refused(file: str, change: dict[str, Any], m
 def test_an_export_says_why_it_fails(tmp_path: Path) -> None:
     write_theirs(tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")
-    with pytest.raises(RegardError, match="reads WhisperForConditionalGeneration, but does not write it"):
+    with pytest.raises(RegardError, match="imports WhisperForConditionalGeneration but does not export it"):
         export_model(tmp_path / "ours", "huggingface")

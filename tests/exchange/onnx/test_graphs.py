@@ -8,7 +8,7 @@ import torch
 from regard.config import codec
 from regard.config.model import EncoderOnlyConfig
 from regard.models.build import build
-from tests.pipeline.factories import perturb
+from tests.tasks.factories import perturb
 
 pytest.importorskip("onnxscript")
 pytest.importorskip("onnxruntime")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,11 +12,13 @@ from regard.config import codec
 from regard.config.model import EncoderOnlyConfig
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.parity import measure_parity
-from regard.exchange.web.write import PAGE_FILES, RUNTIME_FILES, SERVICE
+from regard.exchange.web.write import LOOK_FILES, PAGE_FILES, RUNTIME_FILES, SERVICE
 from regard.models.build import AnyModel, build
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.nn.record import Record
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
-from tests.pipeline.factories import (
+from tests.tasks.factories import (
     TEXTS,
     make_decoder_only,
     make_encoder_decoder,
@@ -28,6 +31,7 @@ from tests.pipeline.factories import (
 
 pytest.importorskip("onnxscript")
 pytest.importorskip("onnxruntime")
+import onnxruntime  # type: ignore[import-untyped]
 
 from regard.exchange.onnx.runner import OnnxModel, OnnxRunner
 
@@ -63,7 +67,7 @@ def test_other_weights_fail_the_comparison(translator: Path, page: Path) -> None
     stored = read_model(translator)
     with torch.no_grad():
         next(stored.model.parameters())[7] += 0.01
-    with pytest.raises(RegardError, match="not equal to the model"):
+    with pytest.raises(RegardError, match="differs from the model"):
         measure_parity(stored, OnnxRunner(page), must_match=True, texts=20)
 
 
@@ -77,19 +81,37 @@ def test_padding_of_a_batch_changes_nothing(page: Path) -> None:
         assert (batched[row] - single[0]).abs().max() < TOLERANCE
 
 
+def test_page_graphs_return_the_attention_weights_of_the_model(translator: Path, page: Path) -> None:
+    source, target = torch.tensor([[5, 6, 7, 8, 9], [9, 10, 0, 0, 0]]), torch.tensor([[1, 11, 12, 13], [1, 14, 15, 16]])
+    valid = source != 0
+    model, record = read_model(translator).model, Record()
+    assert isinstance(model, EncoderDecoder)
+    model.hidden_states(source, target, valid, record=record)
+    graphs = [onnxruntime.InferenceSession(page / name) for name in ("encoder.onnx", "decoder.onnx")]
+    encoded = _fetch(graphs[0], {"input_ids": source.numpy(), "attention_mask": valid.long().numpy()})
+    memory = {name: array for name, array in encoded.items() if name.startswith("memory")}
+    inputs = {"input_ids": target.numpy(), "encoder_attention_mask": valid.long().numpy(), **memory}
+    decoded = _fetch(graphs[1], OnnxModel(page).start(2).arrays | inputs)
+    weights = {name: array for name, array in (encoded | decoded).items() if "attentions" in name}
+    assert sorted(weights) == ["cross_attentions.0", "decoder_attentions.0", "encoder_attentions.0"]
+    for name, recorded in (("encoder", "encoder.0.self"), ("decoder", "decoder.0.self"), ("cross", "decoder.0.cross")):
+        difference = torch.from_numpy(weights[f"{name}_attentions.0"]) - record.weights(recorded)
+        assert difference.abs().max() < TOLERANCE, name
+
+
 def test_a_page_is_complete_and_lists_its_files_for_offline_visits(page: Path) -> None:
     names = {path.relative_to(page).as_posix() for path in page.rglob("*") if path.is_file()}
     model = {"encoder.onnx", "decoder.onnx", "pipeline.json", "tokenizer.json"}
     runtime = {f"runtime/{name}" for name in RUNTIME_FILES}
-    assert names == {*PAGE_FILES, SERVICE, "manifest.json", "parity.json", *model, *runtime}
+    assert names == {*PAGE_FILES, *LOOK_FILES, SERVICE, "manifest.json", "parity.json", *model, *runtime}
     header = (page / SERVICE).read_text().splitlines()[0]
     listed = json.loads(header[header.index("FILES=") + 6 : -1])
     assert set(listed) == {"./", *names} - {SERVICE, "manifest.json"}
 
 
 def test_no_file_of_the_page_names_another_host(page: Path) -> None:
-    for name in (*PAGE_FILES, SERVICE):
-        text = (page / name).read_text()
+    for name in (*PAGE_FILES, *LOOK_FILES, SERVICE):
+        text = (page / name).read_text().replace("http://www.w3.org/2000/svg", "")  # a namespace, which nobody loads
         assert "http://" not in text, name
         assert "https://" not in text, name
 
@@ -123,7 +145,12 @@ def test_language_model_graphs_give_the_outputs_of_the_model(position: str, tmp_
 @pytest.mark.slow
 def test_classifier_graphs_give_the_logits_of_the_model(tmp_path: Path) -> None:
     head = {"kind": "classes", "labels": ["a", "b", "c"], "pool": "first"}
-    changes = {"source.vocabulary": make_tokenizer().size, "task": "classify", "head": head, "encoder.layers": 1}
+    changes = {
+        "source.vocabulary": make_tokenizer().size,
+        "task": "text_classification",
+        "head": head,
+        "encoder.layers": 1,
+    }
     settings = codec.preset("encoder-tiny", changes)
     assert isinstance(settings, EncoderOnlyConfig)
     model = perturb(build(settings, seed=1), seed=1)
@@ -143,6 +170,10 @@ def test_int8_graphs_are_small_and_close(translator: Path, page: Path, tmp_path:
     assert parity["passed"] is None
     assert 0 < parity["mean_difference"] < 0.5
     assert (path / "decoder.onnx").stat().st_size < (page / "decoder.onnx").stat().st_size
+
+
+def _fetch(graph: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    return dict(zip([output.name for output in graph.get_outputs()], graph.run(None, inputs), strict=True))
 
 
 def _assert_hub_layout(folder: Path, dtype: str, graph: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from regard.base.errors import RegardError
 from regard.exchange.web.write import check_tokenizer, find_runtime
 from regard.text.tokenizer import Tokenizer
-from tests.pipeline.factories import make_tokenizer
+from tests.tasks.factories import make_tokenizer
 
 pytest.importorskip("onnxscript")
 pytest.importorskip("onnxruntime")

@@ -115,7 +115,7 @@ def test_the_mean_leaves_what_it_was_given_as_it_was() -> None:
 
 
 def test_what_has_no_mean() -> None:
-    with pytest.raises(RegardError, match="nothing to average"):
+    with pytest.raises(RegardError, match="No checkpoints to average"):
         average_checkpoints([])
     with pytest.raises(RegardError, match="b is unknown"):
         average_checkpoints([{"a": torch.zeros(1)}, {"a": torch.zeros(1), "b": torch.zeros(1)}])

@@ -16,5 +16,6 @@ def test_data_rank_tensor_partners_share_batches(layout: ParallelLayout) -> None
     for data_rank, partners in enumerate(groups.tolist()):
         for rank in partners:
             group = DistributedContext.__new__(DistributedContext)  # without a process group
-            group.rank, group.layout = rank, layout
+            group.rank, group.ranks_per_host = rank, layout.world_size
+            group.layout = layout
             assert group.data_rank == data_rank

@@ -13,8 +13,8 @@ import pytest
 
 import regard
 from regard.base.errors import RegardError
+from regard.base.limits import count_cores
 from regard.training.distributed.launcher import launch
-from regard.training.distributed.rendezvous import count_cores
 
 ROOT = Path(__file__).parents[3]
 pytestmark = [
@@ -57,7 +57,7 @@ def test_after_a_kill_all_ranks_start_again() -> None:
     report: list[str] = []
     began = time.monotonic()
     assert _launch("kill", report) == 0
-    assert report == ["Rank 1 was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."]
+    assert report == ["Rank 1 was killed by SIGKILL. Restarting all ranks from the last checkpoint; 2 restarts left."]
     assert time.monotonic() - began < 100, "rank 0 slept on"
 
 
@@ -67,14 +67,14 @@ def test_a_rank_that_was_stopped_is_killed(action: str, rank: int, monkeypatch: 
     report: list[str] = []
     assert _launch(action, report) == 0
     assert report == [
-        f"Rank {rank} was killed by SIGKILL. All ranks start again from the last checkpoint; 2 restarts left."
+        f"Rank {rank} was killed by SIGKILL. Restarting all ranks from the last checkpoint; 2 restarts left."
     ]
 
 
 def test_a_rank_that_has_lost_another_is_started_again() -> None:
     report: list[str] = []
     assert _launch("lost", report) == 0
-    assert report[0].startswith("Rank 0 failed: Rank 0 has lost another rank.")
+    assert report[0].startswith("Rank 0 failed: Rank 0 lost the connection to another rank.")
 
 
 def test_an_error_that_would_come_again_ends_the_run_and_names_its_rank() -> None:

@@ -13,7 +13,7 @@ from tests.training.runs import make_small_run
 FILES = {"all.en": "all.en", "all.de": "all.de", "book.txt": "book.txt"}  # only named, never read
 
 
-def make_run(changes: dict[str, Any] | None = None, task: str = "translate") -> RunConfig:
+def make_run(changes: dict[str, Any] | None = None, task: str = "translation") -> RunConfig:
     return make_small_run(task, FILES, changes)
 
 
@@ -61,10 +61,10 @@ def both(name: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "ranks", "location", "reason"),
     [
-        ({"parallel.tensor": 2}, 3, "parallel", "3 ranks do not divide into groups of 2"),
-        ({"parallel.mode": "fsdp", "parallel.replicas": 3}, 4, "parallel", "4 ranks do not divide into groups of 3"),
+        ({"parallel.tensor": 2}, 3, "parallel", "3 ranks are not divisible by 2"),
+        ({"parallel.mode": "fsdp", "parallel.replicas": 3}, 4, "parallel", "4 ranks are not divisible by 3"),
         ({"parallel.mode": "ddp", "parallel.replicas": 2}, 4, "parallel.replicas", "one replica per rank"),
-        ({"parallel.mode": "ddp", "parallel.tensor": 2}, 4, "parallel", "one dimension of shards only"),
+        ({"parallel.mode": "ddp", "parallel.tensor": 2}, 4, "parallel", "only supported with shards"),
         ({"parallel.mode": "fsdp", "train.optimizer": {"kind": "muon"}}, 2, "train.optimizer", "8 times as long"),
         ({"parallel.tensor": 2, "train.optimizer": {"kind": "muon"}}, 2, "train.optimizer", "Muon"),
         ({"parallel.mode": "fsdp", "train.precision": "float16"}, 2, "train.precision", "overflow"),
@@ -89,14 +89,14 @@ def both(name: str, value: Any) -> dict[str, Any]:
             {"parallel.tensor": 2, "model.decoder.attention.key_value_heads": 1},
             2,
             "model.decoder.attention",
-            "2 query heads and 1 key and value heads do not divide",
+            "2 query heads and 1 key and value heads are not divisible",
         ),
-        ({"parallel.tensor": 4} | both("attention.heads", 2), 4, "model.encoder.attention", "do not divide"),
+        ({"parallel.tensor": 4} | both("attention.heads", 2), 4, "model.encoder.attention", "are not divisible"),
         (
             {"parallel.tensor": 2, "model.encoder.feedforward.d_ff": 15},
             2,
             "model.encoder.feedforward.d_ff",
-            "15 does not divide",
+            "15 is not divisible",
         ),
         ({"parallel.tensor": 2, "model.encoder.dropout.attention": 0.1}, 2, "model.encoder.dropout.attention", "3e-2"),
         (

@@ -10,7 +10,7 @@ from tests.training.runs import make_small_run
 
 def test_a_rank_uses_its_share_of_the_cores() -> None:
     files = {name: name for name in ("all.en", "all.de", "book.txt")}
-    run, threads = make_small_run("translate", files, {"device.threads": 4}), torch.get_num_threads()
+    run, threads = make_small_run("translation", files, {"device.threads": 4}), torch.get_num_threads()
     messages: list[Event] = []
     try:
         for world_size, expected in ((2, 2), (1, 4)):

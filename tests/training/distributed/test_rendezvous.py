@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from regard.base.errors import RegardError
-from regard.training.distributed.rendezvous import Hosts, check_ranks, count_cores, find_interface
+from regard.base.limits import count_cores
+from regard.training.distributed.rendezvous import Hosts, check_ranks, find_interface
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="these tests read /proc"),

@@ -8,19 +8,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import regard
 from regard.base.errors import RegardError
 from regard.config.codec import RUN_FILES
+from regard.data.example import SampleOutput
 from regard.training import events
-from regard.training.distributed.spawn import PATH_OPTIONS, _forward_events, _parse_event, _read_options, _write_options
-from regard.training.events import Event, Finished, Message, Planned, SampleOutput, Saved, Spiked, Started, StepFinished
-from regard.training.options import TrainOptions
+from regard.training.distributed.spawn import _forward_events, _parse_event
+from regard.training.events import Diverged, Event, Finished, Message, Planned, Saved, Spiked, Started, StepFinished
 from tests.faults.frozen import make_smallest_run
 
 ROOT = Path(__file__).parents[3]
@@ -38,6 +37,7 @@ EVENTS: list[Event] = [
     Saved(1, Path("run/step-1")),
     events.Replanned(1, 8, 3.0, 0.1),
     Spiked(2, "the loss", "skipped"),
+    Diverged(2, "8 spikes in a row", "back to step 0"),
     Finished(2, "spike", Path("run"), {"loss": 2.0}),
 ]
 
@@ -113,10 +113,30 @@ def test_what_cannot_be_started_is_refused(tmp_path: Path) -> None:
     assert "main thread" in errors[0].message
 
 
-def test_the_ranks_read_the_options_of_the_call(tmp_path: Path) -> None:
-    types = {field.name: str(field.type) for field in fields(TrainOptions)}
-    assert {name for name, kind in types.items() if "Path" in kind} == set(PATH_OPTIONS)
-    paths: dict[str, Any] = {name: tmp_path / name for name in PATH_OPTIONS}
-    options = TrainOptions(**paths, source=["a"], languages=("en", "de"), settings={"train.max_grad_norm": 0.5}, lora=4)
-    _write_options(options, tmp_path / "options.json")
-    assert _read_options(tmp_path / "options.json") == options
+def test_callback_that_returns_true_stops_the_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ranks get Ctrl-C, save and stop; here a function takes their place."""
+    RUN_FILES.save(make_smallest_run(tmp_path), tmp_path / "run.toml")
+    is_stopped = threading.Event()
+
+    def pretend_to_launch(arguments: list[str], *_: object, **__: object) -> int:
+        path = Path(arguments[-1]) / "events.jsonl"
+        handler = signal.signal(signal.SIGINT, lambda *_: is_stopped.set())
+        try:
+            for event in (EVENTS[4], Finished(1, "stop requested", tmp_path / "run")):
+                line = json.dumps({"event": type(event).__name__, **asdict(event)}, default=str)
+                with path.open("a") as file:
+                    file.write(f"{line}\n")
+                assert is_stopped.wait(60)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        return 0
+
+    monkeypatch.setattr("regard.training.distributed.launcher.launch", pretend_to_launch)
+    finished = regard.train(
+        run=tmp_path / "run.toml",
+        out=tmp_path / "run",
+        ranks=2,
+        listeners=[lambda event: isinstance(event, StepFinished)],
+        progress=False,
+    )
+    assert finished.reason == "stop requested"

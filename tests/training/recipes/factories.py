@@ -5,7 +5,7 @@ from collections.abc import Callable
 from regard.config.model import EncoderDecoderConfig
 from regard.config.run import RunConfig
 from regard.models.cost import cost
-from regard.training.recipes.text import AutoRun
+from regard.training.recipes.apply import AutoRun
 
 WORDS = ["man", "woman", "dog", "cat", "house", "tree", "runs", "sits", "reads", "near", "under", "with", "old"]
 

@@ -104,14 +104,14 @@ def test_labels_and_tags(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(lines, encoding="utf-8")
     run = configure(TableConfig(path=str(tmp_path / "a.tsv"), label=2)).run
     assert run.model.family == "encoder_only"
-    assert run.model.task == "classify"
+    assert run.model.task == "text_classification"
     assert run.model.head.kind == "classes"
     assert run.model.head.labels == ("0", "1", "2")
     assert run.validation.metric == "accuracy"
     assert isinstance(run.train.schedule, LinearConfig)
     (tmp_path / "a.conll").write_text("dogs NOUN\nrun VERB\n\n" * 100, encoding="utf-8")
     run = configure(ConllConfig(path=str(tmp_path / "a.conll"))).run
-    assert run.model.task == "tag"
+    assert run.model.task == "tagging"
     assert run.model.head.kind == "tags"
     assert run.model.head.labels == ("NOUN", "VERB")
 
@@ -122,7 +122,7 @@ def test_labels_and_tags(tmp_path: Path) -> None:
         (
             ["the\tO", "old\tO", "Ann\tB-PER", "Lee\tI-PER"],
             "f1",
-            "entity F1, because 50 % of the words are in no entity",
+            "entity F1, because 50 % of the words are outside entities",
         ),
         (["the\tD", "old\tA", "red\tA", "dog\tA"], "f1", "macro F1, because 75 % of the labels are 'A'"),
         (["the\tD", "old\tA", "red\tA", "dog\tN"], "accuracy", "; accuracy selects the best model."),
@@ -199,7 +199,7 @@ def test_a_reader_fills_running_text(book: DocumentsConfig) -> None:
 
 @pytest.mark.parametrize(
     ("preset", "message"),
-    [("gpt2", "continues a text, and this corpus is pairs"), ("lm-small", "continues a text")],
+    [("gpt2", "continues a text, but this corpus contains pairs"), ("lm-small", "continues a text")],
 )
 def test_a_preset_of_another_kind_is_refused(pairs: Callable[[int], LinesConfig], preset: str, message: str) -> None:
     with pytest.raises(RegardError, match=message) as caught:
@@ -227,8 +227,8 @@ def test_own_validation_data(pairs: Callable[[int], LinesConfig], book: Document
     auto_run = configure(corpus, validation=[corpus])
     assert auto_run.run.data.held_out == 0
     assert auto_run.run.data.validation == (corpus,)
-    assert find_reason(auto_run, "Validation data:") == "Validation data: 20 pairs of your own."
-    with pytest.raises(RegardError, match="validation corpus holds text, and the training corpus holds pairs"):
+    assert find_reason(auto_run, "Validation data:") == "Validation data: 20 pairs, as given."
+    with pytest.raises(RegardError, match="validation corpus contains text, but the training corpus pairs"):
         configure(corpus, validation=[book])
 
 
@@ -295,7 +295,7 @@ def test_subwords_may_be_requested_where_characters_would_be_chosen(book: Docume
     default, auto_run = configure(book), configure(book, changes={"tokenizer.vocabulary": 600})
     assert isinstance(default.run.tokenizer, CharacterLevelConfig)
     assert auto_run.run.tokenizer == ByteBpeConfig(vocabulary=600)
-    assert find_reason(auto_run, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
+    assert find_reason(auto_run, "Vocabulary") == "Vocabulary: set by you (tokenizer.vocabulary)."
 
 
 def test_steps_that_are_too_small_for_a_batch_are_refused(pairs: Callable[[int], LinesConfig]) -> None:

@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
+from regard.base.formatting import format_count
 from regard.config.sources import LinesConfig
 from regard.config.training import AdamConfig, InverseSqrtConfig, LinearConfig, MuonConfig
+from regard.tasks.recipes.translation import TRANSLATION
 from regard.training.recipes.configure import configure
 from regard.training.recipes.hyperparameters import (
     MUON_PEAK,
     Budget,
-    format_count,
     training_settings,
     validation_settings,
 )
-from regard.training.recipes.sizes import recipe_for_size
 from tests.training.recipes.factories import count_parameters, find_reason, make_timer
 
 
@@ -29,8 +29,8 @@ def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], L
         "tokenizer.dropout": 0.1,
     }
     default, auto_run = configure(pairs(600)), configure(pairs(600), changes=changes)
-    assert find_reason(auto_run, "Learning rate") == "Learning rate: changed by you (train.schedule)."
-    assert find_reason(auto_run, "Dropout") == "Dropout: changed by you (model.encoder.dropout.sublayer)."
+    assert find_reason(auto_run, "Learning rate") == "Learning rate: set by you (train.schedule)."
+    assert find_reason(auto_run, "Dropout") == "Dropout: set by you (model.encoder.dropout.sublayer)."
     assert find_reason(auto_run, "Steps").startswith("Steps: 70 of 1,024 tokens")
     assert f"every {auto_run.run.validation.every_steps} steps" in find_reason(auto_run, "Validation:")
     assert f"({format_count(count_parameters(auto_run))} parameters)" in auto_run.reasons[0]
@@ -40,7 +40,7 @@ def test_overridden_settings_are_not_reported_as_chosen(pairs: Callable[[int], L
 
 def test_a_vocabulary_of_ones_own_counts(pairs: Callable[[int], LinesConfig]) -> None:
     default, auto_run = configure(pairs(600)), configure(pairs(600), changes={"tokenizer.vocabulary": 9000})
-    assert find_reason(auto_run, "Vocabulary") == "Vocabulary: changed by you (tokenizer.vocabulary)."
+    assert find_reason(auto_run, "Vocabulary") == "Vocabulary: set by you (tokenizer.vocabulary)."
     assert f"({format_count(count_parameters(auto_run))} parameters)" in auto_run.reasons[0]
     assert count_parameters(auto_run) == count_parameters(default) + 8000 * 128
     assert auto_run.typical_length < default.typical_length  # larger subwords, fewer tokens
@@ -79,9 +79,9 @@ def test_a_small_translator_with_little_time_is_trained_by_muon(pairs: Callable[
 
 
 def test_long_runs_are_validated_about_thirty_times() -> None:
-    recipe = recipe_for_size("translate", 29_000)
+    size = TRANSLATION.for_size(29_000)
     for steps in (1, 2, 10, 63, 64, 500, 8_000, 123_456):
-        interval = validation_settings("translate", Budget(steps, 8192), 1000, {}, []).every_steps
+        interval = validation_settings(TRANSLATION, Budget(steps, 8192), 1000, {}, []).every_steps
         assert 1 <= interval <= steps
         assert steps < 64 or 20 <= steps / interval <= 64
-        assert training_settings("translate", recipe, Budget(steps, 8192), False, []).save_every == interval
+        assert training_settings(TRANSLATION, size, Budget(steps, 8192), False, []).save_every == interval

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.labels import IGNORE_INDEX
 from regard.data.batches.cutting import BatchShapes
 from regard.data.batches.keyed_random import Bits, derive, make_key
 from regard.text.specials import SpecialIds
 
-IGNORE_INDEX = -100  # the label of a position without a loss; the default of torch's cross_entropy
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float32]
 BoolArray = NDArray[np.bool_]

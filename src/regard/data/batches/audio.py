@@ -1,7 +1,7 @@
 """Audio in batches: the 16-bit samples of the shards become log-mel spectrograms; training ones are masked at random.
 
-Every mask is a function of (seed, draw, sample), like all noise on data: an audio clip is masked alike on any number of
-ranks, and differently every time it is drawn.
+Every mask is a function of (seed, draw, sample), like all noise on data: a clip gets the same mask on any number of
+ranks, and a different one every time it is drawn.
 """
 
 from dataclasses import dataclass
@@ -13,21 +13,16 @@ from regard.base.errors import RegardError
 from regard.config.inputs import MelConfig
 from regard.config.run import SpecAugmentConfig
 from regard.data.batches.arrays import (
-    IGNORE_INDEX,
-    BatchArrays,
     BoolArray,
     FloatArray,
     IntArray,
     StoredSamples,
     derive_sample_keys,
     range_mask,
-    select_first_stream,
-    shift_target,
 )
 from regard.data.batches.keyed_random import Bits, derive, uniform
 from regard.data.mel import count_frames, log_mel, normalize
 from regard.data.shards.shard import Shards
-from regard.text.specials import SpecialIds
 
 TIME_WIDTH, TIME_START, FREQUENCY_WIDTH, FREQUENCY_START = range(200, 204)  # purposes of random keys
 MAX_MASKED_SHARE = 0.15  # of the frames, or of the bins, that a mask covers
@@ -38,7 +33,7 @@ MIN_DEVIATION = 1e-3  # of a bin that is nearly constant
 def measure_bins(shards: Shards, settings: MelConfig) -> tuple[list[float], list[float]]:
     """Return mean and standard deviation of each mel bin over the frames of at most MAX_MEASURED audio clips.
 
-    Of a larger corpus, audio clips at even distances are measured.
+    A larger corpus is sampled evenly.
     """
     total, squares, count = np.zeros(settings.bins), np.zeros(settings.bins), 0
     step = -(-len(shards) // MAX_MEASURED)
@@ -58,12 +53,12 @@ def check_rate(shards: Shards, settings: MelConfig) -> int:
     """Return the samples per second of the audio clips of a corpus.
 
     Raises:
-        RegardError: If the corpus has no audio clips, or others than the model reads.
+        RegardError: If the corpus has no audio clips, or their sample rate differs from the model's.
     """
     rate = shards.sample_rate
     if rate is None:
         raise RegardError(
-            "The model reads audio clips; the corpus has none.", hint="Give audio clips, or another model."
+            "The model reads audio clips, but the corpus has none.", hint="Give audio clips, or another model."
         )
     if settings.rate not in (None, rate):
         message = f"The corpus has audio clips of {rate:,} samples per second; the model reads {settings.rate:,}."
@@ -94,8 +89,8 @@ def mask_spectrogram(spectrogram: FloatArray, settings: SpecAugmentConfig, keys:
 
 
 @dataclass(frozen=True)
-class AudioTask:
-    """Base of the tasks that read audio clips; the length of a row counts the frames of its spectrogram."""
+class AudioRowMaker:
+    """Base of the rows of audio clips; the length of a row counts the frames of its spectrogram."""
 
     mel: MelConfig
     augmentation: SpecAugmentConfig | None = None
@@ -109,7 +104,7 @@ class AudioTask:
     def make_spectrograms(
         self, samples: NDArray[np.integer], lengths: IntArray, records: StoredSamples
     ) -> tuple[FloatArray, BoolArray]:
-        """Return spectrograms (B, frames, bins), masked at random and normalized, and which frames are no padding."""
+        """Return spectrograms (B, frames, bins), randomly masked and normalized, and the mask of valid frames."""
         n_frames = self.count_frames(lengths).astype(np.int64)
         width = records.padded_width(int(n_frames.max()))
         spectrograms = np.zeros((lengths.size, width, self.mel.bins), np.float32)
@@ -117,7 +112,7 @@ class AudioTask:
         keys = {purpose: derive_sample_keys(self.seed, records, purpose) for purpose in purposes}
         start = 0
         for row, length in enumerate(lengths.tolist()):
-            if not length:  # an empty batch, which keeps ranks in step
+            if not length:  # an empty batch, which keeps ranks in sync
                 continue
             values = normalize(log_mel(_to_samples(samples[start : start + length]), self.mel), self.mel)
             if self.augmentation is not None:
@@ -125,45 +120,6 @@ class AudioTask:
             spectrograms[row, : len(values)] = values
             start += length
         return spectrograms, range_mask(0, n_frames, width)
-
-
-@dataclass(frozen=True)
-class ClassifyAudio(AudioTask):
-    """Audio classification: one label per audio clip."""
-
-    needs = ("audio",)
-
-    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Count the frames of each audio clip."""
-        return self.count_frames(lengths[:1])
-
-    def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch with one label per audio clip."""
-        audio, valid = self.make_spectrograms(records.tokens, records.lengths[0], records)
-        labels = np.where(records.labels < 0, IGNORE_INDEX, records.labels)
-        return BatchArrays(labels, audio=audio, source_valid=valid)
-
-
-@dataclass(frozen=True)
-class Transcribe(AudioTask):
-    """Transcription by teacher forcing: spectrogram; [bos] + prompt + text -> text + [eos]."""
-
-    specials: SpecialIds | None = None
-    prompt: tuple[int, ...] = ()
-    """Tokens that the decoder reads between bos and the text."""
-    needs = ("audio", "target")
-
-    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Count the frames of each audio clip, and the tokens of each text with prompt and eos."""
-        return np.stack((self.count_frames(lengths[0]), lengths[1] + 1 + len(self.prompt)))
-
-    def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch of audio clips and their texts."""
-        assert self.specials is not None  # noqa: S101 - it has a default because those of the base class have one
-        is_audio = select_first_stream(records.lengths)
-        audio, valid = self.make_spectrograms(records.tokens[is_audio], records.lengths[0], records)
-        labels, target = shift_target(records, records.tokens[~is_audio], self.specials, self.prompt)
-        return BatchArrays(labels, audio=audio, source_valid=valid, target=target)
 
 
 def _to_samples(tokens: NDArray[np.integer]) -> NDArray[np.int16]:

@@ -8,20 +8,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batches.arrays import IGNORE_INDEX, BatchArrays, FloatArray, IntArray, StoredSamples
-from regard.data.batches.tasks import Task
+from regard.base.labels import IGNORE_INDEX
+from regard.data.batches.arrays import BatchArrays, FloatArray, IntArray, StoredSamples
+from regard.data.batches.rows import RowMaker
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of samples. Fields have the names of the models' arguments; those that a task does not use are None.
+    """Rows of samples. Fields have the names of the models' arguments; fields that a task does not use are None.
 
     An encoder-decoder is called as `model(batch.source, batch.target, batch.source_valid)`, a decoder as
     `model(batch.target, positions=batch.positions, documents=batch.documents)`, an encoder as
     `model(batch.source, batch.source_valid)`.
     """
 
-    number: int | None  # of the global batch; None for an empty batch that keeps ranks in step
+    number: int | None  # of the global batch; None for an empty batch that keeps ranks in sync
     labels: Tensor  # (B, T) or (B): expected outputs; IGNORE_INDEX where there is no loss
     samples: Tensor  # (N) sample numbers: one per row, or packed, one per document; -1 if empty
     languages: Tensor  # (N) of each sample, an index into the corpus' `languages`
@@ -67,31 +68,37 @@ class Batch:
         return replace(self, **tensors)
 
 
+def drop_trivial_masks(batch: Batch) -> Batch:
+    """Remove masks without masked positions, so that attention stays on its fast path."""
+    source_valid, documents, positions = batch.source_valid, batch.documents, batch.positions
+    if source_valid is not None and bool(source_valid.all()):
+        source_valid = None
+    if documents is not None and bool(((documents == documents[:, :1]) | (documents < 0)).all()):
+        documents = positions = None  # one text per row; padding behind it is never attended to
+    return replace(batch, source_valid=source_valid, documents=documents, positions=positions)
+
+
 def make_batch(number: int | None, records: StoredSamples, arrays: BatchArrays) -> Batch:
     """Convert a task's arrays to tensors."""
     inputs = (arrays.source, arrays.images, arrays.audio)
-    source = next((array for array in inputs if array is not None), None)
+    optional = {"source": next((array for array in inputs if array is not None), None)}
+    for name in ("source_valid", "types", "target", "target_valid", "documents", "positions"):
+        optional[name] = getattr(arrays, name)
     return Batch(
         number=number,
         labels=_to_tensor(arrays.labels),
         samples=_to_tensor(records.samples),
         languages=_to_tensor(records.languages),
-        source=None if source is None else _to_tensor(source),
-        source_valid=None if arrays.source_valid is None else _to_tensor(arrays.source_valid),
-        types=None if arrays.types is None else _to_tensor(arrays.types),
-        target=None if arrays.target is None else _to_tensor(arrays.target),
-        target_valid=None if arrays.target_valid is None else _to_tensor(arrays.target_valid),
-        documents=None if arrays.documents is None else _to_tensor(arrays.documents),
-        positions=None if arrays.positions is None else _to_tensor(arrays.positions),
+        **{name: _to_tensor(array) for name, array in optional.items() if array is not None},
     )
 
 
-def empty_batch(task: Task) -> Batch:
-    """Make one row of special tokens without labels: a model can run it, and it adds nothing to the gradient."""
+def empty_batch(rows: RowMaker) -> Batch:
+    """Make one row of special tokens without labels: the model can run it, and its gradient is zero."""
     zero = np.zeros(1, np.int64)
     records = StoredSamples(
         tokens=np.zeros(0, np.int64),
-        lengths=np.full((len(task.needs), 1), int(task.packs_sequences)),  # packed: the bos token alone is one position
+        lengths=np.full((len(rows.needs), 1), int(rows.packs_sequences)),  # packed: the bos token alone is one position
         samples=zero - 1,
         draws=zero,
         languages=zero,
@@ -100,7 +107,7 @@ def empty_batch(task: Task) -> Batch:
         document_lengths=zero,
         rows=zero,
     )
-    arrays = task.make_arrays(records)
+    arrays = rows.make_arrays(records)
     return make_batch(None, records, replace(arrays, labels=np.full_like(arrays.labels, IGNORE_INDEX)))
 
 

@@ -1,4 +1,4 @@
-"""Cut batches from lengths: sentences of similar length side by side, or running text packed into full rows.
+"""Cut batches from lengths: sentences of similar length together, or running text packed into full rows.
 
 Both work on arrays of lengths only. A batch of sentences is padded to its longest sentence, or a little further, so it
 costs rows times the longer side; that never exceeds the token budget.
@@ -6,6 +6,7 @@ costs rows times the longer side; that never exceeds the token budget.
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,25 +36,34 @@ def sort_by_length(lengths: Lengths) -> Indices:
 
 @dataclass(frozen=True)
 class BatchShapes:
-    """The shapes that batches may have: only a few different ones, although sentences have all lengths.
+    """The allowed batch shapes: only a few, although sentences have many different lengths.
 
     A library that compiles a kernel for every shape (oneDNN in bfloat16) spends several times longer on compiling a
-    kernel than on running it. So rows x width, the size that matrix products depend on, is mostly a multiple of
-    `size_multiple`: the number of rows is a multiple of a power of two, and sides are padded, by an eighth at most,
-    until the product is a multiple. This costs 1 % of padding and 6 % of the token budget, and 131,072 pairs have 45
-    sizes instead of 417.
+    kernel than on running it. So rows x width, the size that matrix products depend on, is a multiple of a power of
+    two, of 32 for 4,096 tokens:
 
-    CPU fast path; reference: `few_shapes=False`; proven by: tests/data/batches/test_cutting.py.
+        rows, a multiple of     1   2   4   8  16  32
+        width, a multiple of   32  16   8   4   2   1
+
+    Sides are padded by an eighth at most, so short ones miss their multiple. This costs 1 % of padding and 6 % of the
+    token budget, and 131,072 pairs have 45 sizes instead of 417.
+
+    CPU fast path; reference: `few_shapes=False`; tested by: tests/data/batches/test_cutting.py.
     """
 
     max_tokens: int
     max_length: int  # no side is padded beyond it
     few_shapes: bool = True  # False allows any shape within the budget
 
-    @property
-    def size_multiple(self) -> int:
-        """Rows x width is a multiple of this if there are many rows, as in all batches but the last of a pool."""
-        return floor_power_of_two(self.max_tokens // 128) if self.few_shapes else 1
+    @cached_property
+    def width_multiples(self) -> dict[int, int]:
+        """The table: the multiple of the width for each multiple of the rows.
+
+        >>> BatchShapes(max_tokens=4096, max_length=512).width_multiples
+        {1: 32, 2: 16, 4: 8, 8: 4, 16: 2, 32: 1}
+        """
+        size_multiple = floor_power_of_two(self.max_tokens // 128) if self.few_shapes else 1
+        return {1 << power: size_multiple >> power for power in range(size_multiple.bit_length())}
 
     def max_rows(self, length: int) -> int:
         """Return the maximum number of rows for a batch whose longest sample has `length` tokens.
@@ -62,14 +72,15 @@ class BatchShapes:
         (96, 99)
         """
         min_multiple = self.row_multiple(self.max_tokens // length)
-        multiples = (1 << power for power in range(min_multiple.bit_length() - 1, self.size_multiple.bit_length()))
         return max(
-            self.max_tokens // self.padded_width(multiple, length) // multiple * multiple for multiple in multiples
+            self.max_tokens // self.padded_width(multiple, length) // multiple * multiple
+            for multiple in self.width_multiples
+            if multiple >= min_multiple
         )
 
     def row_multiple(self, n_rows: int) -> int:
-        """Return a power of two to which `n_rows` can be rounded down at a small loss."""
-        return min(self.size_multiple, floor_power_of_two(n_rows // 8))
+        """Return a multiple to which `n_rows` can be rounded down at a loss of an eighth at most."""
+        return min(max(self.width_multiples), floor_power_of_two(n_rows // 8))
 
     def padded_width(self, n_rows: int, length: int) -> int:
         """Return the width to which a side with `n_rows` rows is padded.
@@ -78,8 +89,9 @@ class BatchShapes:
         >>> [shapes.padded_width(rows, 41) for rows in (96, 8, 1)]  # 1 row: 41 tokens are too few for a multiple of 32
         [41, 44, 44]
         """
-        multiple = min(max(1, self.size_multiple // (n_rows & -n_rows)), floor_power_of_two(length // 8))
-        padded_length = min(self.max_length, length + -length % multiple)
+        row_multiple = n_rows & -n_rows  # the largest power of two that divides it
+        width_multiple = min(self.width_multiples.get(row_multiple, 1), floor_power_of_two(length // 8))
+        padded_length = min(self.max_length, length + -length % width_multiple)
         # Subword noise can make rows longer than planned: then even the unpadded batch exceeds the budget.
         is_within_budget = n_rows * padded_length <= self.max_tokens or n_rows * length > self.max_tokens
         return padded_length if is_within_budget and padded_length >= length else length

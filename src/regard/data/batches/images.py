@@ -1,7 +1,7 @@
 """Images in batches: the 8-bit pixels of the shards become floats; training images are shifted and mirrored at random.
 
-Every random change is a function of (seed, draw, sample), like all noise on data: a sample changes alike on any number
-of ranks, and differently every time it is drawn.
+Every random change is a function of (seed, draw, sample), like all noise on data: a sample changes in the same way on
+any number of ranks, and differently every time it is drawn.
 """
 
 from dataclasses import dataclass
@@ -14,18 +14,14 @@ from regard.base.errors import RegardError
 from regard.config.inputs import PatchesConfig
 from regard.config.run import AugmentationConfig
 from regard.data.batches.arrays import (
-    IGNORE_INDEX,
-    BatchArrays,
     StoredSamples,
     derive_sample_keys,
     select_first_stream,
-    shift_target,
 )
-from regard.data.batches.keyed_random import derive, integers
+from regard.data.batches.keyed_random import integers
 from regard.data.shards.shard import Shards, describe_shape
-from regard.text.specials import SpecialIds
 
-SHIFT_ROWS, SHIFT_COLUMNS, FLIP, MASK = range(100, 104)  # purpose of a random key; other tasks have lower numbers
+SHIFT_ROWS, SHIFT_COLUMNS, FLIP = range(100, 103)  # purposes of random keys; every task has its own numbers
 LEVELS = 256
 Pixels = NDArray[np.uint8]  # (N, channels, height, width)
 
@@ -78,8 +74,8 @@ def augment(pixels: Pixels, settings: AugmentationConfig, seed: int, records: St
 
 
 @dataclass(frozen=True)
-class ImageTask:
-    """Base of the tasks that read images; a row has one vector per patch, and one for the class token."""
+class ImageRowMaker:
+    """Base of the rows of images; a row has one vector per patch, and one for the class token."""
 
     patches: PatchesConfig
     size: tuple[int, int]
@@ -101,92 +97,25 @@ class ImageTask:
         """Return the images (B, channels, height, width) of stored values, changed at random and normalized."""
         shape = (self.patches.channels, *self.size)
         pixels = values.astype(np.uint8, copy=False).reshape(-1, *shape)
-        if not len(pixels):  # an empty batch, which keeps ranks in step
+        if not len(pixels):  # an empty batch, which keeps ranks in sync
             return np.zeros((records.samples.size, *shape), np.float32)
         if self.augmentation is not None:
             pixels = augment(pixels, self.augmentation, self.seed, records)
         return normalize(pixels, self.patches)
 
 
-@dataclass(frozen=True)
-class ClassifyImages(ImageTask):
-    """Image classification: one label per image."""
-
-    def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch with one label per image."""
-        images = self.make_images(records, records.tokens)
-        return BatchArrays(
-            np.where(records.labels < 0, IGNORE_INDEX, records.labels),
-            images=images,
-            source_valid=np.ones((len(images), self.n_patches), np.bool_),
-        )
-
-
-@dataclass(frozen=True)
-class MaskedPatches(ImageTask):
-    """Masked patches (He et al. 2022): the encoder reads the visible ones only, and the others are predicted.
-
-    Every image has equally many masked patches, chosen at random. The label of a masked patch is 0, that of a visible
-    one IGNORE_INDEX: the loss is the squared error of its pixels.
-    """
-
-    mask_probability: float = 0.75
-
-    @property
-    def n_visible(self) -> int:
-        """The number of visible patches, at least 1."""
-        return max(1, self.n_patches - round(self.mask_probability * self.n_patches))
-
-    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Count the visible patches, and the class token: the vectors that the encoder reads."""
-        return np.full_like(lengths[:1], self.n_visible + int(self.patches.class_token))
-
-    def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch of images with the positions of their visible patches."""
-        images = self.make_images(records, records.tokens)
-        keys = derive(derive_sample_keys(self.seed, records, MASK)[:, None], np.arange(self.n_patches)[None])
-        order = np.argsort(keys, axis=1)  # (B, patches)
-        visible = np.sort(order[:, : self.n_visible], axis=1)
-        labels = np.zeros(order.shape, np.int64)
-        np.put_along_axis(labels, visible, IGNORE_INDEX, axis=1)
-        first = int(self.patches.class_token)
-        positions = np.concatenate((np.zeros((len(images), first), np.int64), visible + first), axis=1)
-        return BatchArrays(labels, images=images, positions=positions)
-
-
-@dataclass(frozen=True)
-class CaptionImages(ImageTask):
-    """Captions by teacher forcing: image; [bos] + caption -> caption + [eos]."""
-
-    specials: SpecialIds | None = None
-    needs: ClassVar[tuple[str, ...]] = ("image", "target")
-
-    def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Count the vectors of each image, and the tokens of each caption with eos."""
-        return np.concatenate((super().row_lengths(lengths), lengths[1:2] + 1))
-
-    def make_arrays(self, records: StoredSamples) -> BatchArrays:
-        """Make a batch of images and their captions."""
-        assert self.specials is not None  # noqa: S101 - it has a default because those of the base class have one
-        is_image = select_first_stream(records.lengths)
-        images = self.make_images(records, records.tokens[is_image])
-        labels, target = shift_target(records, records.tokens[~is_image], self.specials)
-        valid = np.ones((len(images), self.n_patches), np.bool_)
-        return BatchArrays(labels, images=images, source_valid=valid, target=target)
-
-
 def check_shape(shards: Shards, settings: PatchesConfig) -> tuple[int, int]:
     """Return height and width of the images of a corpus.
 
     Raises:
-        RegardError: If the corpus has no images, or others than the model reads.
+        RegardError: If the corpus has no images, or their shape differs from the model's.
     """
     shape = shards.image_shape
     expected = (settings.channels, *(settings.size or (() if shape is None else shape[1:])))
     if shape is None:
-        raise RegardError("The model reads images; the corpus has none.", hint="Give images, or another model.")
+        raise RegardError("The model reads images, but the corpus has none.", hint="Give images, or another model.")
     if shape != expected:
         message = f"The corpus has images of {describe_shape(shape)}; the model reads {describe_shape(expected)}."
         size = f"size = [{expected[1]}, {expected[2]}], channels = {expected[0]}"
-        raise RegardError(message, hint=f"Let the source convert them: {size}.")
+        raise RegardError(message, hint=f"Convert them with the settings of the source: {size}.")
     return shape[1:]

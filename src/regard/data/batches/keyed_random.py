@@ -1,4 +1,4 @@
-"""Counter-based random numbers: each is a function of its keys, never of the numbers drawn before.
+"""Counter-based random numbers: each depends only on its keys, not on previously drawn numbers.
 
 So the noise of a sample is the same in any process, on any machine, with any number of ranks and in any batch.
 `splitmix64` is the finalizer of SplitMix64 (Steele et al. 2014). It is written out here because NumPy promises the
@@ -53,7 +53,7 @@ def integers(bits: Bits, bound: int) -> NDArray[np.int64]:
 
 
 def permutation(keys: Bits, count: int) -> NDArray[np.int64]:
-    """Return a random permutation of 0 to count - 1, another one for every key."""
+    """Return a random permutation of 0 to count - 1, a different one for every key."""
     return np.argsort(derive(keys, np.arange(count, dtype=np.uint64)))
 
 

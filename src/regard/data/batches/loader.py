@@ -1,6 +1,6 @@
 """The data loader: yields the batches of one rank in their order, from any position.
 
-loader = Loader(shards, task, OrderSettings(seed=1, max_tokens=4096), rank=0, world_size=1)
+loader = Loader(shards, rows, OrderSettings(seed=1, max_tokens=4096), rank=0, world_size=1)
 for step in loader.steps(position):     # epoch after epoch, without end
     for batch in step.batches: ...
     position = step.next_position         # a checkpoint stores it
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from regard.base.errors import RegardError
 from regard.data.batches.batch import Batch, empty_batch, make_batch
 from regard.data.batches.order import BatchSamples, DataPosition, Order, OrderSettings, Window, batches_of_rank
+from regard.data.batches.rows import RowMaker
 from regard.data.batches.subword_noise import Resegmenter
-from regard.data.batches.tasks import Task
 from regard.data.batches.too_long import TooLong
 from regard.data.batches.window_reader import WindowReader
 from regard.data.shards.shard import Shards
@@ -39,21 +39,21 @@ class Loader:
 
     Args:
         shards: The corpus.
-        task: Turns samples into inputs and labels.
+        rows: Turns samples into inputs and labels.
         settings: Seed, token budget and maximum length.
         rank: The rank of this process.
         world_size: Number of ranks.
-        accumulate: Global batches per step, summed over all ranks.
+        gradient_accumulation: Global batches per step, summed over all ranks.
         resegment: Adds subword noise to the stored tokens (`subword_noise.resegmenter`).
 
     Raises:
-        RegardError: If the corpus, the task and the noise do not fit together.
+        RegardError: If the corpus, the task and the noise are incompatible.
     """
 
     def __init__(
         self,
         shards: Shards,
-        task: Task,
+        rows: RowMaker,
         settings: OrderSettings,
         *,
         rank: int = 0,
@@ -61,39 +61,26 @@ class Loader:
         gradient_accumulation: int = 1,
         resegment: Resegmenter | None = None,
     ) -> None:
-        if shards.streams[: len(task.needs)] != task.needs:
+        if shards.streams[: len(rows.needs)] != rows.needs:
             raise RegardError(
-                f"The task needs {' and '.join(task.needs)}; the corpus has {' and '.join(shards.streams)}.",
+                f"The task needs {' and '.join(rows.needs)}; the corpus has {' and '.join(shards.streams)}.",
                 hint="Choose another task, or a corpus with the fields that the task needs.",
             )
-        if resegment is not None and task.packs_sequences:
-            raise RegardError(
-                "Packed text cannot have subword noise: its rows are planned from the stored tokens.",
-                hint="Set tokenizer.dropout (or sampling) to 0.",
-            )
-        if resegment is not None and not {"image", "audio"}.isdisjoint(task.needs):
-            raise RegardError(
-                "Images and audio clips cannot have subword noise: they are no subwords.",
-                hint="Set tokenizer.dropout (or sampling) to 0.",
-            )
-        if resegment is not None and "tags" in task.needs:
-            raise RegardError(
-                "Tagged text cannot have subword noise: every stored token has its tag.",
-                hint="Set tokenizer.dropout (or sampling) to 0.",
-            )
-        if settings.packs_sequences != task.packs_sequences:
+        if resegment is not None and (reason := _find_obstacle_to_noise(rows)):
+            raise RegardError(reason, hint="Set tokenizer.dropout (or sampling) to 0.")
+        if settings.packs_sequences != rows.packs_sequences:
             raise RegardError("The order and the task must both be packed, or neither.", hint="Set packed=task.packed.")
         self.shards = shards
-        self.task = task
+        self.rows = rows
         self.rank, self.world_size, self.gradient_accumulation = rank, world_size, gradient_accumulation
         # A task with other row lengths gives another order of batches: its lengths belong to the fingerprint.
-        probe_lengths = task.row_lengths(np.tile(np.arange(N_PROBE_LENGTHS), (len(task.needs), 1)))
+        probe_lengths = rows.row_lengths(np.tile(np.arange(N_PROBE_LENGTHS), (len(rows.needs), 1)))
         identity = f"{shards.identity} {hashlib.sha256(probe_lengths.astype('<i8').tobytes()).hexdigest()}"
         self.order = Order(shards.counts, self._row_lengths, settings, weights=shards.weights, identity=identity)
         self.too_long = TooLong.excluded(self.order, shards)
-        self.truncated = TooLong.truncated(task, shards)
+        self.truncated = TooLong.truncated(rows, shards)
         self._window_reader: WindowReader | None = None
-        self._empty_batch = empty_batch(task)
+        self._empty_batch = empty_batch(rows)
         self._resegment = resegment
 
     def steps(self, position: DataPosition | None = None) -> Iterator[StepBatches]:
@@ -111,9 +98,11 @@ class Loader:
                     next_position = DataPosition(position.epoch + 1, 0, position.fingerprint)
                 plan_by_number = {number: (window, batch_samples) for number, window, batch_samples in current_plan}
                 numbers = batches_of_rank(start, end, self.rank, self.world_size)
-                yield StepBatches(
-                    tuple(self._batch_or_empty(number, plan_by_number) for number in numbers), next_position
+                rank_batches = (
+                    self._empty_batch if number is None else self._make_batch(number, *plan_by_number[number])
+                    for number in numbers
                 )
+                yield StepBatches(tuple(rank_batches), next_position)
                 current_plan = next_plan
             if not end:
                 raise self._no_batch_error()
@@ -122,8 +111,8 @@ class Loader:
     def iter_epoch(self, number: int = 0, max_batches: int | None = None) -> Iterator[Batch]:
         """Yield this rank's share of the batches of an epoch, for validation: batch b goes to rank b mod world_size.
 
-        All ranks get equally many batches; the last may be empty. The first `max_batches` of all ranks together are a
-        random sample of the epoch, always the same.
+        All ranks get the same number of batches; the last may be empty. The first `max_batches` of all ranks together
+        are a random sample of the epoch, always the same.
         """
         index = None
         for index, window, batch_samples in islice(self.order.batches(number), max_batches):
@@ -136,7 +125,7 @@ class Loader:
 
     def iter_targets(self, number: int = 0) -> Iterator[list[int]]:
         """Yield the target tokens of every sample of an epoch; a packed document is yielded whole, not row by row."""
-        stream, offsets = len(self.task.needs) - 1, dict[int, NDArray[np.int64]]()
+        stream, offsets = len(self.rows.needs) - 1, dict[int, NDArray[np.int64]]()
         for _, _, batch_samples in self.order.batches(number):
             sample_numbers = (
                 batch_samples.samples
@@ -158,22 +147,28 @@ class Loader:
                 start = offsets[shard_number][local_number] + prefix_length
                 yield self.shards.load_tokens(shard_number)[start : start + target_length].tolist()
 
-    def _batch_or_empty(self, number: int | None, plan_by_number: dict[int, tuple[Window, BatchSamples]]) -> Batch:
-        return self._empty_batch if number is None else self._make_batch(number, *plan_by_number[number])
-
     def _make_batch(self, number: int, window: Window, batch_samples: BatchSamples) -> Batch:
         if self._window_reader is None or self._window_reader.shard_numbers != window.shards:
-            self._window_reader = WindowReader(self.shards, window.shards, len(self.task.needs))
+            self._window_reader = WindowReader(self.shards, window.shards, len(self.rows.needs))
             self.shards.prefetch(window.next_shards)
         records = self._window_reader.read(batch_samples)
         if self._resegment is not None:
             records = self._resegment(records)
         records = replace(records, shapes=self.order.settings.shapes)
-        return make_batch(number, records, self.task.make_arrays(records))
+        return make_batch(number, records, self.rows.make_arrays(records))
 
     def _no_batch_error(self) -> RegardError:
         hint = str(self.too_long) if len(self.too_long) else "Give its sources larger weights, or more text."
-        return RegardError("The corpus gives no batch.", hint=hint)
+        return RegardError("The corpus is too small for one batch.", hint=hint)
 
     def _row_lengths(self, shard: int) -> NDArray[np.integer]:
-        return self.task.row_lengths(self.shards.shards[shard].lengths[: len(self.task.needs)])
+        return self.rows.row_lengths(self.shards.shards[shard].lengths[: len(self.rows.needs)])
+
+
+def _find_obstacle_to_noise(rows: RowMaker) -> str | None:
+    """Return why a task cannot have subword noise; None if it can."""
+    if rows.packs_sequences:
+        return "Packed text cannot have subword noise: its rows are planned from the stored tokens."
+    if not {"image", "audio"}.isdisjoint(rows.needs):
+        return "Images and audio clips cannot have subword noise, because they have no subwords."
+    return "Tagged text cannot have subword noise: every stored token has its tag." if "tags" in rows.needs else None

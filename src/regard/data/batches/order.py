@@ -1,12 +1,11 @@
-"""Which samples make up batch b of epoch e: a pure function of (seed, epoch) and of the samples' lengths.
+"""Batch order: the samples of batch b in epoch e, a pure function of (seed, epoch) and the samples' lengths.
 
     permute the shards -> take a window of K shards -> permute their samples -> sort pools by length
         -> cut batches by the token budget -> spread the batches of the window
 
-Running text is packed into full rows instead of sorted. Global batch b goes to rank b mod W. Nothing here depends on
-W, on earlier batches, or on the machine: `{epoch, next_global_batch, fingerprint}` suffices to continue after a
-stop, with any number of ranks. Windows are planned one at a time, so the plan of a corpus of any size takes the memory
-of one window.
+Running text is packed into full rows instead of sorted. Global batch b goes to rank b mod W. The order does not depend
+on W, on earlier batches, or on the machine: `{epoch, next_global_batch, fingerprint}` is enough to resume with any
+number of ranks. Windows are planned one at a time, so the plan of a corpus of any size takes the memory of one window.
 """
 
 import hashlib
@@ -59,7 +58,7 @@ class OrderSettings:
 
 @dataclass(frozen=True)
 class DataPosition:
-    """The position of a run in its data: all that a checkpoint stores about the data."""
+    """The position of a run in its data, which a checkpoint stores."""
 
     epoch: int
     next_global_batch: int
@@ -184,11 +183,23 @@ class Order:
         settings = self.settings
         shards = self.window_shards(epoch, index)
         samples, draws, lengths = self._draw_samples(shards, epoch)
-        order = np.argsort(derive(make_key(settings.seed, SAMPLES, epoch), samples * _draw_stride(draws) + draws))
+        stride = int(draws.max(initial=0)) + 1  # sample * stride + draw is unique
+        order = np.argsort(derive(make_key(settings.seed, SAMPLES, epoch), samples * stride + draws))
         shard_numbers = tuple(shards.tolist()), tuple(self.window_shards(epoch, index + 1).tolist())
         order_key = make_key(settings.seed, BATCHES, epoch, index)
         if settings.packs_sequences:
-            return _pack_window(*shard_numbers, samples[order], draws[order], lengths[0, order], settings, order_key)
+            segments = pack_documents(lengths[0, order], settings.max_length)
+            documents = order[segments.documents]
+            return Window(
+                *shard_numbers,
+                samples[documents],
+                draws[documents],
+                boundaries=segments.row_offsets,
+                batch_order=permutation(order_key, segments.row_offsets.size - 1),
+                rows_per_batch=settings.max_tokens // settings.max_length,
+                starts=segments.starts,
+                lengths=segments.lengths,
+            )
         boundaries: list[int] = []
         shortest_lengths: list[NDArray[np.int64]] = []  # length of the shortest sample of each batch
         for start in range(0, order.size, settings.pool_size):
@@ -249,38 +260,10 @@ class Order:
 def batches_of_rank(start: int, stop: int, rank: int, world_size: int) -> list[int | None]:
     """List a rank's share of the global batches from `start` to `stop`: batch b goes to rank b mod world_size.
 
-    None stands for an empty batch: all ranks get equally many batches, so that no rank waits for another.
+    None stands for an empty batch: all ranks get the same number of batches, so that no rank waits for another.
 
     >>> batches_of_rank(0, 5, rank=0, world_size=3), batches_of_rank(0, 5, rank=2, world_size=3)
     ([0, 3], [2, None])
     """
     numbers = range(start - start % world_size + rank, stop + -stop % world_size, world_size)
     return [number if start <= number < stop else None for number in numbers]
-
-
-def _draw_stride(draws: Draws) -> int:
-    """Return a stride for which sample * stride + draw is unique."""
-    return int(draws.max()) + 1 if draws.size else 1
-
-
-def _pack_window(
-    shards: tuple[int, ...],
-    next_shards: tuple[int, ...],
-    samples: Indices,
-    draws: Draws,
-    lengths: NDArray[np.integer],
-    settings: OrderSettings,
-    order_key: NDArray[np.uint64],
-) -> Window:
-    segments = pack_documents(lengths, settings.max_length)
-    return Window(
-        shards,
-        next_shards,
-        samples[segments.documents],
-        draws[segments.documents],
-        boundaries=segments.row_offsets,
-        batch_order=permutation(order_key, segments.row_offsets.size - 1),
-        rows_per_batch=settings.max_tokens // settings.max_length,
-        starts=segments.starts,
-        lengths=segments.lengths,
-    )

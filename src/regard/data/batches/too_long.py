@@ -7,7 +7,7 @@ import numpy as np
 
 from regard.base.files import write_atomic
 from regard.data.batches.order import Order
-from regard.data.batches.tasks import Classify, Task
+from regard.data.batches.rows import RowMaker, TruncatingRows
 from regard.data.example import Location
 from regard.data.shards.shard import Shards
 
@@ -27,16 +27,16 @@ class TooLong:
         return cls(order.settings.length_limit, samples)
 
     @classmethod
-    def truncated(cls, task: Task, shards: Shards) -> "TooLong":
-        """Find the samples that a task truncates."""
-        if not isinstance(task, Classify) or task.max_length is None:
+    def truncated(cls, rows: RowMaker, shards: Shards) -> "TooLong":
+        """Find the samples that rows truncate."""
+        if not isinstance(rows, TruncatingRows) or rows.max_length is None:
             return cls(0, ())
         samples: list[tuple[int, Location, int]] = []
         for shard, offset in zip(shards.shards, shards.sample_offsets.tolist(), strict=False):
-            (lengths,) = task.untruncated_lengths(shard.lengths[: len(task.needs)])
-            too_long = np.flatnonzero(lengths > task.max_length).tolist()
+            (lengths,) = rows.untruncated_lengths(shard.lengths[: len(rows.needs)])
+            too_long = np.flatnonzero(lengths > rows.max_length).tolist()
             samples += [(offset + sample, shard.locate(sample), int(lengths[sample])) for sample in too_long]
-        return cls(task.max_length, tuple(samples), status="truncated")
+        return cls(rows.max_length, tuple(samples), status="truncated")
 
     def __len__(self) -> int:
         return len(self.samples)

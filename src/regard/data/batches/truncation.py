@@ -9,14 +9,14 @@ from regard.data.batches.arrays import IntArray, StoredSamples, row_and_offset
 
 
 def text_budget(max_length: int, n_texts: int) -> int:
-    """Return how many text tokens fit in a row beside [cls] and one [sep] per text."""
+    """Return how many text tokens fit in a row in addition to [cls] and one [sep] per text."""
     return max(1, max_length - 1 - n_texts)
 
 
 def truncated_lengths(lengths: NDArray[np.integer], max_tokens: int) -> IntArray:
     """Return how many tokens of each text (texts, n) remain if a sample may have `max_tokens` in all.
 
-    Of a pair the longer text is truncated first; if both are long, each gets half:
+    The longer text of a pair is truncated first; if both are long, each gets half:
 
     >>> truncated_lengths(np.array([[9, 9, 2, 3], [1, 9, 9, 3]]), max_tokens=7)
     array([[6, 4, 2, 3],

@@ -1,4 +1,4 @@
-"""The corpus doctor finds the defects of a corpus: what is wrong, on which line, and what to do about it.
+"""Corpus checks: find defects, where they are, and what to do about them.
 
     examples -> examine -> Diagnosis -> findings (reasons, samples) -> summary, report, clean
 

@@ -1,6 +1,7 @@
 """Bar charts for the report: inline SVG that stretches to the page width, with HTML labels that do not stretch."""
 
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,9 @@ from regard.data.doctor.statistics import Histogram
 
 def draw_lengths(histogram: Histogram, unit: str) -> str:
     """Draw a histogram of lengths as HTML."""
-    spans = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
     titles = [
         f"{int(low):,} to {int(high) - 1:,} {unit}: {pluralize(count, 'line')}"
-        for (low, high), count in zip(spans, histogram.counts, strict=True)
+        for (low, high), count in zip(pairwise(histogram.edges), histogram.counts, strict=True)
     ]
     middle = histogram.edges[len(histogram.edges) // 2]
     axis = (f"{int(histogram.edges[0]):,}", f"{int(middle):,}", f"{int(histogram.edges[-1]):,} {unit}")
@@ -25,10 +25,9 @@ def draw_lengths(histogram: Histogram, unit: str) -> str:
 
 def draw_ratios(histogram: Histogram) -> str:
     """Draw a histogram of length ratios as HTML."""
-    spans = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
     titles = [
         f"{low:.2f} to {high:.2f} times as long: {pluralize(count, 'line')}"
-        for (low, high), count in zip(spans, histogram.counts, strict=True)
+        for (low, high), count in zip(pairwise(histogram.edges), histogram.counts, strict=True)
     ]
     outside = histogram.below + histogram.beyond
     remark = f"Not shown: {pluralize(outside, 'line')} outside this range." if outside else ""

@@ -1,18 +1,19 @@
-"""Examine a corpus: which rules flag which lines.
+"""Check a corpus: find the lines that each rule flags.
 
 `check_corpus` reads the corpus twice: once to learn its statistics, once to apply the rules. The report and the cleaned
-corpus need one more pass each. Between passes memory holds numbers instead of text: 4 bytes of verdicts per line, its
+corpus need one more pass each. Between passes, memory holds numbers instead of text: 4 bytes of rule bits per line, its
 lengths, fingerprints and MinHash signature.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.base.progress import begin
 from regard.data.doctor.corpus_findings import CorpusFinding, find_leakage, find_misalignment, find_unrelated
 from regard.data.doctor.detectors import language
 from regard.data.doctor.detectors.language import LanguageClassifier
@@ -26,13 +27,12 @@ from regard.data.doctor.rules.rule import RULE_BITS, RULES, Rule
 from regard.data.doctor.statistics import Statistics, describe
 from regard.data.example import CorpusError, Example, Location
 
-ProgressCallback = Callable[[str, int], None]
 _BATCH_ROWS = 2048
 
 
 @dataclass(slots=True)
 class CorpusReport:
-    """The result of an examination. `verdicts` has one bit per rule (`RULE_BITS`) that flags the row."""
+    """The result of a corpus check. `verdicts` has one bit per rule (`RULE_BITS`) that flags the row."""
 
     rules: tuple[Rule, ...]
     statistics: Statistics
@@ -55,7 +55,7 @@ class CorpusReport:
         return np.flatnonzero(self.verdicts & np.uint32(RULE_BITS[rule]))
 
     def removal_mask(self) -> NDArray[np.bool_]:
-        """A mask of the rows that a cleaned corpus leaves out."""
+        """A mask of the rows that a cleaned corpus does not contain."""
         bits = sum(RULE_BITS[rule.name] for rule in self.rules if rule.severity == "remove")
         return (self.verdicts & np.uint32(bits)) != 0
 
@@ -68,7 +68,6 @@ def check_corpus(
     near_duplicates: bool = True,
     misalignment: bool = True,
     language_classifier: LanguageClassifier | None = None,
-    progress: ProgressCallback = lambda _task, _lines: None,
 ) -> CorpusReport:
     """Examine a corpus.
 
@@ -77,24 +76,24 @@ def check_corpus(
         held_out: Validation and test data by name; lines that they share with the corpus are leaks.
         rules: The rules with their severities (see `select_rules`).
         near_duplicates: Whether to search for near duplicates; this needs 80 bytes of memory per line.
-        misalignment: Whether to search for misaligned stretches; a sample of a corpus has none.
+        misalignment: Whether to search for misaligned stretches; not useful for a sample of a corpus.
         language_classifier: Decides the language of a text. Default: profiles learned from the corpus.
-        progress: Called with the name of the stage and the number of lines since the last call.
 
     Raises:
         RegardError: The corpus is an iterator, which can be read only once.
         CorpusError: The corpus is empty or cannot be read at all. Later errors are in `CorpusReport.read_error`.
     """
     if iter(corpus) is corpus:
-        raise RegardError("The corpus can be read only once; it must be read more than once.", hint="Pass a list.")
+        raise RegardError("The corpus is an iterator, but the check must read it more than once.", hint="Pass a list.")
     held_out_fingerprints = {name: HeldOutFingerprints.read(examples) for name, examples in (held_out or {}).items()}
-    profile, remarks = learn_profile(corpus, language_classifier, lambda rows: progress("learn", rows))
+    profile, remarks = learn_profile(corpus, language_classifier)
     collector = _Collector(profile, near_duplicates=near_duplicates, has_held_out=bool(held_out_fingerprints))
     read_error = None
+    advance = begin("checking lines")
     try:
         for batch in _iter_batches(corpus):
             collector.add(batch)
-            progress("examine", len(batch))
+            advance(len(batch))
     except CorpusError as error:
         read_error = error  # the lines before it may show the cause, e.g. where files of different lengths drift apart
     corpus_report = collector.make_diagnosis(rules, remarks, misalignment=misalignment)

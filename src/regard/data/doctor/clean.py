@@ -42,14 +42,14 @@ def write_cleaned(
     """Write the cleaned corpus and the quarantine file to a new folder; the folder appears only when complete.
 
     Args:
-        diagnosis: The result of `check_corpus` on this corpus.
+        corpus_report: The result of `check_corpus` on this corpus.
         sources: The sources that `corpus` reads.
         corpus: The examined examples, in the same order.
         folder: The folder to create; it must not exist.
 
     Raises:
         RegardError: Two files would get the same name, or the folder exists.
-        CorpusError: The corpus changed since its examination, or could not be read to its end.
+        CorpusError: The corpus changed since it was checked, or could not be read to its end.
     """
     if corpus_report.read_error is not None:
         raise corpus_report.read_error  # never write an incomplete corpus
@@ -57,7 +57,9 @@ def write_cleaned(
     copies = _plan_copies(sources)
     with create_folder(folder) as staging:
         jsonl_names: dict[str, str] = {
-            path: f"{strip_compression(path).name}.jsonl" for source in sources for path in _list_record_paths(source)
+            source.path: f"{strip_compression(source.path).name}.jsonl"
+            for source in sources
+            if not isinstance(source, LinesConfig | TableConfig | JsonlConfig | ConllConfig)
         }
         _check_name_clashes([name for _, name in copies] + list(jsonl_names.values()))
         rows: dict[str, _FileRows] = {}
@@ -86,7 +88,7 @@ def write_cleaned(
 
 
 class _FileRows:
-    """The rows of one file: the first line of each, and whether it is removed; 9 bytes per row."""
+    """The rows of one file: the first line of each, and whether it is removed (9 bytes per row)."""
 
     def __init__(self) -> None:
         self.lines = array("Q")
@@ -108,11 +110,6 @@ def _plan_copies(sources: Sequence[AnySourceConfig]) -> list[tuple[tuple[str, st
         elif isinstance(source, TableConfig | JsonlConfig | ConllConfig):
             pairs += [(path, path) for path in list_files(source.path, Defects())]
     return [(pair, PurePosixPath(pair[0]).name) for pair in pairs]
-
-
-def _list_record_paths(source: AnySourceConfig) -> list[str]:
-    """The paths of a source whose format cannot be copied line by line."""
-    return [] if isinstance(source, LinesConfig | TableConfig | JsonlConfig | ConllConfig) else [source.path]
 
 
 def _copy_kept_rows(path: str, target: Path, rows: _FileRows, *, are_sentences: bool) -> None:

@@ -15,7 +15,7 @@ from regard.data.doctor.rules.pair import check_numbers
 from regard.data.example import Example, Location
 
 _MAX_MISALIGNED = 0.01  # the share of misaligned lines beyond which the corpus must be repaired
-_MAX_LEAKED = 0.2  # the share of leaked held-out sources beyond which a score says nothing about unseen text
+_MAX_LEAKED = 0.2  # the share of leaked held-out sources beyond which a score does not measure quality on unseen text
 _MAX_LEAKED_SHORT = 0.9  # the same for sources that are so short that different texts are often equal
 _MIN_LEAKED = 10  # held-out sources
 _SHORT = 20  # characters
@@ -28,7 +28,7 @@ _MAX_STRETCHES = 5  # misaligned stretches that are listed
 
 @dataclass(frozen=True, slots=True)
 class CorpusFinding:
-    """A defect of the corpus: what and where, and what to do. A grave one must be repaired before training."""
+    """A defect of the corpus with its location and a hint. A severe one must be fixed before training."""
 
     message: str
     hint: str
@@ -39,14 +39,14 @@ class CorpusFinding:
 
 
 def find_misalignment(alignment: Alignment, locations: Locations) -> Iterator[CorpusFinding]:
-    """Yield misaligned stretches; they are grave if they cover more than 1 % of the lines."""
+    """Yield misaligned stretches; they are severe if they cover more than 1 % of the lines."""
     misaligned_rows = sum(stretch.row_count for stretch in alignment.misaligned)
     is_grave = misaligned_rows > _MAX_MISALIGNED * len(locations)
     largest = sorted(alignment.misaligned, key=lambda stretch: -stretch.row_count)[:_MAX_STRETCHES]
     for stretch in sorted(largest, key=lambda stretch: stretch.first_row):
         lines = f"{locations[stretch.first_row]} to line {locations[stretch.last_row].line:,}"
         reason = describe_shift(stretch.shift) if stretch.shift is not None else "no shift of a few lines fits"
-        hint = "Compare both files there and repair them."
+        hint = "Compare both files there and fix them."
         yield CorpusFinding(f"Misaligned from {lines}; {reason}.", hint, is_grave)
     if shorter_count := len(alignment.misaligned) - len(largest):
         hint = "`regard check --report` lists the lines."
@@ -62,15 +62,15 @@ def find_unrelated(relation: Relation, alignment: Alignment, location: Location 
         verb = "are" if relation is Relation.UNRELATED else "seem"
         start = f" (from {location})" if location else ""
         yield CorpusFinding(
-            f"The two sides {verb} unrelated{start}: neither lengths nor words of a source and its target agree more "
-            "than those of random lines.",
-            "Perhaps one file was shuffled or sorted: give the files in their original order.",
+            f"The two sides {verb} unrelated{start}: lengths and words of a source and its target agree no more "
+            "than in random lines.",
+            "One file may have been shuffled or sorted: use the files in their original order.",
             relation is Relation.UNRELATED,
         )
 
 
 def find_pair_faults(pairs: Sequence[Example]) -> Iterator[CorpusFinding]:
-    """Yield what is wrong with most pairs of a sample: a side of numbers, numbers that differ, mixed directions."""
+    """Yield defects that affect most pairs of a sample: a side of numbers, differing numbers, mixed directions."""
     if len(pairs) < _MIN_PAIRS:
         return
     sides = [[pair.source for pair in pairs], [pair.target or "" for pair in pairs]]
@@ -95,7 +95,7 @@ def find_pair_faults(pairs: Sequence[Example]) -> Iterator[CorpusFinding]:
         places = " and ".join(str(pairs[row].location) for row in sorted(first_rows))
         message = f"The direction is mixed: about {share:.0%} of the pairs are reversed; compare {places}."
         yield CorpusFinding(
-            message, "Exchange the sides of the reversed pairs, so that every source is in one language.", True
+            message, "Swap the sides of the reversed pairs, so that all sources are in the same language.", True
         )
 
 
@@ -121,7 +121,7 @@ def find_leakage(leaks: Iterable[Leak]) -> Iterator[CorpusFinding]:
 
 
 def is_severe_leak(leaked: int, lines: int, mean_length: float = _SHORT) -> bool:
-    """Whether the leaked share of held-out sources makes scores meaningless; short sources are often equal anyway."""
+    """Whether the leaked share of held-out sources makes scores meaningless; short ones are often equal by chance."""
     return leaked >= _MIN_LEAKED and leaked > lines * (_MAX_LEAKED_SHORT if mean_length < _SHORT else _MAX_LEAKED)
 
 
@@ -141,7 +141,7 @@ def compare_held_out(
             float(language_classifier.classify(side, texts).is_other_side.mean()) for side, texts in enumerate(sides)
         ]
         if min(shares) > _MAX_OTHER_SIDE:
-            yield CorpusFinding(f"The sides of the {name} are swapped.", "Exchange its source and its target.", True)
+            yield CorpusFinding(f"The sides of the {name} are swapped.", "Swap its source and target.", True)
     for form, corpus_form in zip(learn_forms(sides).forms, forms.forms, strict=False):
         if form is not None and corpus_form is not None and form != corpus_form:
             message = f"Unicode normal forms differ: {form} in the {name}, {corpus_form} in the corpus."

@@ -91,11 +91,11 @@ def reread(corpus_report: CorpusReport, corpus: Iterable[Example]) -> Iterator[t
 
 
 def changed_error(location: Location) -> CorpusError:
-    """Return the error to raise when the corpus changed during the examination."""
+    """Return the error to raise when the corpus changed during the check."""
     return CorpusError(
-        "The corpus changed while it was examined.",
+        "The corpus changed during the check.",
         location=str(location),
-        hint="Run the check again when nothing writes to it.",
+        hint="Run the check again when no other program writes to the files.",
     )
 
 

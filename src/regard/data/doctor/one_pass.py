@@ -1,12 +1,13 @@
-"""Check a corpus while another pass reads it: `regard train` asks the doctor without reading the text once more.
+"""Check a corpus while `regard train` reads it, without another pass over the text.
 
 Lengths, locations and fingerprints of every example are kept (misalignment, leakage); the rules about single lines and
-the statistics behind them use an even sample. Every source is checked by itself: sources may differ in language.
+the statistics behind them use an even sample. Each source is checked separately, because sources may differ in
+language.
 """
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from regard.data.example import Example, Location
 
 _SAMPLE = 4096  # examples that the rules about single lines see, of all sources together
 _MIN_SAMPLE = 1024  # the same for each source
-_MIN_ROWS = 20  # with fewer examples a share says little
+_MIN_ROWS = 20  # with fewer examples a share is unreliable
 _VALIDATION_SAMPLE = 512
 _HEAD = 20_000  # characters at the start of a document that are sampled
 _MIN_SHARED_LINE = 40  # characters of a line of running text whose repetition in the validation data is a leak
@@ -40,14 +41,16 @@ _TRAINING_NOTICES = ("tags", "html-entity", "normal-form")  # rules of severity 
 
 @dataclass(frozen=True, slots=True)
 class TrainingCheckResult:
-    """Whether to train on a corpus: the findings that forbid it, and those that only need attention."""
+    """Whether to train on a corpus: findings that stop training, and findings that only need attention."""
 
     refusals: tuple[str, ...]
     warnings: tuple[str, ...]
+    scope: str = field(default="", compare=False)
+    """Which lines were checked, if not all of them."""
 
 
 class TrainingCheck:
-    """Collects what the doctor needs from the examples that pass by.
+    """Collects statistics of the examples for the corpus check.
 
     >>> from regard.config.sources import LinesConfig
     >>> check = TrainingCheck([LinesConfig(source="a.en", target="a.de")])
@@ -82,13 +85,16 @@ class TrainingCheck:
                 if (rule.severity == "remove" and rule.name != "duplicate") or rule.name in _TRAINING_NOTICES:
                     lines += describe_rule(corpus_report, rule, "the checked lines")
         findings = [finding for corpus_report in diagnoses for finding in corpus_report.findings]
-        findings += [finding for check in (*self._sources, *self._validation) for finding in check.find_languages()]
+        for check in (*self._sources, *self._validation):
+            findings += find_swapped_languages(check.source, check.sides)
         findings += self._find_leaks()
         if len(diagnoses) == 1:
             findings += [finding for check in self._validation for finding in check.compare(diagnoses[0])]
         for finding in findings:
             (refusals if finding.is_grave else warnings).append(str(finding))
-        return TrainingCheckResult(tuple(refusals), tuple(warnings))
+        sampled, total = (sum(column) for column in zip(*(check.counts for check in self._sources), strict=True))
+        scope = f"Corpus check: the rules about single lines saw a sample of {sampled:,} of {total:,} lines."
+        return TrainingCheckResult(tuple(refusals), tuple(warnings), scope if sampled < total else "")
 
     def _find_leaks(self) -> Iterator[CorpusFinding]:
         """Yield a finding for each validation source that has sources of the training data."""
@@ -102,7 +108,7 @@ class TrainingCheck:
                     f"Leakage: {leaked:,} of the {pluralize(lines, check.unit)} "
                     f"{'is' if leaked == 1 else 'are'} also in the training data, the first at {first}; validation "
                     "scores would be too high.",
-                    "Remove them from the training data, or give other validation data.",
+                    "Remove them from the training data, or use other validation data.",
                     is_severe_leak(leaked, lines, check.mean_length),
                 )
 
@@ -122,7 +128,7 @@ class _SourceCheck:
         self._characters = 0
 
     def add(self, example: Example) -> None:
-        """Add the next example; of images and audio clips only their equality is checked."""
+        """Add the next example; images and audio clips are only compared for equality."""
         if isinstance(content := example.content, bytes):
             if self._has_validation:
                 self._add_hash(hash(content), len(content), example.location)
@@ -175,7 +181,13 @@ class _SourceCheck:
         return self._characters / max(len(self._hashes), 1)
 
     @property
-    def _sides(self) -> list[list[str]]:
+    def counts(self) -> tuple[int, int]:
+        """How many lines were sampled, of how many."""
+        return len(self._sample.examples), self._sample.count
+
+    @property
+    def sides(self) -> list[list[str]]:
+        """The sampled sources, and targets if there are pairs."""
         return split_sides(self._sample.examples, has_pairs=bool(self._lengths[0]))
 
     def diagnose(self) -> CorpusReport | None:
@@ -190,11 +202,7 @@ class _SourceCheck:
             corpus_report.findings += find_unrelated(profile.relation, alignment, profile.first_location)
         return corpus_report
 
-    def find_languages(self) -> Iterator[CorpusFinding]:
-        """Yield findings about the declared languages."""
-        return find_swapped_languages(self.source, self._sides)
-
     def compare(self, corpus_report: CorpusReport) -> Iterator[CorpusFinding]:
         """Yield differences of this validation source from the training data: swapped sides, another normal form."""
         profile, name = corpus_report.profile, f"validation data ({', '.join(self.source.paths)})"
-        return compare_held_out(profile.language_classifier, profile.forms, self._sides, name)
+        return compare_held_out(profile.language_classifier, profile.forms, self.sides, name)

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from regard.base.progress import begin
 from regard.data.doctor.corpus_findings import CorpusFinding, find_pair_faults
 from regard.data.doctor.detectors import language
 from regard.data.doctor.detectors.language import LanguageClassifier
 from regard.data.doctor.detectors.relatedness import Relation, judge_relation
-from regard.data.doctor.rules import character, length, markup, pair
+from regard.data.doctor.rules import character, length, pair
 from regard.data.doctor.rules.normal_form import NormalForms, learn_forms
 from regard.data.doctor.rules.rule import Finding
 from regard.data.doctor.rules.truncation import TruncationStatistics, learn_truncation
@@ -33,7 +34,7 @@ class CorpusProfile:
     """Whether the lines have no targets, labels or tags. Its empty lines separate paragraphs; its lines may repeat."""
     first_location: Location | None = None
     findings: tuple[CorpusFinding, ...] = ()
-    """What is wrong with most of its pairs."""
+    """Defects of most pairs."""
 
     def make_checks(self) -> dict[str, Check]:
         """The checks of the rules that need one line only, by rule name."""
@@ -49,7 +50,7 @@ class CorpusProfile:
             "numbers": pair.check_numbers,
             "links": pair.check_links,
             "brackets": pair.check_brackets,
-            "tags": markup.check_tags,
+            "tags": pair.check_tags,
             "html-entity": character.check_entity,
             "invisible-character": character.check_invisible,
             "normal-form": self.forms.check,
@@ -62,30 +63,31 @@ class EvenSample:
 
     def __init__(self, max_size: int) -> None:
         self.examples: list[Example] = []
-        self._max_size, self._step, self._count = max_size, 1, 0
+        self._max_size, self._step, self.count = max_size, 1, 0
 
     def add(self, example: Example) -> None:
         """Add the next example of the stream."""
-        if self._count % self._step == 0:
+        if self.count % self._step == 0:
             self.examples.append(example)
             if len(self.examples) > self._max_size:
                 self.examples, self._step = self.examples[::2], self._step * 2
-        self._count += 1
+        self.count += 1
 
 
 def learn_profile(
-    corpus: Iterable[Example], language_classifier: LanguageClassifier | None, progress: Callable[[int], None]
+    corpus: Iterable[Example], language_classifier: LanguageClassifier | None
 ) -> tuple[CorpusProfile, list[str]]:
     """Learn from an even sample of the corpus. Also return which checks are not possible, with the reasons."""
     sample = EvenSample(_MAX_SAMPLE)
     has_pairs, is_running_text, row = False, True, -1
+    advance = begin("reading lines")
     try:
         for row, example in enumerate(corpus):
             has_pairs = has_pairs or example.target is not None
             is_running_text = is_running_text and not (example.label or example.tags)
             sample.add(example)
-            if row % _PROGRESS_ROWS == 0:
-                progress(_PROGRESS_ROWS)
+            if row and row % _PROGRESS_ROWS == 0:
+                advance(_PROGRESS_ROWS)
     except CorpusError:
         if row < 0:
             raise

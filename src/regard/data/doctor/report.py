@@ -1,10 +1,10 @@
 """The HTML report of `regard check`: one self-contained file for translators, without scripts.
 
-Text of the corpus is escaped, and invisible characters are shown as code points. A content security policy forbids the
-page to load or run anything.
+Text of the corpus is escaped, and invisible characters are shown as code points. A content security policy prevents the
+page from loading or running anything.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from unicodedata import category
@@ -28,7 +28,7 @@ def render_page(
 
     Args:
         name: The title of the checked corpus, e.g. its file names.
-        diagnosis: The result of `check_corpus`.
+        corpus_report: The result of `check_corpus`.
         samples: Flagged lines by rule name (see `sample_flagged`).
         defects: The irregularities that the readers counted.
     """
@@ -78,7 +78,7 @@ def _render_rules(corpus_report: CorpusReport, samples: Mapping[str, Sequence[Fl
         (
             "remove",
             "Lines to remove",
-            "These lines harm a model. The cleaned corpus leaves them out; a quarantine file lists them with reasons.",
+            "These lines harm a model. The cleaned corpus omits them; a quarantine file lists them with reasons.",
         ),
         ("notice", "Lines to review", "The cleaned corpus keeps these lines. Many of them are correct."),
     ):
@@ -124,29 +124,33 @@ def _render_example(sample: FlaggedExample) -> str:
 def _render_leaks(corpus_report: CorpusReport) -> str:
     if not corpus_report.leaks:
         return ""
-    rows = "".join(
-        f"<tr><td>{escape_visibly(leak.held_out)} in {escape_visibly(leak.corpus)}</td><td>{leak.lines:,}</td>"
-        f"<td>{leak.pairs:,}</td><td>{leak.sources:,}</td><td>{leak.targets:,}</td></tr>"
+    rows = [
+        (f"{leak.held_out} in {leak.corpus}", leak.lines, leak.pairs, leak.sources, leak.targets)
         for leak in corpus_report.leaks
-    )
+    ]
     return (
         '<h2>Leakage: lines shared with held-out data</h2>\n<p class="why">How many lines of the validation or test '
         "data also occur in the other corpus, as a pair, by source or by target. Case and spacing are ignored.</p>\n"
-        '<div class="card wide"><table><tr><th></th><th>lines</th><th>same pair</th><th>same source</th>'
-        f"<th>same target</th></tr>{rows}</table></div>"
+        + _render_table(("lines", "same pair", "same source", "same target"), rows)
     )
+
+
+def _render_table(headings: Sequence[str], rows: Iterable[tuple[str, *tuple[float, ...]]]) -> str:
+    """Render a table of numbers, each row with its name."""
+    head = "".join(f"<th>{heading}</th>" for heading in ("", *headings))
+    body = "".join(
+        f"<tr><td>{escape_visibly(name)}</td>{''.join(f'<td>{number:,.0f}</td>' for number in numbers)}</tr>"
+        for name, *numbers in rows
+    )
+    return f'<div class="card wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def _render_statistics(statistics: Statistics) -> str:
-    rows = "".join(
-        f"<tr><td>{side.name}</td><td>{side.characters:,}</td><td>{side.words:,}</td><td>{side.min_length:,}</td>"
-        f"<td>{side.median_length:,.0f}</td><td>{side.max_length:,}</td></tr>"
+    rows = [
+        (side.name, side.characters, side.words, side.min_length, side.median_length, side.max_length)
         for side in statistics.sides
-    )
-    table = (
-        '<div class="card wide"><table><tr><th></th><th>characters</th><th>words</th><th>shortest</th><th>median</th>'
-        f"<th>longest</th></tr>{rows}</table></div>"
-    )
+    ]
+    table = _render_table(("characters", "words", "shortest", "median", "longest"), rows)
     pictures = "".join(
         f"<h3>Length of the {side.name}</h3>{charts.draw_lengths(side.lengths, 'characters')}"
         for side in statistics.sides

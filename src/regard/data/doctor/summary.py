@@ -1,4 +1,4 @@
-"""Summarize a diagnosis: a verdict and advice, shared by the terminal output and the report."""
+"""Summarize a corpus check: a verdict and advice, shared by the terminal output and the report."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,8 +9,8 @@ from regard.data.doctor.check import CorpusReport
 from regard.data.doctor.rules.rule import RULE_BITS, Rule
 
 Grade = Literal["good", "fair", "bad"]
-_MAX_DAMAGED = 0.1  # the share of damaged lines beyond which a corpus must be repaired first
-# Lines of these rules are audio clip text; leaks and misaligned stretches are findings about the corpus.
+_MAX_DAMAGED = 0.1  # the share of damaged lines beyond which a corpus must be fixed first
+# Lines that these rules flag are sound text; leaks and misaligned stretches are findings about the corpus.
 _NOT_DAMAGED = ("duplicate", "leaked-pair", "leaked-source", "misaligned")
 
 _MAX_SUSPECT = 0.05  # the share of lines beyond which one of these rules contradicts "a good corpus":
@@ -31,7 +31,7 @@ class Summary:
 
 
 def summarize(corpus_report: CorpusReport) -> Summary:
-    """Summarize a diagnosis."""
+    """Summarize a corpus check."""
     rows = len(corpus_report.verdicts)
     is_removed = corpus_report.removal_mask()
     removed, noticed = int(is_removed.sum()), int(((corpus_report.verdicts != 0) & ~is_removed).sum())
@@ -50,7 +50,7 @@ def summarize(corpus_report: CorpusReport) -> Summary:
 
 
 def is_damaged(corpus_report: CorpusReport) -> bool:
-    """Whether the share of damaged lines is so large that the corpus must be repaired first."""
+    """Whether the share of damaged lines is so large that the corpus must be fixed first."""
     bits = sum(RULE_BITS[rule.name] for rule in corpus_report.rules if is_damage(corpus_report, rule))
     damaged_count = int(((corpus_report.verdicts & np.uint32(bits)) != 0).sum())
     return damaged_count > _MAX_DAMAGED * len(corpus_report.verdicts)

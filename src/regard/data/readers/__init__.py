@@ -16,22 +16,10 @@ format of a path.
 {'CRLF line end, CR removed': 1}
 """
 
-from collections.abc import Iterator
-from typing import assert_never
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from regard.config.sources import (
-    AnySourceConfig,
-    AudioConfig,
-    ConllConfig,
-    DocumentsConfig,
-    GettextConfig,
-    ImagesConfig,
-    JsonlConfig,
-    LinesConfig,
-    ParquetConfig,
-    TableConfig,
-    TmxConfig,
-)
+from regard.config.sources import AnySourceConfig
 from regard.data.example import Defects, Example
 from regard.data.readers.audio import read_audio
 from regard.data.readers.conll import read_conll
@@ -45,6 +33,18 @@ from regard.data.readers.table import read_table
 from regard.data.readers.tmx import read_tmx
 
 __all__ = ["read"]
+READERS: dict[str, Callable[[Any, Defects], Iterator[Example]]] = {  # by the kind of their settings
+    "lines": read_lines,
+    "table": read_table,
+    "jsonl": read_jsonl,
+    "parquet": read_parquet,
+    "tmx": read_tmx,
+    "gettext": read_gettext,
+    "conll": read_conll,
+    "documents": read_documents,
+    "images": read_images,
+    "audio": read_audio,
+}
 
 
 def read(source: AnySourceConfig, defects: Defects) -> Iterator[Example]:
@@ -59,26 +59,4 @@ def read(source: AnySourceConfig, defects: Defects) -> Iterator[Example]:
     Raises:
         CorpusError: A file is missing, damaged or not in the stated format; the error names the file and line.
     """
-    match source:
-        case LinesConfig():
-            return read_lines(source, defects)
-        case TableConfig():
-            return read_table(source, defects)
-        case JsonlConfig():
-            return read_jsonl(source, defects)
-        case ParquetConfig():
-            return read_parquet(source, defects)
-        case TmxConfig():
-            return read_tmx(source, defects)
-        case GettextConfig():
-            return read_gettext(source, defects)
-        case ConllConfig():
-            return read_conll(source, defects)
-        case DocumentsConfig():
-            return read_documents(source, defects)
-        case ImagesConfig():
-            return read_images(source, defects)
-        case AudioConfig():
-            return read_audio(source, defects)
-        case _:
-            assert_never(source)
+    return READERS[source.kind](source, defects)

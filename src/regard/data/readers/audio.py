@@ -1,12 +1,13 @@
 """Reader for audio clips: a folder of .wav or .flac files per label, or a table of files with their labels or texts.
 
 Audio clips have one channel of 16-bit samples. .wav files are read by the standard library, .flac files by the package
-soundfile (extra `audio clips`). What a header claims is compared with what the file holds before anything is used.
+soundfile (extra `audio`). Headers are compared with the file's content before it is used.
 """
 
 import struct
 import wave
 from collections.abc import Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import PurePosixPath
 
@@ -14,8 +15,8 @@ from regard.base.extras import import_optional
 from regard.base.formatting import pluralize
 from regard.base.limits import SAMPLE_RATE, SAMPLES
 from regard.config.sources import AudioConfig
-from regard.data.example import BYTES_PER_SAMPLE, AudioClip, CorpusError, Defects, Example, Location
-from regard.data.readers.media_files import check_size, find_label, iter_table, read_whole
+from regard.data.example import BYTES_PER_SAMPLE, AudioClip, CorpusError, Defects, Example
+from regard.data.readers.media_files import check_size, iter_table, read_folder, read_table, read_whole
 from regard.data.readers.text_files import list_files
 
 SUFFIXES = (".wav", ".flac")
@@ -29,9 +30,14 @@ _INTACT = "Replace the file with an intact copy, or remove it."
 
 def read_audio(source: AudioConfig, defects: Defects) -> Iterator[Example]:
     """Read the audio clips of a folder or of a table."""
+    load = partial(load_audio, defects=defects)
     if is_audio_table(source.path):
-        return _read_table(source, defects)
-    return _read_files(list_files(source.path, defects), source, defects)
+        return read_table(source, load, defects)
+    files = list_files(source.path, defects)
+    if not any(map(is_audio_file, files)):
+        hint = f"Give a folder with one folder per label, of files that end in {' or '.join(SUFFIXES)}."
+        raise CorpusError("There are no audio clips.", location=source.path, hint=hint)
+    return read_folder(files, source.path, is_audio_file, "audio clip", load, defects)
 
 
 def is_audio_file(path: str) -> bool:
@@ -40,7 +46,7 @@ def is_audio_file(path: str) -> bool:
 
 
 def is_audio_table(path: str) -> bool:
-    """Whether a path is a table of audio clips, and no audio clip or folder itself."""
+    """Whether a path is a table of audio clips, not an audio clip or a folder."""
     return not is_audio_file(path) and list_files(path, Defects()) == [path]
 
 
@@ -48,7 +54,7 @@ def list_audio_files(source: AudioConfig, defects: Defects) -> list[str]:
     """List every file of a source: the audio clips, and the table that names them.
 
     Raises:
-        CorpusError: An audio clip is too large to be read: it is refused before its checksum is computed.
+        CorpusError: An audio clip is too large; raised before its checksum is computed.
     """
     files = list_files(source.path, defects)
     if is_audio_table(source.path):
@@ -62,7 +68,7 @@ def load_audio(path: str, defects: Defects | None = None) -> AudioClip:
     """Read an audio file.
 
     Raises:
-        CorpusError: The file is missing, damaged, too large, or has other samples than one channel of 16 bits.
+        CorpusError: The file is missing, damaged, too large, or is not one channel of 16-bit samples.
     """
     if not is_audio_file(path):
         message = f"This is not an audio file: its name does not end in {' or '.join(SUFFIXES)}."
@@ -75,11 +81,11 @@ def decode_audio(content: bytes, location: str, *, max_samples: int = SAMPLES) -
 
     Args:
         content: Bytes of the file.
-        where: Name of the file in errors.
-        max_samples: An audio clip of more samples is refused before they are decoded.
+        location: Name of the file in errors.
+        max_samples: An audio clip with more samples is an error before decoding.
 
     Raises:
-        CorpusError: The file is damaged, too long, or has other samples than one channel of 16 bits.
+        CorpusError: The file is damaged, too long, or is not one channel of 16-bit samples.
     """
     is_flac = content.startswith(FLAC) or location.lower().endswith(".flac")
     decode = _decode_flac if is_flac else _decode_wav
@@ -96,13 +102,13 @@ def _decode_wav(content: bytes, location: str, max_samples: int) -> AudioClip:
             _check_format(parameters.nchannels, 8 * parameters.sampwidth, parameters.framerate, location)
             samples = file.readframes(min(parameters.nframes, max_samples + 1))
     except (wave.Error, EOFError, RuntimeError, struct.error, ValueError, OverflowError) as error:
-        message = f"This is not a .wav file that can be read: {str(error) or 'it ends within its header'}."
+        message = f"This .wav file cannot be read: {str(error) or 'it ends within its header'}."
         raise CorpusError(message, location=location, hint=f"{_CONVERT} If it is damaged, replace it.") from error
     n_samples = len(samples) // BYTES_PER_SAMPLE
     if n_samples > max_samples:
         raise _too_long(parameters.nframes, location, max_samples)
     if n_samples < parameters.nframes:
-        message = f"The header announces {parameters.nframes:,} samples, but the file ends after {n_samples:,}."
+        message = f"The header declares {parameters.nframes:,} samples, but the file ends after {n_samples:,}."
         raise CorpusError(message, location=location, hint=_INTACT)
     return AudioClip(parameters.framerate, samples)
 
@@ -112,7 +118,7 @@ def _decode_flac(content: bytes, location: str, max_samples: int) -> AudioClip:
     try:
         with soundfile.SoundFile(BytesIO(content)) as file:
             if file.frames == UNKNOWN:  # soundfile cannot read it
-                message = "The header does not say how many samples the audio clip has, as after a pipe."
+                message = "The header has no number of samples, as in files written to a pipe."
                 raise CorpusError(message, location=location, hint=_CONVERT)
             if file.frames > max_samples:
                 raise _too_long(file.frames, location, max_samples)
@@ -122,10 +128,10 @@ def _decode_flac(content: bytes, location: str, max_samples: int) -> AudioClip:
             announced, rate = file.frames, file.samplerate
     except soundfile.SoundFileError as error:
         # The whole message begins with the address of an object in memory.
-        message = f"This is not a .flac file that can be read: {getattr(error, 'error_string', error)}"
+        message = f"This .flac file cannot be read: {getattr(error, 'error_string', error)}"
         raise CorpusError(message, location=location, hint=_INTACT) from error
     if len(samples) < announced:
-        message = f"The header announces {announced:,} samples, but the file ends after {len(samples):,}."
+        message = f"The header declares {announced:,} samples, but the file ends after {len(samples):,}."
         raise CorpusError(message, location=location, hint=_INTACT)
     return AudioClip(rate, samples.astype("<i2").tobytes())
 
@@ -138,36 +144,10 @@ def _check_format(channels: int, bits: int, rate: int, location: str) -> None:
     if bits != 8 * BYTES_PER_SAMPLE:
         raise CorpusError(f"The audio clip has {bits} bits per sample, not 16.", location=location, hint=_CONVERT)
     if not 0 < rate <= SAMPLE_RATE:
-        message = f"The audio clip has {rate:,} samples per second; 1 to {SAMPLE_RATE:,} are possible."
+        message = f"The audio clip has {rate:,} samples per second; 1 to {SAMPLE_RATE:,} are supported."
         raise CorpusError(message, location=location, hint=_INTACT)
 
 
 def _too_long(samples: int, location: str, max_samples: int) -> CorpusError:
-    message = f"The audio clip has {samples:,} samples; at most {max_samples:,} are read."
+    message = f"The audio clip has {samples:,} samples; the limit is {max_samples:,}."
     return CorpusError(message, location=location, hint=_SHORTEN)
-
-
-def _read_files(files: list[str], source: AudioConfig, defects: Defects) -> Iterator[Example]:
-    if not any(map(is_audio_file, files)):
-        hint = f"Give a folder with one folder per label, of files that end in {' or '.join(SUFFIXES)}."
-        raise CorpusError("There are no audio clips.", location=source.path, hint=hint)
-    for file in files:
-        if not is_audio_file(file):
-            defects.add("file that is no audio clip left out", Location(file, 1))
-            continue
-        clip = load_audio(file, defects)
-        yield Example(Location(file, 1), "", label=find_label(file, source.path), audio=clip)
-
-
-def _read_table(source: AudioConfig, defects: Defects) -> Iterator[Example]:
-    for location, file, text in iter_table(source, defects):
-        try:
-            clip = load_audio(file, defects)
-        except CorpusError as error:
-            raise CorpusError(
-                f"{error.message} ({location} names it.)", location=error.location, hint=error.hint
-            ) from error
-        if source.second == "text":
-            yield Example(location, "", target=text, audio=clip)
-        else:
-            yield Example(location, "", label=text, audio=clip)

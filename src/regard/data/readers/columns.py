@@ -1,10 +1,11 @@
-"""Choose the columns of a table by their content: which hold text, labels, numbers, ids, addresses or language codes.
+"""Choose the columns of a table by their content: text, labels, numbers, ids, addresses or language codes.
 
 Positions say little: Tatoeba exports (id, text, id, text), manythings.org (text, text, attribution), others add scores,
-language codes or links. Every column is judged over a sample of rows, and a table that leaves a choice is refused.
+language codes or links. Every column is classified from a sample of rows; an ambiguous table is an error.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise, zip_longest
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from regard.base.errors import RegardError
 
 Kind = Literal["text", "labels", "one value", "numbers", "ids", "links", "attributions", "language codes", "no text"]
-LANGUAGE_NAMES = {
+LANGUAGE_CODES = {  # by English name
     "arabic": "ar", "chinese": "zh", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi",
     "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
     "italian": "it", "japanese": "ja", "korean": "ko", "norwegian": "no", "polish": "pl", "portuguese": "pt",
@@ -23,7 +24,7 @@ _CODES = {  # ISO 639-3, as Tatoeba writes them
     "ara": "ar", "cmn": "zh", "zho": "zh", "ces": "cs", "dan": "da", "nld": "nl", "eng": "en", "fin": "fi", "fra": "fr",
     "deu": "de", "ell": "el", "heb": "he", "hin": "hi", "hun": "hu", "ind": "id", "ita": "it", "jpn": "ja", "kor": "ko",
     "nob": "no", "pol": "pl", "por": "pt", "ron": "ro", "rus": "ru", "spa": "es", "swe": "sv", "tur": "tr", "ukr": "uk",
-    "vie": "vi", **{code: code for code in LANGUAGE_NAMES.values()},
+    "vie": "vi", **{code: code for code in LANGUAGE_CODES.values()},
 }  # fmt: skip
 _PATTERNS: dict[Kind, re.Pattern[str]] = {
     "numbers": re.compile(r"[-+]?\d[\d.,:/% -]*(e[-+]?\d+)?"),  # also scores, dates and times
@@ -61,7 +62,7 @@ def choose_columns(rows: Sequence[Sequence[str]], path: str) -> dict[str, Any]:
     """Choose the columns of a table without known names, and whether its first row is a header.
 
     Raises:
-        RegardError: The content leaves a choice; the error lists the columns.
+        RegardError: The content is ambiguous; the error lists the columns.
     """
     width = len(rows[0])
     table = [[row[number] for row in rows if len(row) == width] for number in range(width)]
@@ -72,24 +73,19 @@ def choose_columns(rows: Sequence[Sequence[str]], path: str) -> dict[str, Any]:
     )
     table = [fields[has_header:] for fields in table]
     kinds = [judge_column(fields, is_first=number == 0) for number, fields in enumerate(table)]
-    texts, labels, constants, codes = (
-        [number for number, kind in enumerate(kinds, 1) if kind == role]
-        for role in ("text", "labels", "one value", "language codes")
-    )
-    if width == 2:
-        labels = labels or constants
+    numbers = defaultdict[Kind, list[int]](list)
+    for number, kind in enumerate(kinds, 1):
+        numbers[kind].append(number)
+    texts, labels = numbers["text"], numbers["labels"] or (numbers["one value"] if width == 2 else [])
     chosen: dict[str, Any] = {"header": True} if has_header else {}
-    if len(texts) == 2:
-        languages = [{_CODES[field.strip()] for field in table[number - 1] if field.strip()} for number in codes]
-        if [len(language) for language in languages] == [1, 1] and languages[0] != languages[1]:
-            chosen["languages"] = tuple(language.pop() for language in languages)
-        return chosen | {"source": texts[0], "target": texts[1]}
-    if len(texts) == 1 and len(labels) == 1:
-        return chosen | {"source": texts[0], "label": labels[0]}
-    if width == 2 and len(labels) == 2:
-        return chosen | {"source": 1, "label": 2}
-    if width == 1:
-        return chosen
+    match texts, labels, width:
+        case [source, target], _, _:
+            languages = _read_languages([table[number - 1] for number in numbers["language codes"]])
+            return chosen | languages | {"source": source, "target": target}
+        case ([text], [label], _) | (_, [text, label], 2):
+            return chosen | {"source": text, "label": label}
+        case _, _, 1:
+            return chosen
     columns = zip(range(1, width + 1), kinds, table, strict=True)
     descriptions = "; ".join(f"{number} {kind} ({fields[0][:_SAMPLE]!r})" for number, kind, fields in columns)
     message = f"{len(texts) or 'None'} of its columns hold{'s' if len(texts) == 1 else ''} text"
@@ -98,8 +94,17 @@ def choose_columns(rows: Sequence[Sequence[str]], path: str) -> dict[str, Any]:
     )
 
 
+def _read_languages(columns: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return the languages of a table of pairs whose two columns of codes name one language each."""
+    languages = [{_CODES[field.strip()] for field in fields if field.strip()} for fields in columns]
+    match [tuple(language) for language in languages]:
+        case [(source,), (target,)] if source != target:
+            return {"languages": (source, target)}
+    return {}
+
+
 def judge_column(fields: Sequence[str], *, is_first: bool = False) -> Kind:
-    """Judge what a column holds.
+    """Classify the content of a column.
 
     >>> judge_column(["7", "12"]), judge_column(["1", "2"], is_first=True), judge_column(["good", "bad"] * 10)
     ('labels', 'numbers', 'labels')
@@ -124,7 +129,7 @@ def judge_column(fields: Sequence[str], *, is_first: bool = False) -> Kind:
 
 
 def _are_classes(values: Sequence[str], *, is_first: bool) -> bool:
-    """Whether numbers are classes: they repeat. Few rows show little: there, short numbers are, unless they count."""
+    """Whether numbers are class labels: they repeat. In a few rows, short numbers are labels unless they count up."""
     if not all(value.isdecimal() for value in values):
         return False
     if len(values) >= _MIN_ROWS:

@@ -1,8 +1,7 @@
 """Reader for CoNLL and CoNLL-U: one word per line with tags in columns, blank lines between sentences.
 
 The first row sets the column separator: tabs if it has one, otherwise spaces. Every row must have as many columns as
-the first. CoNLL-U's multiword tokens (`1-2`) and empty nodes (`1.1`) carry no tag of their own, so the reader leaves
-them out and counts them.
+the first. CoNLL-U's multiword tokens (`1-2`) and empty nodes (`1.1`) have no tag, so the reader skips and counts them.
 """
 
 import re

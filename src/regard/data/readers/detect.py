@@ -26,7 +26,7 @@ from regard.config.sources import (
 )
 from regard.data.example import CorpusError, Defects
 from regard.data.readers.audio import is_audio_file, is_audio_table
-from regard.data.readers.columns import LANGUAGE_NAMES, choose_columns, judge_column, parse_columns
+from regard.data.readers.columns import LANGUAGE_CODES, choose_columns, judge_column, parse_columns
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
 from regard.data.readers.parquet import PARQUET_FIX
 from regard.data.readers.table import DELIMITERS, MIN_ROWS, Delimiter, is_split, read_rows
@@ -124,7 +124,7 @@ def _select_columns(paths: Sequence[str], columns: dict[str, Any]) -> AnySourceC
 def make_image_source(path: str, task: str | None = None) -> ImagesConfig:
     """Return the source of a folder of images, of an idx or Parquet file, or of a table of images (see below)."""
     if is_image_table(path):
-        return ImagesConfig(path=path, **_describe_table(path, None if task is None else task == "caption"))
+        return ImagesConfig(path=path, **_describe_table(path, None if task is None else task == "captioning"))
     return ImagesConfig(path=path, labels=find_idx_labels(path) if is_idx(path) else None)
 
 
@@ -132,7 +132,7 @@ def make_audio_source(path: str, task: str | None = None) -> AudioConfig:
     """Return the source of a folder of audio, or of a table of audio with their labels or texts (see below)."""
     if not is_audio_table(path):
         return AudioConfig(path=path)
-    return AudioConfig(path=path, **_describe_table(path, None if task is None else task == "transcribe"))
+    return AudioConfig(path=path, **_describe_table(path, None if task is None else task == "transcription"))
 
 
 def _describe_table(path: str, is_text: bool | None) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _name_languages(rows: Sequence[Sequence[str]]) -> bool:
     columns = [
         number
         for number, name in enumerate(names)
-        if name.lower() in LANGUAGE_NAMES or (len(name) == 2 and _find_language(name))
+        if name.lower() in LANGUAGE_CODES or (len(name) == 2 and _find_language(name))
     ]
     fields = [row[number] for row in body_rows for number in columns if number < len(row)]
     return len(columns) == 2 and sum(len(field) > 3 for field in fields) > len(body_rows)
@@ -200,7 +200,7 @@ def _find_language(name: str) -> str | None:
     """Return the language code of a field, e.g. "de" for "de" or "German"."""
     # "id" is a record id far more often than Indonesian
     code = name if _LANGUAGE.fullmatch(name) and name != "id" else None
-    return LANGUAGE_NAMES.get(name.lower(), code)
+    return LANGUAGE_CODES.get(name.lower(), code)
 
 
 def _find_name(names: Sequence[str], candidates: Sequence[str]) -> str | None:

@@ -1,6 +1,6 @@
 """Reader for gettext catalogs (.po and .mo): messages of software and their translations.
 
-Untranslated, fuzzy (unconfirmed) and obsolete entries are left out and counted. A plural entry gives one pair per
+Untranslated, fuzzy (unconfirmed) and obsolete entries are skipped and counted. A plural entry gives one pair per
 form: the first form belongs to the singular, the others to the plural. A language with a single form (Japanese) uses it
 for all numbers, so it is paired with the plural. The reader holds a whole catalog in memory.
 """

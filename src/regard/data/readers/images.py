@@ -1,12 +1,13 @@
 """Reader for images: a folder of image files per label, a table of files, idx files (MNIST), or Parquet.
 
-Image files and images in Parquet are decoded by Pillow (extra `images`); idx files need nothing. The size that a header
-claims is checked before memory is allocated for the pixels.
+Image files and images in Parquet are decoded by Pillow (extra `images`); idx files need no extra. The size that a
+header claims is checked before memory is allocated for the pixels.
 """
 
 import struct
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,7 +17,7 @@ from regard.base.limits import PIXELS
 from regard.config.sources import ImagesConfig
 from regard.data.example import CorpusError, Defects, Example, Image, Location
 from regard.data.readers.jsonl import format_label
-from regard.data.readers.media_files import find_label, iter_table, read_whole
+from regard.data.readers.media_files import iter_table, read_folder, read_table, read_whole
 from regard.data.readers.parquet import BATCH_ROWS, open_parquet
 from regard.data.readers.text_files import (
     TruncatedError,
@@ -32,7 +33,10 @@ MAX_FILE_BYTES = 1 << 28
 IMAGE_COLUMN, LABEL_COLUMN = "image", "label"  # of Parquet, as on the Hugging Face Hub
 _GRAY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F")  # and "I;16": more than 8 bits per value
-_PNG_START, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # Pillow opens colors of 16 bits in a mode of 8: the header tells
+_PNG_START, _PNG_DEPTH = (
+    b"\x89PNG\r\n\x1a\n",
+    24,
+)  # Pillow opens 16-bit colors in an 8-bit mode, so the header is checked
 _IDX_BYTES = 8  # the type code of unsigned bytes, the only one that holds images
 _INTACT = "Replace the file with an intact copy."
 
@@ -42,12 +46,23 @@ def read_images(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     path = source.path
     if is_idx(path):
         return _read_idx(source, defects)
+    load = partial(_load_image, source=source, defects=defects)
     if is_image_table(path):
-        return _read_table(source, defects)
+        return read_table(source, load, defects)
     files = list_files(path, defects)
     if PurePosixPath(files[0]).suffix == ".parquet":
         return (example for file in files for example in _read_parquet(file, source, defects))
-    return _read_files(files, source, defects)
+    if not any(map(is_image_file, files)):
+        if any(is_idx(file) for file in files):
+            hint = "Give the path of one idx file of images, such as train-images-idx3-ubyte.gz."
+            raise CorpusError("The folder holds idx files.", location=path, hint=hint)
+        hint = f"Give a folder with one folder per label, of files that end in {', '.join(SUFFIXES)}."
+        raise CorpusError("There are no images.", location=path, hint=hint)
+    return read_folder(files, path, is_image_file, "image", load, defects)
+
+
+def _load_image(file: str, source: ImagesConfig, defects: Defects) -> Image:
+    return decode_image(read_image_file(file, defects), source, file, defects)
 
 
 def is_idx(path: str) -> bool:
@@ -61,7 +76,7 @@ def is_image_file(path: str) -> bool:
 
 
 def is_image_table(path: str) -> bool:
-    """Whether a path is a table of images, and no image, idx, Parquet file or folder itself."""
+    """Whether a path is a table of images, not an image, an idx or Parquet file, or a folder."""
     if is_idx(path) or is_image_file(path) or PurePosixPath(path).suffix == ".parquet":
         return False
     return list_files(path, Defects()) == [path]
@@ -82,12 +97,12 @@ def decode_image(
     Args:
         content: Bytes of the file.
         source: Size and channels of the result.
-        where: Name of the file in errors.
+        location: Name of the file in errors.
         defects: Where transparency is counted.
-        max_pixels: An image whose header claims more pixels is refused before they are decoded.
+        max_pixels: An image whose header declares more pixels is an error before decoding.
 
     Raises:
-        CorpusError: The content is no image, damaged or too large.
+        CorpusError: The content is not an image, is damaged, or is too large.
     """
     pillow, operations = (import_optional(f"PIL.{name}", "images", "Reading images") for name in ("Image", "ImageOps"))
     defects = defects or Defects()
@@ -139,44 +154,13 @@ def _too_large(location: str, max_pixels: int, size: str = "The image") -> Corpu
     return CorpusError(message, location=location, hint="Scale the image down, or remove it.")
 
 
-def _read_files(files: list[str], source: ImagesConfig, defects: Defects) -> Iterator[Example]:
-    images = [file for file in files if is_image_file(file)]
-    if not images:
-        if any(is_idx(file) for file in files):
-            hint = "Give the path of one idx file of images, such as train-images-idx3-ubyte.gz."
-            raise CorpusError("The folder holds idx files.", location=source.path, hint=hint)
-        hint = f"Give a folder with one folder per label, of files that end in {', '.join(SUFFIXES)}."
-        raise CorpusError("There are no images.", location=source.path, hint=hint)
-    for file in files:
-        if not is_image_file(file):
-            defects.add("file that is no image left out", Location(file, 1))
-            continue
-        content = read_image_file(file, defects)
-        image = decode_image(content, source, file, defects)
-        yield Example(Location(file, 1), "", label=find_label(file, source.path), image=image)
-
-
-def _read_table(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
-    for location, file, text in iter_table(source, defects):
-        try:
-            image = decode_image(read_image_file(file, defects), source, file, defects)
-        except CorpusError as error:
-            raise CorpusError(
-                f"{error.message} ({location} names it.)", location=error.location, hint=error.hint
-            ) from error
-        if source.second == "text":
-            yield Example(location, "", target=text, image=image)
-        else:
-            yield Example(location, "", label=text, image=image)
-
-
 def read_image_file(path: str, defects: Defects | None = None) -> bytes:
-    """Read the bytes of an image file; one that is far too large is refused."""
+    """Read the bytes of an image file; raise an error if it is far too large."""
     return read_whole(path, MAX_FILE_BYTES, "Scale it down.", defects)
 
 
 def find_idx_labels(path: str) -> str | None:
-    """Return the file of labels beside an idx file of images, if there is one."""
+    """Return the label file next to an idx image file, if there is one."""
     name = PurePosixPath(path).name
     labels = path[: len(path) - len(name)] + name.replace("images", "labels").replace("idx3", "idx1")
     return labels if labels != path and not is_url(path) and Path(labels).is_file() else None
@@ -186,15 +170,15 @@ def _read_idx(source: ImagesConfig, defects: Defects) -> Iterator[Example]:
     path, labels_path = source.path, source.labels
     reader = _IdxReader(path, defects)
     if len(reader.shape) not in (3, 4):
-        message = f"An idx file of images has 3 or 4 dimensions, this one has {len(reader.shape)}."
-        raise CorpusError(message, location=path, hint="Give the file of the images.")
+        message = f"An idx image file has 3 or 4 dimensions; this one has {len(reader.shape)}."
+        raise CorpusError(message, location=path, hint="Give the image file.")
     count, height, width, channels = (*reader.shape, 1)[:4]
     if channels not in (1, 3):
         raise CorpusError(f"The images have {channels} channels, not 1 or 3.", location=path, hint="Convert them.")
     _check_size(height, width, path)
     labels = None if labels_path is None else _IdxReader(labels_path, defects)
     if labels is not None and labels.shape != (count,):
-        message = f"The file of labels has the shape {labels.shape}, and there are {count:,} images."
+        message = f"The label file has the shape {labels.shape}, but there are {count:,} images."
         raise CorpusError(message, location=labels_path, hint="Give the labels of these images.")
     for number in range(1, count + 1):
         label = None if labels is None else str(labels.take(1, number)[0])
@@ -227,7 +211,7 @@ class _IdxReader:
         self.shape: tuple[int, ...] = ()
         head = self.take(4, 0)
         if head[:2] != b"\0\0" or head[2] != _IDX_BYTES or not 1 <= head[3] <= 4:
-            message = "This is not an idx file of unsigned bytes: it does not begin with 0, 0, 8 and 1 to 4."
+            message = "This is not an idx file of unsigned bytes: it does not start with 0, 0, 8 and 1 to 4."
             raise CorpusError(message, location=path, hint="Give an idx file, such as train-images-idx3-ubyte.gz.")
         self.shape = struct.unpack(f">{head[3]}I", self.take(4 * head[3], 0))
 
@@ -247,7 +231,7 @@ class _IdxReader:
     def check_end(self) -> None:
         """Raise CorpusError unless the file ends here."""
         if self._buffer or next(self._chunks, b""):
-            raise CorpusError("The file is longer than its header says.", location=self._path, hint=_INTACT)
+            raise CorpusError("The file is longer than its header declares.", location=self._path, hint=_INTACT)
 
 
 def _read_parquet(path: str, source: ImagesConfig, defects: Defects) -> Iterator[Example]:
@@ -264,7 +248,7 @@ def _read_parquet(path: str, source: ImagesConfig, defects: Defects) -> Iterator
                 location, value = Location(path, row), record[IMAGE_COLUMN]
                 content = value.get("bytes") if isinstance(value, dict) else value
                 if not isinstance(content, bytes):
-                    message = f"Column '{IMAGE_COLUMN}' holds no encoded image."
+                    message = f"Column '{IMAGE_COLUMN}' does not hold encoded images."
                     raise CorpusError(message, location=str(location), hint="Store the bytes of the image files in it.")
                 label = format_label(record[LABEL_COLUMN], LABEL_COLUMN, location) if LABEL_COLUMN in columns else None
                 image = decode_image(content, source, str(location), defects)

@@ -60,7 +60,7 @@ def _get_text(record: dict[str, Any], key: str, location: Location) -> str | Non
         raise CorpusError(
             f"'{key}' has a lone surrogate, \\u{ord(surrogate[0]):04x}, at character {surrogate.start() + 1}.",
             location=str(location),
-            hint="The program that wrote the file cut a character in two: export the text again.",
+            hint="The program that wrote the file split a character: export the text again.",
         )
     return value
 

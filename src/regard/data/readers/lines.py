@@ -1,11 +1,10 @@
 """Reader for plain text with one sentence per line; with a target file, line n of both files is a pair.
 
-Every line is an example, even an empty one: leaving it out on one side would shift all later pairs.
+Every line is an example, even an empty one: skipping it on one side would shift all later pairs.
 """
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from regard.base.formatting import pluralize
 from regard.config.sources import LinesConfig
@@ -35,40 +34,28 @@ def _read_pairs(source_path: str, target_path: str, languages: tuple[str, ...], 
             yield Example(Location(source_path, line), text, target, None, None, languages)
 
 
-class _LinePairs(NamedTuple):
-    """A run of aligned lines of two files."""
-
-    first_line: int
-    sources: list[str]
-    targets: list[str]
-
-
-def _align_blocks(source_path: str, target_path: str, defects: Defects) -> Iterator[_LinePairs]:
-    """Split both files into runs of equal length; their blocks end at different lines."""
+def _align_blocks(source_path: str, target_path: str, defects: Defects) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Yield runs of aligned lines with the number of their first line; the blocks of both files end anywhere."""
     source_blocks = (block.lines for block in _read_blocks(source_path, defects))
     target_blocks = (block.lines for block in _read_blocks(target_path, defects))
     number, sources, targets = 1, next(source_blocks, []), next(target_blocks, [])
     while sources and targets:
         length = min(len(sources), len(targets))
-        yield _LinePairs(number, sources[:length], targets[:length])
+        yield number, sources[:length], targets[:length]
         number += length
         sources = sources[length:] or next(source_blocks, [])
         targets = targets[length:] or next(target_blocks, [])
     if sources or targets:
         remaining = len(sources) + sum(map(len, source_blocks)), len(targets) + sum(map(len, target_blocks))
         counts = number - 1 + remaining[0], number - 1 + remaining[1]
-        raise _unaligned_error(source_path, target_path, counts, number)
-
-
-def _unaligned_error(source_path: str, target_path: str, counts: tuple[int, int], number: int) -> CorpusError:
-    longer, shorter = (source_path, target_path) if counts[0] > counts[1] else (target_path, source_path)
-    return CorpusError(
-        f"The files are not aligned: {source_path} has {pluralize(counts[0], 'line')}, "
-        f"{target_path} has {counts[1]:,}. "
-        f"Line {number} of {longer} has no counterpart.",
-        location=str(Location(shorter, number)),
-        hint="Find the line that was lost or split: `regard check` on both files shows where they drift apart.",
-    )
+        longer, shorter = (source_path, target_path) if counts[0] > counts[1] else (target_path, source_path)
+        raise CorpusError(
+            f"The files are not aligned: {source_path} has {pluralize(counts[0], 'line')}, "
+            f"{target_path} has {counts[1]:,}. "
+            f"Line {number} of {longer} has no counterpart.",
+            location=str(Location(shorter, number)),
+            hint="Find the line that was lost or split: `regard check` on both files shows where they drift apart.",
+        )
 
 
 def _read_blocks(path: str, defects: Defects) -> Iterator[Block]:
@@ -83,7 +70,7 @@ def _read_blocks(path: str, defects: Defects) -> Iterator[Block]:
 
 
 def pair_files(source: str, target: str, defects: Defects) -> Iterator[tuple[str, str]]:
-    """Pair two files, or the files of two folders whose names are equal up to the language suffix."""
+    """Pair two files, or the files of two folders whose names are equal except for the language suffix."""
     source_files, target_files = list_files(source, defects), list_files(target, defects)
     if source_files == [source] and target_files == [target]:
         yield source, target
@@ -97,7 +84,7 @@ def pair_files(source: str, target: str, defects: Defects) -> Iterator[tuple[str
             f"The folders hold different files ({len(source_files)} and {len(target_files)}): "
             f"'{unpaired[0]}' has no counterpart.",
             location=f"{source} and {target}",
-            hint="Name aligned files alike up to the language suffix: a.en and a.de.",
+            hint="Give aligned files the same name except for the language suffix: a.en and a.de.",
         )
     yield from ((name, target_by_key[key]) for key, name in source_by_key.items())
 
@@ -106,18 +93,14 @@ def _index_by_key(names: list[str], folder: str) -> dict[str, str]:
     """Index files by name without language and compression suffix; two files with the same key are an error."""
     name_by_key: dict[str, str] = {}
     for name in names:
-        if (existing := name_by_key.setdefault(_make_key(name, folder), name)) != name:
+        key = str(strip_compression(_relative_path(name, folder)).with_suffix(""))
+        if (existing := name_by_key.setdefault(key, name)) != name:
             raise CorpusError(
                 f"'{PurePosixPath(existing).name}' and '{PurePosixPath(name).name}' differ only in the suffix.",
                 location=folder,
                 hint="Make the names differ before the last dot (train-00.en, train-01.en), or join the files.",
             )
     return name_by_key
-
-
-def _make_key(name: str, folder: str) -> str:
-    """The path relative to the folder without language and compression suffix, equal for two aligned files."""
-    return str(strip_compression(_relative_path(name, folder)).with_suffix(""))
 
 
 def _relative_path(name: str, folder: str) -> str:

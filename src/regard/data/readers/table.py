@@ -59,7 +59,7 @@ def is_split(lines: Sequence[str], delimiter: Delimiter) -> bool:
         for row in rows:
             widths[len(row)] += 1
     except csv.Error as error:
-        # A quoted field may continue after these lines; enough rows show the delimiter in spite of a wrong quote.
+        # A quoted field may continue after these lines; enough rows show the delimiter despite a wrong quote.
         if "unexpected end" not in str(error) and widths.total() < MIN_ROWS:
             return False
     return len(widths) == 1 and max(widths) > 1
@@ -74,7 +74,7 @@ def _make_examples(table: Iterator[TableRow], source: TableConfig, defects: Defe
             if source.header:
                 continue
         if len(fields) != width:
-            if fields in ([], [""]):  # it holds no text, so no pair can shift
+            if fields in ([], [""]):  # it has no text, so pairs do not shift
                 defects.add("blank line left out", location)
                 continue
             raise CorpusError(

@@ -1,6 +1,6 @@
 r"""Open, decompress and split corpus files: a path or URL in, lines out.
 
-A line ends at the byte `\n` and nowhere else: U+2028, U+0085, vertical tabs, form feeds and lone carriage returns are
+A line ends only at the byte `\n`: U+2028, U+0085, vertical tabs, form feeds and lone carriage returns are
 text, so that line n of one file stays aligned with line n of another. `Defects` counts every irregularity:
 
 - one `\r` directly before a `\n` is part of the line end (Windows writes it) and is removed; any other is text. It
@@ -164,7 +164,7 @@ def iter_lines(path: str, defects: Defects, *, keep_returns: bool = False) -> It
                 text = text.replace("\r\n", "\n")
             lines = text.split("\n")
             if not lines[-1]:
-                lines.pop()  # nothing follows the last \n
+                lines.pop()  # there is no text after the last \n
             elif decode_error is None:
                 defects.add("missing last newline", Location(path, number + len(lines) - 1))
             if lines:

@@ -1,7 +1,7 @@
 """Reader for translation memories (TMX): each unit holds one segment in several languages.
 
 expat parses the file as a stream, so memory use stays constant and every unit has its line number. Entity definitions
-are an error (they can expand a small file to gigabytes), and nothing outside the file is opened.
+are an error (they can expand a small file to gigabytes), and no other file is opened.
 """
 
 from collections.abc import Iterator, Sequence
@@ -201,12 +201,12 @@ class _UnitReader:
         raise CorpusError(
             f"The file defines an entity, '{name}'.",
             location=str(self._get_location()),
-            hint="Replace the entity by its text: entities can expand a small file until memory is full.",
+            hint="Replace the entity with its text: entities can expand a small file until memory is full.",
         )
 
     def _reject_unknown_entity(self, name: str, *_: object) -> None:
         raise CorpusError(
             f"The entity '&{name};' is not defined in the file.",
             location=str(self._get_location()),
-            hint="Replace the entity by its character; external definitions are not read.",
+            hint="Replace the entity with its character; external definitions are not read.",
         )

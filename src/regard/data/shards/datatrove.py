@@ -1,10 +1,10 @@
 """Prepare a corpus on many machines: steps for a datatrove pipeline (extra `cluster`).
 
 Each task of the pipeline reads some of the sources and writes their shards. Tasks are independent: they run as local
-processes, as a Slurm array, or on Ray. Any of datatrove's filters may stand between `ReadSources` and `WriteShards`.
-Shards are named after their source, so the folder is byte-identical to that of `regard prepare`, whatever the number of
-tasks. For every finished source, `WriteShards` leaves a file `receipt-N.json` that lists its shards. `SealCorpus` runs
-once at the end: it checks that every source has its receipt and writes `corpus.json`.
+processes, as a Slurm array, or on Ray. Any of datatrove's filters can be placed between `ReadSources` and
+`WriteShards`. Shards are named after their source, so the folder is byte-identical to the output of `regard prepare`
+for any number of tasks. For every finished source, `WriteShards` leaves a file `receipt-N.json` that lists its shards.
+`SealCorpus` runs once at the end: it checks that every source has its receipt and writes `corpus.json`.
 
 Steps are callables, which datatrove accepts like its own classes. Only `ReadSources` imports datatrove, for its
 document class.
@@ -43,7 +43,7 @@ class ReadSources:
     name = "Regard: read"
 
     def __call__(self, data: Documents | None, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
-        """Yield the incoming documents, if any, then those of this task's sources."""
+        """Yield the incoming documents, if any, then the documents of this task's sources."""
         yield from data or ()
         document = import_optional("datatrove.data", "cluster", "Preparing a corpus on a cluster").Document
         for index in range(rank, len(self.sources), world_size):
@@ -64,7 +64,7 @@ class WriteShards:
     name = "Regard: write shards"
 
     def __call__(self, data: Documents, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
-        """Write; yield nothing: this step is the last of its pipeline."""
+        """Write the shards. Yields no documents, because this is the last step of its pipeline."""
         names, folder = Corpus(self.sources).names, Path(self.folder)
         tokenizers = TokenizerPair.load(Path(self.tokenizer_folder))
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,9 +98,9 @@ class SealCorpus:
         receipts = [_receipt_path(folder, index) for index in range(len(corpus.names))]
         if missing := [name for name, path in zip(corpus.names, receipts, strict=True) if not path.is_file()]:
             raise RegardError(
-                f"{len(missing)} of {len(receipts)} sources are not written yet; the first is {missing[0]}.",
+                f"{len(missing)} of {len(receipts)} sources are not finished; the first one is {missing[0]}.",
                 location=self.folder,
-                hint="Run the failed tasks again: datatrove skips finished ones.",
+                hint="Rerun the failed tasks; datatrove skips finished tasks.",
             )
         shards = {name: sha256 for path in receipts for name, sha256 in json.loads(path.read_bytes()).items()}
         write_corpus(folder, shards, dict(zip(corpus.names, corpus.weights, strict=True)))

@@ -1,11 +1,11 @@
-"""Write a corpus as a folder of token shards, with several processes, and continue after a kill.
+"""Write a corpus as a folder of token shards, with several processes; an interrupted run can be resumed.
 
 One process reads the text and passes it in chunks of about `shard_size` characters to worker processes. A worker
-tokenizes its chunk and writes one shard. The text alone decides what each shard holds, not the number of workers. A
-shard records the sha256 of its text and of its tokenizers; an existing shard is reused if it was made from the same
-text and tokenizers and is undamaged. So after any number of kills the folder is byte-identical to that of an
-uninterrupted run, and a text or tokenizer that changed meanwhile is detected. `corpus.json`, written last, names all
-shards with their sha256.
+tokenizes its chunk and writes one shard. The content of each shard depends only on the text, not on the number of
+workers. A shard records the sha256 of its text and of its tokenizers; an existing shard is reused if it was made from
+the same text and tokenizers and is undamaged. After interruptions, the folder is therefore byte-identical to the result
+of an uninterrupted run, and a changed text or tokenizer is detected. `corpus.json`, written last, names all shards with
+their sha256.
 """
 
 import contextlib
@@ -20,7 +20,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from multiprocessing.connection import wait
 from operator import itemgetter
@@ -32,7 +33,7 @@ from regard.base.files import read_json, write_atomic
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
 from regard.data.shards.shard import FORMAT, Shard, Shards, load_shard, save_shard
-from regard.data.shards.tokenize import deserialize_examples, serialize_examples, store_examples
+from regard.data.shards.tokenize import deserialize_examples, find_word_encoder, serialize_examples, store_examples
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -49,15 +50,16 @@ class ShardChunk:
     name: str
     source: str
     text: bytes  # as `serialize_examples` returns it
+    examples: tuple[Example, ...] = ()  # of the text; empty in a worker process, which reads the text
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """The sha256 of the text."""
         return hashlib.sha256(self.text).hexdigest()
 
 
 class ShardDone(NamedTuple):
-    """A finished shard: where it is, its counts, and whether an earlier run had written it."""
+    """A finished shard: its path, its counts, and whether it was reused from an earlier run."""
 
     folder: Path
     name: str
@@ -69,7 +71,7 @@ class ShardDone(NamedTuple):
 
 
 class WorkerFailure(NamedTuple):
-    """The fields of a RegardError in a worker: exceptions with several arguments do not unpickle."""
+    """The fields of a RegardError in a worker, because exceptions with several arguments cannot be unpickled."""
 
     message: str
     location: str | None
@@ -89,12 +91,12 @@ def prepare(
     shard_size: int = SHARD_CHARACTERS,
     report: Report = lambda _: None,
 ) -> list[ShardDone]:
-    """Write a corpus as shards into a folder, or finish what an earlier call began.
+    """Write a corpus as shards into a folder, or finish an interrupted call.
 
     Args:
         corpus: The text; its files are read once.
         tokenizers: Tokenizers of source and target; None for images.
-        folder: Created if missing. Its undamaged shards of the same text and tokenizers are reused.
+        folder: Created if missing. Undamaged shards of the same text and tokenizers are reused.
         defects: Counts the defects that the readers tolerate.
         workers: Number of processes that tokenize; 1 tokenizes in this process.
         shard_size: Characters of text per shard.
@@ -114,7 +116,7 @@ def prepare_parts(
     shard_size: int = SHARD_CHARACTERS,
     report: Report = lambda _: None,
 ) -> list[ShardDone]:
-    """Write several parts of a corpus in one pass over its text, each as `prepare` would write it.
+    """Write several parts of a corpus in one pass, with the same result as `prepare` for each part.
 
     Args:
         examples: Each with the folder of its part (one of `folders`) and the index of its source in `corpus`.
@@ -131,6 +133,7 @@ def prepare_parts(
     for done in _write_shards(make_chunks(examples, corpus.names, shard_size), tokenizers, workers):
         report(done)
         done_shards.append(done)
+    find_word_encoder.cache_clear()
     for folder in folders:
         shards = {done.name: done.sha256 for done in done_shards if done.folder == folder}
         write_corpus(folder, shards, dict(zip(corpus.names, corpus.weights, strict=True)))
@@ -166,7 +169,7 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
         stored_weights = {str(source): float(weight) for source, weight in content["weights"].items()}
     except FileNotFoundError:
         raise DamagedError(
-            "The corpus was never finished.", location=str(path), hint="Run `regard prepare` again: it continues."
+            "The corpus is incomplete.", location=str(path), hint="Run `regard prepare` again to continue."
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError("The file is damaged.", location=str(path), hint="Run `regard prepare` again.") from error
@@ -178,12 +181,10 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
 
 
 def replace_weights(stored: Mapping[str, float], new: Mapping[str, float], *, location: str) -> dict[str, float]:
-    """Return the stored weights of the sources with the new ones in place; refuse those of unknown sources."""
+    """Return the sources' weights with changes applied; raise an error for unknown sources."""
     if unknown_sources := sorted(new.keys() - stored.keys()):
         message = f"The shards have no source '{unknown_sources[0]}', only: {', '.join(sorted(stored))}."
-        raise RegardError(
-            message, location=location, hint="Use the names that the sources had when they were prepared."
-        )
+        raise RegardError(message, location=location, hint="Use the source names from when the corpus was prepared.")
     return {**stored, **new}
 
 
@@ -212,7 +213,8 @@ def make_chunks(
     for index, group in groupby(examples, key=itemgetter(1)):
         buffers: dict[Path, _Buffer] = {}
         for folder, _, example in group:
-            buffer = buffers.setdefault(folder, _Buffer())
+            if (buffer := buffers.get(folder)) is None:
+                buffer = buffers[folder] = _Buffer()
             buffer.examples.append(example)
             buffer.characters += example.size
             if buffer.characters >= shard_size:
@@ -232,11 +234,12 @@ class _Buffer:
     examples: list[Example] = field(default_factory=list)
 
     def make_chunk(self, folder: Path, index: int, source: str) -> ShardChunk:
-        return ShardChunk(folder, f"{index:03}-{self.number:06}", source, serialize_examples(self.examples))
+        name, text = f"{index:03}-{self.number:06}", serialize_examples(self.examples)
+        return ShardChunk(folder, name, source, text, tuple(self.examples))
 
 
 def write_shard(chunk: ShardChunk, tokenizers: TokenizerPair | None) -> ShardDone:
-    """Tokenize a chunk and write its shard, unless the shard exists already."""
+    """Tokenize a chunk and write its shard, unless the shard already exists."""
     return _find_finished(chunk, tokenizers) or _tokenize_and_save(chunk, tokenizers)
 
 
@@ -257,7 +260,7 @@ def _find_finished(chunk: ShardChunk, tokenizers: TokenizerPair | None) -> Shard
 
 def _tokenize_and_save(chunk: ShardChunk, tokenizers: TokenizerPair | None) -> ShardDone:
     shard = store_examples(
-        deserialize_examples(chunk.text),
+        chunk.examples or deserialize_examples(chunk.text),
         tokenizers,
         name=chunk.name,
         origin=chunk.source,
@@ -285,18 +288,19 @@ def _write_shards(chunks: Iterator[ShardChunk], tokenizers: TokenizerPair | None
         with ProcessPoolExecutor(workers, context, _init_worker, contents) as pool:
             pending: deque[Future[ShardDone | WorkerFailure] | ShardDone] = deque()
             try:
-                # A worker that cannot start must die before a chunk is on its way: the pool hangs while it sends to it.
+                # A worker that cannot start must fail before a chunk is sent to it; otherwise the pool hangs.
                 pool.submit(os.getpid).result()
                 for chunk in chunks:
-                    pending.append(_find_finished(chunk, tokenizers) or pool.submit(_write_in_worker, chunk))
+                    finished = _find_finished(chunk, tokenizers)
+                    pending.append(finished or pool.submit(_write_in_worker, replace(chunk, examples=())))
                     if len(pending) > workers + 1:
                         yield _unwrap(pending.popleft())
                 while pending:
                     yield _unwrap(pending.popleft())
             except BrokenProcessPool as error:
                 raise WorkerError(
-                    "A worker process died; perhaps there was not enough memory.",
-                    hint="Run it again, with `regard prepare` and fewer --workers if need be: finished shards are "
+                    "A worker process died, possibly because memory ran out.",
+                    hint="Run it again, perhaps with `regard prepare` and fewer --workers: finished shards are "
                     'reused. In your own script, start the work under `if __name__ == "__main__":`.',
                 ) from error
             except BaseException:
@@ -313,7 +317,7 @@ def _unwrap(pending: Future[ShardDone | WorkerFailure] | ShardDone) -> ShardDone
 
 @contextlib.contextmanager
 def use_one_thread() -> Iterator[None]:
-    """Keep the `tokenizers` library from starting threads: the worker processes share the work already."""
+    """Keep the `tokenizers` library from starting threads: the worker processes already share the work."""
     names = ("TOKENIZERS_PARALLELISM", "RAYON_NUM_THREADS")
     saved_environment = {name: os.environ.get(name) for name in names}
     os.environ.update({"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"})
@@ -329,7 +333,7 @@ _worker_tokenizers: TokenizerPair | None = None  # set in worker processes only,
 
 def _init_worker(*contents: bytes) -> None:
     global _worker_tokenizers
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent decides for all
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent handles it
     if contents:
         source, target = contents
         tokenizer = Tokenizer(source)
@@ -338,7 +342,7 @@ def _init_worker(*contents: bytes) -> None:
 
 
 def _exit_with_parent() -> None:
-    """Exit when the parent process ends: a killed parent cannot stop its workers itself."""
+    """Exit when the parent process ends, because a killed parent cannot stop its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,8 +1,8 @@
-"""Shards in an object store: downloaded when they are needed, and cached on disk up to a capacity.
+"""Shards in an object store, downloaded on demand and cached on disk up to a capacity.
 
 The lengths of all samples are downloaded first, because the order of batches depends on them. Tokens are downloaded
-window by window, those of the next window in the background. fsspec opens the URL (s3:// and gs:// need
-its extra packages). Every file is verified by its sha256.
+window by window, with the next window in the background. fsspec opens the URL (s3:// and gs:// need its extra
+packages). Every file is verified by its sha256.
 """
 
 import hashlib
@@ -62,10 +62,10 @@ class RemoteShards(Shards):
     """A prepared corpus under a URL.
 
     Args:
-        url: The folder that holds `corpus.json`.
+        url: The folder that contains `corpus.json`.
         cache: A local folder for downloaded files; one per corpus.
-        capacity: Maximum bytes of tokens in the cache. A larger window is cached nevertheless, because training needs
-            all of it at once.
+        capacity: Maximum bytes of tokens in the cache. A larger window is still cached, because training needs all of
+            it at once.
         weights: Weights by source name; they replace the stored ones.
     """
 
@@ -97,7 +97,7 @@ class RemoteShards(Shards):
         super().__init__(shards, replace_weights(stored_weights, weights or {}, location=url))
 
     def load_tokens(self, number: int) -> Tokens:
-        """Return the tokens of a shard from the cache, downloading them first if need be."""
+        """Return the tokens of a shard from the cache, downloading them if necessary."""
         pending = self._pending.pop(number, None)
         path = pending.result() if pending is not None else self._download_tokens(number)
         shard_info = self._shard_infos[number]
@@ -127,12 +127,14 @@ class RemoteShards(Shards):
         return self._download(f"{self.shards[number].name}.bin", self._shard_infos[number]["sha256"]["bin"])
 
     def _download(self, name: str, sha256: str) -> Path:
-        """Return the path of a file in the cache, downloading it unless it is there with the right sha256."""
+        """Return the path of a file in the cache, downloading it if it is missing or its sha256 is wrong."""
         path = self._cache / name
         if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
             return path
         content = self._remote.read(name)
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise DamagedError("The file has other content (sha256 differs).", location=f"{self._remote.url}/{name}")
+            raise DamagedError(
+                "The file has different content (sha256 differs).", location=f"{self._remote.url}/{name}"
+            )
         write_atomic(path, content)
         return path

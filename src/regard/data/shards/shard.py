@@ -2,9 +2,9 @@
 
 `.bin` holds sample after sample, and within a sample stream after stream: source, then target or tags. `.idx` is a
 table of 32-bit integers, column after column: the length of each stream, then file, line, languages and label of each
-sample. `.json` is written last, so a shard is either complete or absent. It holds the sha256 of both files, of the
-tokenizers and of the text, and the names that the integers of `.idx` stand for. A shard's arrays may also live in
-memory: small corpora need no files. A shard of images has the stream `image` of 8-bit values; all have one shape.
+sample. `.json` is written last, so a shard is either complete or absent. It stores the sha256 of both files, of the
+tokenizers and of the text, and the names for the integers of `.idx`. A shard's arrays may also be in memory: small
+corpora need no files. A shard of images has the stream `image` of 8-bit values; all images have the same shape.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ _SHARD_INFO = TypeAdapter(_ShardInfo)
 
 @dataclass(frozen=True)
 class Shard:
-    """Samples as token ids, without special tokens: tasks add those that they need."""
+    """Samples as token ids, without special tokens; tasks add the ones they need."""
 
     name: str
     source: str  # the corpus source that the samples came from
@@ -97,6 +97,8 @@ class Shard:
 
 
 COLUMNS = ("file", "line", "languages", "label")
+# Fields of a shard that `.json` has, too.
+DESCRIPTION = ("source", "streams", "files", "languages", "labels", "made_from", "image_shape", "sample_rate")
 
 
 def save_shard(shard: Shard, folder: Path) -> str:
@@ -106,18 +108,11 @@ def save_shard(shard: Shard, folder: Path) -> str:
         write_atomic(folder / f"{shard.name}.{suffix}", content)
     info = {
         "format": FORMAT,
-        "source": shard.source,
-        "streams": shard.streams,
         "samples": len(shard),
         "tokens": dict(zip(shard.streams, shard.lengths.sum(axis=1, dtype=np.int64).tolist(), strict=True)),
         "width": shard.tokens.itemsize,
-        "files": shard.files,
-        "languages": shard.languages,
-        "labels": shard.labels,
-        "made_from": shard.made_from,
         "sha256": {suffix: hashlib.sha256(content).hexdigest() for suffix, content in parts.items()},
-        **({} if shard.image_shape is None else {"image_shape": shard.image_shape}),
-        **({} if shard.sample_rate is None else {"sample_rate": shard.sample_rate}),
+        **{name: value for name in DESCRIPTION if (value := getattr(shard, name)) is not None},
     }
     content = (json.dumps(info, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     write_atomic(folder / f"{shard.name}.json", content)
@@ -141,24 +136,22 @@ def load_shard(
     """
     path = folder / f"{name}.json"
     if not SHARD_NAME.fullmatch(name):
-        raise DamagedError(f"{name[:80]!r} is not a valid shard name.", location=str(folder), hint=_PREPARE_AGAIN)
+        raise _damaged(f"{name[:80]!r} is not a valid shard name.", folder)
     try:
         content = read_regular_file(path, limits.DOCUMENT)
     except FileNotFoundError:
-        raise DamagedError("The shard was never finished.", location=str(path), hint=_PREPARE_AGAIN) from None
+        raise _damaged("The shard is incomplete.", path) from None
     digest = hashlib.sha256(content).hexdigest()
     if expected_sha256 is not None and digest != expected_sha256:
-        raise DamagedError(
-            "The shard is not the one that the corpus names (sha256 differs).", location=str(path), hint=_PREPARE_AGAIN
-        )
+        raise _damaged("The shard does not match corpus.json (sha256 differs).", path)
     try:
         document = parse_json(content)
         if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
             message = f"The shard has format {str(document['format'])[:80]}, not {FORMAT}."
-            raise DamagedError(message, location=str(path), hint=_PREPARE_AGAIN)
+            raise _damaged(message, path)
         info = _SHARD_INFO.validate_python(document)
     except ValueError as error:
-        raise DamagedError("The shard's description is damaged.", location=str(path), hint=_PREPARE_AGAIN) from error
+        raise _damaged("The shard's description is damaged.", path) from error
     columns, count = len(info.streams) + len(COLUMNS), sum(info.tokens.values())
     table = memory_map(folder / f"{name}.idx", "<u4", columns * info.samples).reshape(columns, info.samples)
     dtype = f"<u{info.width}"
@@ -167,22 +160,9 @@ def load_shard(
         for suffix, part_sha256 in info.sha256.items():
             part = folder / f"{name}.{suffix}"
             if sha256(part) != part_sha256:
-                raise DamagedError(
-                    "The file has other content (sha256 differs).", location=str(part), hint=_PREPARE_AGAIN
-                )
+                raise _damaged("The file has different content (sha256 differs).", part)
     shard = Shard(
-        name=name,
-        source=info.source,
-        streams=info.streams,
-        tokens=tokens,
-        table=table,
-        files=info.files,
-        languages=info.languages,
-        labels=info.labels,
-        made_from=info.made_from,
-        sha256=digest,
-        image_shape=info.image_shape,
-        sample_rate=info.sample_rate,
+        name=name, tokens=tokens, table=table, sha256=digest, **{name: getattr(info, name) for name in DESCRIPTION}
     )
     _check_table(shard, count, folder / f"{name}.idx")
     return shard
@@ -193,17 +173,17 @@ def _check_table(shard: Shard, count: int, path: Path) -> None:
     bounds = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
     invalid_columns = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
     if invalid_columns or int(shard.lengths.sum(dtype=np.int64)) != count:
-        raise DamagedError("The table does not belong to these tokens.", location=str(path), hint=_PREPARE_AGAIN)
+        raise _damaged("The table does not match the tokens.", path)
     has_images, shape = shard.streams[0] == "image", shard.image_shape
     if has_images != (shape is not None) or (shape is not None and bool((shard.lengths[0] != prod(shape)).any())):
-        raise DamagedError("The table does not belong to images of one shape.", location=str(path), hint=_PREPARE_AGAIN)
+        raise _damaged("The table does not match images of one shape.", path)
     if (shard.streams[0] == "audio") != (shard.sample_rate is not None):
-        raise DamagedError(
-            "The table does not belong to audio clips of one rate.", location=str(path), hint=_PREPARE_AGAIN
-        )
+        raise _damaged("The table does not match audio clips of one rate.", path)
 
 
-_PREPARE_AGAIN = "Run `regard prepare` again: it reuses good shards and rewrites the rest."
+def _damaged(message: str, path: Path) -> DamagedError:
+    hint = "Run `regard prepare` again; it reuses intact shards and rewrites the rest."
+    return DamagedError(message, location=str(path), hint=hint)
 
 
 def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
@@ -212,7 +192,7 @@ def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
     actual_bytes = path.stat().st_size if path.is_file() else -1
     if actual_bytes != expected_bytes:
         message = "is missing" if actual_bytes < 0 else f"has {actual_bytes} bytes, not {expected_bytes}"
-        raise DamagedError(f"The file {message}.", location=str(path), hint=_PREPARE_AGAIN)
+        raise _damaged(f"The file {message}.", path)
     if not count:
         return np.zeros(0, dtype)  # an empty file cannot be mapped
     return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
@@ -238,19 +218,19 @@ class Shards:
 
     def __init__(self, shards: Sequence[Shard], weights: dict[str, float] | None = None) -> None:
         if not shards:
-            raise RegardError("The corpus has no samples.", hint="Give at least one source with text.")
+            raise RegardError("The corpus has no samples.", hint="Pass at least one source with text.")
         for shard in shards:
             if shard.streams != shards[0].streams:
                 first_streams, shard_streams = " and ".join(shards[0].streams), " and ".join(shard.streams)
                 raise RegardError(
                     f"{shards[0].source} has {first_streams}, but {shard.source} has {shard_streams}.",
-                    hint="Sources of different kinds cannot be mixed: train on one kind at a time.",
+                    hint="Train on one kind of source at a time.",
                 )
             if shard.image_shape != shards[0].image_shape:
                 raise RegardError(
                     f"{shards[0].source} has images of {describe_shape(shards[0].image_shape)}, but {shard.source} of "
                     f"{describe_shape(shard.image_shape)}.",
-                    hint="Give all sources the same size and channels: size = [28, 28], channels = 1.",
+                    hint="Set the same size and channels for all sources: size = [28, 28], channels = 1.",
                 )
             if shard.sample_rate != shards[0].sample_rate:
                 raise RegardError(
@@ -260,7 +240,7 @@ class Shards:
                 )
             if _tokenizer_fingerprints(shard) != _tokenizer_fingerprints(shards[0]):
                 raise RegardError(
-                    f"{shards[0].source} and {shard.source} were made with different tokenizers.",
+                    f"{shards[0].source} and {shard.source} were tokenized with different tokenizers.",
                     hint="Prepare the whole corpus with one tokenizer.",
                 )
         self.shards = tuple(shards)
@@ -282,7 +262,7 @@ class Shards:
         return self.shards[number].tokens
 
     def iter_pairs(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Yield the source and target ids of every sample in stored order, for trainers other than Regard's."""
+        """Yield the source and target ids of every sample in stored order, for use with other trainers."""
         for number, shard in enumerate(self.shards):
             tokens, offsets = self.load_tokens(number), shard.offsets()[:-1]
             for start, (source_length, target_length) in zip(
@@ -312,7 +292,7 @@ class Shards:
         return result
 
     def prefetch(self, numbers: Sequence[int]) -> None:
-        """Announce the shards that are read next; local shards need no preparation."""
+        """Prefetch the shards that are read next; does nothing for local shards."""
 
     def locate(self, sample: int) -> Location:
         """Return the file and line that a sample was read from."""
@@ -333,7 +313,7 @@ def _tokenizer_fingerprints(shard: Shard) -> tuple[str | None, str | None, int]:
 
 
 def _content_fingerprint(shard: Shard) -> str:
-    """Return the sha256 of a shard; a shard in memory is hashed now."""
+    """Return the sha256 of a shard, computing it for a shard in memory."""
     if shard.sha256:
         return shard.sha256
     media = (shard.image_shape, shard.sample_rate)

@@ -1,8 +1,9 @@
-"""Make a shard of examples: texts become token ids, images their pixels or the tokens of a codebook, audio samples."""
+"""Make a shard from examples: texts become token ids, images pixels or codebook tokens, audio clips samples."""
 
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -13,10 +14,13 @@ from regard.base.errors import RegardError
 from regard.data.codebook import Codebook
 from regard.data.example import AudioClip, CorpusError, Example, Image, Location
 from regard.data.shards.shard import Shard, Tokens, describe_shape
+from regard.text.pretokenize import read_gap, read_user_normalizer
+from regard.text.special_marks import MARK
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
 
 BATCH_CHARACTERS = 1 << 18  # characters encoded at a time: encodings take 100 times the memory of their text
+MAX_WORD_CHARACTERS = 1 << 22  # characters of the words whose ids are remembered: some 500,000 words, 100 MB
 EMPTY_IMAGE, EMPTY_AUDIO = Image(0, 0, 0, b""), AudioClip(0, b"")
 TokenStream = tuple[Tokens, NDArray[np.uint32]]  # all ids, and the length of each sample
 
@@ -29,7 +33,7 @@ def store_examples(
     origin: str = "",
     text_sha256: str = "",
 ) -> Shard:
-    """Make a shard of examples of one kind: all pairs, all tagged, all images, or all single texts.
+    """Make a shard from examples of one kind: all pairs, all tagged, all images, or all single texts.
 
     Args:
         examples: Examples of one source of the corpus.
@@ -40,7 +44,7 @@ def store_examples(
         text_sha256: The sha256 of the serialized examples; stored with the shard.
 
     Raises:
-        CorpusError: If examples of different kinds are mixed, tags do not fit the words, or images differ in shape.
+        CorpusError: If examples of different kinds are mixed, tags do not match the words, or images differ in shape.
     """
     labels: tuple[str, ...] = ()
     image_shape, sample_rate, fingerprints = None, None, dict[str, str]()
@@ -56,9 +60,9 @@ def store_examples(
         streams, sample_rate = _store_audio(examples, tokenizers), (examples[0].audio or EMPTY_AUDIO).rate
         fingerprints = {} if tokenizers is None else {"target": tokenizers.target.fingerprint}
     elif tokenizers is None:
-        message = "These examples are text, and there is no tokenizer."
+        message = "These examples are text, but there is no tokenizer."
         raise CorpusError(
-            message, location=str(examples[0].location), hint="Give images, or a model that reads tokens."
+            message, location=str(examples[0].location), hint="Pass images, or use a model that reads tokens."
         )
     else:
         streams, labels = _tokenize(examples, tokenizers.source, tokenizers.target)
@@ -95,7 +99,7 @@ def store_examples(
 def _tokenize(
     examples: Sequence[Example], source: Tokenizer, target: Tokenizer
 ) -> tuple[dict[str, TokenStream], tuple[str, ...]]:
-    """Return the token streams of texts, and the labels that tags stand for."""
+    """Return the token streams of texts and the tag labels."""
     needs_uint32 = max(source.size, target.size) > 1 << 16
     dtype = np.dtype("<u4" if needs_uint32 else "<u2")
     streams = {"source": _encode(source, [example.source for example in examples], dtype)}
@@ -114,7 +118,7 @@ def _join_images(examples: Sequence[Example]) -> TokenStream:
     for example, image in zip(examples, images, strict=True):
         if image.shape != images[0].shape:
             message = (
-                f"This image has {describe_shape(image.shape)}; those before it have {describe_shape(images[0].shape)}."
+                f"This image has {describe_shape(image.shape)}; earlier images have {describe_shape(images[0].shape)}."
             )
             hint = "Set the size and the channels of the source, e.g. size = [28, 28] and channels = 1."
             raise CorpusError(message, location=str(example.location), hint=hint)
@@ -139,12 +143,12 @@ def _encode_images(examples: Sequence[Example], pixels: Tokens, tokenizers: Toke
 
 
 def _store_audio(examples: Sequence[Example], tokenizers: TokenizerPair | None) -> dict[str, TokenStream]:
-    """Return the samples of all audio clips, and the tokens of the texts that are spoken."""
+    """Return the samples of all audio clips and the tokens of their transcripts."""
     audio = [example.audio or EMPTY_AUDIO for example in examples]
     for example, clip in zip(examples, audio, strict=True):
         if clip.rate != audio[0].rate:
-            message = f"This audio clip has {clip.rate:,} samples per second; those before it have {audio[0].rate:,}."
-            hint = f"Give all audio clips one rate: `ffmpeg -i IN -ar {audio[0].rate} OUT.wav`."
+            message = f"This audio clip has {clip.rate:,} samples per second; earlier clips have {audio[0].rate:,}."
+            hint = f"Use one sample rate for all audio clips: `ffmpeg -i IN -ar {audio[0].rate} OUT.wav`."
             raise CorpusError(message, location=str(example.location), hint=hint)
     lengths = np.array([len(clip) for clip in audio], np.uint32)
     samples = np.frombuffer(b"".join(clip.samples for clip in audio), "<u2")
@@ -154,13 +158,13 @@ def _store_audio(examples: Sequence[Example], tokenizers: TokenizerPair | None) 
 def _add_texts(
     streams: dict[str, TokenStream], examples: Sequence[Example], tokenizers: TokenizerPair | None
 ) -> dict[str, TokenStream]:
-    """Return the stream of images or audio clips, and that of their texts if they have some, in one number of bits."""
+    """Return the stream of images or audio clips and the stream of their texts, if any, with the same dtype."""
     if not _check_all_or_none(examples, "text", lambda example: example.target is not None):
         return streams
     ((name, (values, lengths)),) = streams.items()
     if tokenizers is None:
-        message = f"This {name} has a text, and there is no tokenizer."
-        raise CorpusError(message, location=str(examples[0].location), hint="Give labels, or a model that writes text.")
+        message = f"This {name} has a text, but there is no tokenizer."
+        raise CorpusError(message, location=str(examples[0].location), hint="Pass labels, or a model that writes text.")
     dtype = np.dtype("<u4" if tokenizers.target.size > 1 << 16 else "<u2")
     target = _encode(tokenizers.target, [example.target or "" for example in examples], dtype)
     return {name: (values.astype(dtype), lengths), "target": target}
@@ -177,7 +181,7 @@ def serialize_examples(examples: Iterable[Example]) -> bytes:
             example.label,
             example.tags,
             example.languages,
-            *(() if example.image is None else (_serialize_image(example.image),)),
+            *(() if example.image is None else ((*example.image.shape, b64encode(example.image.pixels).decode()),)),
             *(() if example.audio is None else ((example.audio.rate, b64encode(example.audio.samples).decode()),)),
         )
         for example in examples
@@ -204,20 +208,58 @@ def deserialize_examples(content: bytes) -> list[Example]:
     ]
 
 
-def _serialize_image(image: Image) -> tuple[int, int, int, str]:
-    return *image.shape, b64encode(image.pixels).decode()
-
-
 def _deserialize_image(channels: int, height: int, width: int, pixels: str) -> Image:
     return Image(channels, height, width, b64decode(pixels))
 
 
+class WordEncoder:
+    """Encodes texts like `Tokenizer.encode_ids`, but encodes each distinct word only once.
+
+    Texts with white space other than single spaces are encoded as a whole, because tokens may cross words. The same
+    applies to tokenizers that normalize text or whose tokens may cross spaces.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer, self._ids, self._characters = tokenizer, dict[str, tuple[int, ...]](), 0
+        normalizer = read_user_normalizer(tokenizer.document.get("normalizer"))
+        self._gap = read_gap(tokenizer.document) if normalizer is None else None
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """Encode texts to ids."""
+        if self._gap is None:
+            return self._tokenizer.encode_ids(texts)
+        words = [self._split(text) for text in texts]
+        new = list(set(chain.from_iterable(words)).difference(self._ids))
+        try:
+            self._ids.update(zip(new, map(tuple, self._tokenizer.encode_ids(new)), strict=True))
+        except RegardError:
+            return self._tokenizer.encode_ids(texts)  # raises an error that names the text, not the word
+        ids = [list(chain.from_iterable(map(self._ids.__getitem__, row))) for row in words]
+        self._characters += sum(map(len, new))
+        if self._characters > MAX_WORD_CHARACTERS:
+            self._ids, self._characters = {}, 0
+        return ids
+
+    def _split(self, text: str) -> list[str]:
+        """Split a text into words; they keep the space before them if it is part of a token (`read_gap`)."""
+        words = text.split(" ")
+        if words != text.split() or MARK in text:
+            return [text]
+        return words if self._gap else text.replace(" ", "\n ").split("\n")
+
+
+@lru_cache(maxsize=2)  # the source and the target tokenizer, whose shards share most words
+def find_word_encoder(tokenizer: Tokenizer) -> WordEncoder:
+    """Return the encoder of a tokenizer; `cache_clear` frees its memory."""
+    return WordEncoder(tokenizer)
+
+
 def _encode(tokenizer: Tokenizer, texts: list[str], dtype: np.dtype[Any]) -> TokenStream:
-    return _concatenate((tokenizer.encode_ids(batch) for batch in _batch_texts(texts)), dtype)
+    return _concatenate(map(find_word_encoder(tokenizer).encode, _batch_texts(texts)), dtype)
 
 
 def _concatenate(parts: Iterable[list[list[int]]], dtype: np.dtype[Any]) -> TokenStream:
-    """Join lists of ids into one array and its lengths, part by part: Python integers take 20 times the memory."""
+    """Concatenate lists of ids into one array with lengths, part by part: Python integers take 20 times the memory."""
     tokens: list[NDArray[Any]] = [np.zeros(0, dtype)]
     lengths: list[NDArray[np.uint32]] = [np.zeros(0, np.uint32)]
     for part in parts:
@@ -255,15 +297,16 @@ def _batch_texts(texts: list[str]) -> Iterator[list[str]]:
 
 def _check_all_or_none(examples: Sequence[Example], field: str, has: Callable[[Example], bool]) -> bool:
     """Return whether the examples have a field; raise CorpusError if some have it and others do not."""
+    is_expected = bool(examples) and has(examples[0])
     for example in examples:
-        if has(example) != has(examples[0]):
-            kind = "has no" if has(examples[0]) else "has"
+        if has(example) != is_expected:
+            kind = "has no" if is_expected else "has"
             raise CorpusError(
-                f"This example {kind} {field}, unlike those before it.",
+                f"This example {kind} {field}, unlike earlier examples.",
                 location=str(example.location),
-                hint="Give all examples of a source the same fields.",
+                hint="Use the same fields for all examples of a source.",
             )
-    return bool(examples) and has(examples[0])
+    return is_expected
 
 
 def _to_numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[int]:
@@ -272,9 +315,9 @@ def _to_numbers(names: Sequence[object], values: Iterable[object]) -> Iterator[i
 
 
 def _encode_tags(example: Example, tokenizer: Tokenizer, labels: Sequence[str]) -> list[int]:
-    """Return for each token 1 + the tag of the word that begins with it, or 0 if no word does.
+    """Return for each token 1 + the tag of the word that starts with it, or 0 if no word does.
 
-    The tag of a word without tokens is left out.
+    Tags of words without tokens are dropped.
     """
     encoding = tokenizer.encode(example.source)
     first_tokens, tags = find_first_tokens(example.source, encoding.offsets), example.tags or ()

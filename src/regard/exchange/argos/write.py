@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
+from regard.base.formatting import quote_path
 from regard.config.model import EncoderDecoderConfig
 from regard.exchange.ctranslate2 import POSITIONS, count_positions, make_spec
 from regard.exchange.export import ExportOptions, ExportReport
@@ -30,7 +31,7 @@ from regard.text import sentencepiece
 
 VERSION = "1.0"
 BATCH_SIZE = 32
-LENGTH_PENALTY = 0.2  # what Argos Translate uses
+LENGTH_PENALTY = 0.2  # Argos Translate's values
 _NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
     "es": "Spanish", "et": "Estonian", "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian",
@@ -75,26 +76,26 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
 
 
 def check_translator(stored: StoredModel) -> tuple[str, str]:
-    """Return the languages of a model that a package can hold; refuse any other model."""
+    """Return the model's languages; raise an error if a package cannot hold the model."""
     settings, tokenizers = stored.settings, stored.tokenizers
     obstacles = []
-    if not isinstance(settings, EncoderDecoderConfig) or settings.task != "translate":
+    if not isinstance(settings, EncoderDecoderConfig) or settings.task != "translation":
         obstacles.append("it does not translate")
     if not tokenizers.is_joint:
-        obstacles.append("it has two tokenizers, a package has one")
+        obstacles.append("it has two tokenizers, and a package has one")
     if tokenizers.source.specials.languages:
         obstacles.append("it has language tags")
     if obstacles:
         raise RegardError(
-            f"A package of Argos Translate cannot hold this model: {'; '.join(obstacles)}.",
+            f"Argos Translate cannot run this model: {'; '.join(obstacles)}.",
             location=str(stored.path),
             hint="Train with `--export argos --languages en de`.",
         )
     if len(settings.languages) != 2:
         raise RegardError(
-            "A package of Argos Translate names its languages, and this model does not name them.",
+            "An Argos Translate package needs language names, and this model has none.",
             location=str(stored.path),
-            hint=f"Name them, e.g. `regard model set-languages {stored.path} en de`, and export it again.",
+            hint=f"Set them, e.g. `regard model set-languages {quote_path(stored.path)} en de`, and export it again.",
         )
     source, target = settings.languages
     return source, target
@@ -120,12 +121,8 @@ class ArgosRunner:
         results = self._translator.score_batch(sources, targets, max_input_length=0, max_batch_size=BATCH_SIZE)
         return [list(result.log_probs) for result in results]
 
-    def greedy(self, samples: Sequence[Sample]) -> Tokens:
-        """Return what greedy search generates."""
-        return self.beam(samples, 1)
-
     def beam(self, samples: Sequence[Sample], beam_size: int) -> Tokens:
-        """Return what beam search generates."""
+        """Return the outputs of beam search."""
         outputs: Tokens = []
         for sample in samples:  # the maximum length is one number per call
             (result,) = self._translator.translate_batch(

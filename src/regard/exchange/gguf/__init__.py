@@ -1,1 +1,1 @@
-"""GGUF, the file format of llama.cpp: metadata, quantized tensors, and Llama models in it. Reads only."""
+"""GGUF, the file format of llama.cpp: reads metadata, quantized tensors and Llama models."""

@@ -1,7 +1,7 @@
 """Quantized tensors of GGUF to float32.
 
-A block holds some numbers with a common scale d, and in some types a minimum m: x = d q + m. The K types divide a
-block of 256 into parts with scales of their own, which are quantized as well.
+A block holds some numbers with a common scale d, and in some types a minimum m: x = d q + m. The K types divide a block
+of 256 into parts, each with its own quantized scale.
 """
 
 from collections.abc import Callable

@@ -5,7 +5,7 @@
     tensors     name, dimensions (the fastest first), type, offset
     padding, then the data of all tensors
 
-Nothing is read beyond the file, no list is longer than its bytes allow, and numbers stay in the mapped file.
+Reads never go beyond the file, lists are never longer than their bytes allow, and numbers stay in the mapped file.
 """
 
 import math
@@ -113,7 +113,7 @@ def parse(content: NDArray[np.uint8], *, location: str) -> GgufFile:
 
 
 class _GgufParser:
-    """Reads values one after another; `ValueError` for anything that is not valid."""
+    """Reads values one after another; raises `ValueError` for invalid data."""
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self._content = content
@@ -178,7 +178,7 @@ class _GgufParser:
         if kind == ARRAY:
             return self._list()
         if kind not in NUMBERS:
-            raise ValueError(f"a value has the type {kind}, which does not exist")
+            raise ValueError(f"a value has the type {kind}, which is unknown")
         number = self._take(np.dtype(NUMBERS[kind]).itemsize).view(NUMBERS[kind])[0].item()
         return bool(number) if kind == BOOLEAN else number
 

@@ -1,7 +1,7 @@
 """Read a Llama model from a GGUF file: its settings, weights and tokenizer.
 
-The converter of llama.cpp reorders the rows of queries and keys, so that rotary pairs are neighbors. Read as they
-are, the model generates fluent text and is wrong; `_restore_rows` puts them back.
+llama.cpp's converter reorders the rows of queries and keys so that rotary pairs are neighbors. Without `_restore_rows`,
+the model would generate fluent but wrong text.
 """
 
 import math
@@ -19,16 +19,15 @@ from regard.config.model import DecoderOnlyConfig
 from regard.exchange.gguf.dequantize import dequantize
 from regard.exchange.gguf.format import GgufFile, parse_file, require
 from regard.exchange.gguf.tokenizer import read_tokenizer
-from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.huggingface.config_reader import ConfigReader
+from regard.exchange.huggingface.llama import LLAMA
 from regard.exchange.huggingface.read import convert_tensors
-from regard.exchange.importer import ImportedModel
+from regard.exchange.imported_model import ImportedModel
 from regard.exchange.provenance import Provenance
 from regard.store.size_check import BYTES_PER_PARAMETER, check_fits_memory
 from regard.text.tokenizer_pair import TokenizerPair
 
-ARCHITECTURE = "LlamaForCausalLM"
-NAMES = {  # ours are those of Hugging Face, which the weight map reads
+NAMES = {  # Hugging Face names, which the weight map reads
     "token_embd.weight": "model.embed_tokens.weight",
     "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight",
@@ -51,13 +50,12 @@ def read_gguf(path: Path) -> ImportedModel:
     """Read a GGUF file.
 
     Raises:
-        RegardError: It is damaged, holds no Llama model, or has a part that Regard does not support.
+        RegardError: The file is damaged, is not a Llama model, or uses an unsupported feature.
     """
     location = str(path)
     file = parse_file(path)
     config = read_config(file, location=location)
-    architecture = ARCHITECTURES[ARCHITECTURE]
-    settings = MODEL_FILES.parse(architecture.read_config(ConfigReader(config, location), {}), location=location)
+    settings = MODEL_FILES.parse(LLAMA.read_config(ConfigReader(config, location), {}), location=location)
     assert isinstance(settings, DecoderOnlyConfig)  # noqa: S101 - it is a Llama
     max_positions = config["max_position_embeddings"]
     expected = check_fits_memory(settings, location=location) // BYTES_PER_PARAMETER
@@ -65,10 +63,10 @@ def read_gguf(path: Path) -> ImportedModel:
         message = f"The tensors have {elements:,} numbers; the model has {expected:,} parameters."
         raise RegardError(message, location=location, hint="Use a plain Llama model.")
     tensors = convert_names(file, config, location=location)
-    weights = convert_tensors(architecture, settings, tensors, max_positions, location=location)
+    weights = convert_tensors(LLAMA, settings, tensors, max_positions, location=location)
     foreign = read_tokenizer(file.metadata, config["vocab_size"], location=location)
     settings = settings.model_copy(update={"starts_with_bos": bool(foreign.inserted.before)})
-    origin = Provenance("gguf", ARCHITECTURE, "float32", max_positions)
+    origin = Provenance("gguf", LLAMA.name, "float32", max_positions)
     name = file.metadata.get("general.name")
     card = f"# {name[:200] if isinstance(name, str) else path.name}\n\nImported from a GGUF file.\n"
     template = file.metadata.get("tokenizer.chat_template")
@@ -129,7 +127,7 @@ def round_float32(number: float) -> float:
 
 
 def _check_supported(file: GgufFile, key_dim: int, *, location: str) -> None:
-    """Refuse metadata and tensors of variants that compute something else."""
+    """Reject metadata and tensors of variants with a different forward pass."""
     metadata = file.metadata
     hint = "Use a Llama model without this variant."
     rotated = metadata.get("llama.rope.dimension_count", key_dim)
@@ -138,9 +136,9 @@ def _check_supported(file: GgufFile, key_dim: int, *, location: str) -> None:
             f"Rotary positions rotate {rotated!r:.20} of {key_dim} dimensions.", location=location, hint=hint
         )
     if metadata.get("llama.attention.value_length", key_dim) != key_dim:
-        raise RegardError("Values have another size than keys.", location=location, hint=hint)
+        raise RegardError("Values and keys have different sizes.", location=location, hint=hint)
     factors_given = [metadata.get(f"llama.rope.{key}", 1.0) for key in ("scaling.factor", "scale_linear")]
-    is_scaled = any(factor not in (0, 1) for factor in factors_given)  # without a type they are linear
+    is_scaled = any(factor not in (0, 1) for factor in factors_given)  # linear if no type is given
     if metadata.get("llama.rope.scaling.type", "none") != "none" or is_scaled:
         raise RegardError("Rotary positions are scaled, which Regard does not support.", location=location, hint=hint)
     if metadata.get("llama.expert_count", 0):

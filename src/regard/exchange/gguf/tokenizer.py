@@ -45,7 +45,7 @@ def read_tokenizer(metadata: dict[str, Any], size: int, *, location: str) -> For
     Args:
         metadata: The metadata of the file.
         size: Number of tokens of the model.
-        where: The file, for errors.
+        location: The file, for errors.
     """
     kind = require(metadata, "tokenizer.ggml.model", str, location=location, default="none")
     hint = "Get the model as a Hugging Face folder with tokenizer.json."
@@ -62,7 +62,7 @@ def read_tokenizer(metadata: dict[str, Any], size: int, *, location: str) -> For
     merges = require(metadata, "tokenizer.ggml.merges", list, location=location)
     types = metadata.get("tokenizer.ggml.token_type")
     if isinstance(types, np.ndarray) and len(types) != len(tokens):
-        raise RegardError("There are not as many token types as tokens.", location=location, hint=hint)
+        raise RegardError("The numbers of token types and tokens differ.", location=location, hint=hint)
     special_ids: Iterable[int] = (
         np.flatnonzero(np.isin(types, (CONTROL, USER_DEFINED))) if isinstance(types, np.ndarray) else []
     )

@@ -9,7 +9,6 @@ from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecode
 from regard.exchange.huggingface.architectures import AnyArchitecture
 from regard.text.tokenizer_pair import TokenizerPair
 
-OWN_TOKENIZERS = ("qwen2",)  # model types whose tokenizer.json `AutoTokenizer` of transformers 5 changes
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 
 USAGE = "## Use with transformers"
@@ -46,18 +45,18 @@ def make_card(
         tokenizers: The model's tokenizers.
         card: The model card of the Regard folder.
         license_name: The license, as the hub spells it.
-        notes: What differs from the model in Regard.
+        notes: Differences from the model in Regard.
     """
     lines = ["---", *_make_front_matter(settings, architecture, license_name), "---", ""]
     lines += [_remove_additions(card).strip(), "", USAGE, "", "```python"]
-    tokenizer_class = "PreTrainedTokenizerFast" if architecture.model_type in OWN_TOKENIZERS else "AutoTokenizer"
+    tokenizer_class = "PreTrainedTokenizerFast" if architecture.has_own_tokenizer else "AutoTokenizer"
     lines += [f"from transformers import {architecture.auto_class}, {tokenizer_class}", ""]
     lines += [
         'folder = "."  # this folder, or its name on the hub',
         f"tokenizer = {tokenizer_class}.from_pretrained(folder)",
     ]
     lines += [_make_usage(settings, architecture, tokenizers).strip(), "```", ""]
-    lines += [f"Exported by Regard {__version__} as `{architecture.name}`: no remote code is needed.", ""]
+    lines += [f"Exported by Regard {__version__} as `{architecture.name}`: it needs no remote code.", ""]
     lines += [*(f"- {note}" for note in notes), ""]
     return "\n".join(lines)
 
@@ -72,7 +71,7 @@ def _make_front_matter(settings: AnyModelConfig, architecture: AnyArchitecture, 
 
 
 def _remove_additions(card: str) -> str:
-    """Remove front matter and usage from the card of a model that was exported and imported before."""
+    """Remove front matter and usage that an earlier export added to the card."""
     if card.startswith("---\n"):
         card = card[4:].partition("\n---\n")[2]
     return card.partition(f"\n{USAGE}\n")[0]
@@ -91,5 +90,5 @@ def _make_usage(settings: AnyModelConfig, architecture: AnyArchitecture, tokeniz
         )
     if isinstance(settings, DecoderOnlyConfig):
         return CONTINUE.format(auto_class=architecture.auto_class)
-    arguments = ", add_pooling_layer=False" if architecture.auto_class == "AutoModel" else ""
+    arguments = "".join(f", {name}={value}" for name, value in architecture.load_arguments.items())
     return ENCODE.format(auto_class=architecture.auto_class, arguments=arguments)

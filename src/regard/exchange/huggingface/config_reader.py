@@ -1,7 +1,7 @@
 """Checked access to the values of an untrusted `config.json`.
 
-An architecture reads the keys that it knows. A key with a value that Regard cannot represent is an error, because the
-model would compute something else.
+An architecture reads the keys that it knows. A value that Regard cannot represent is an error, because the imported
+model would give different results.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from regard.base import limits
 from regard.base.errors import RegardError
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "silu": "silu"}
-"""Our name of an activation: theirs."""
+"""Regard's activation names -> Hugging Face names."""
 THEIR_ACTIVATIONS = {
     **{theirs: ours for ours, theirs in ACTIVATIONS.items()},
     "gelu_new": "gelu_tanh",
@@ -19,7 +19,7 @@ THEIR_ACTIVATIONS = {
     "gelu_python": "gelu",
     "swish": "silu",
 }
-"""Their name of an activation, with synonyms: ours."""
+"""Hugging Face activation names, with synonyms -> Regard's names."""
 
 Config = dict[str, Any]
 
@@ -58,7 +58,7 @@ class ConfigReader:
         return float(value)
 
     def rate(self, key: str, default: float = 0.0) -> float:
-        """Read a dropout probability; one of 1 or more counts as the default, as it never affects inference."""
+        """Read a dropout probability; 1 or more counts as the default, because it does not affect inference."""
         value = self.number(key, default)
         return value if value < 1 else default
 
@@ -71,14 +71,14 @@ class ConfigReader:
         return value
 
     def activation(self, key: str, default: str) -> str:
-        """Read an activation and return our name of it."""
+        """Read an activation and return its name in Regard."""
         value = self.config.get(key, default)
         if not isinstance(value, str) or value not in THEIR_ACTIVATIONS:
             raise self.error(f"'{key}' is {_show(value)}: Regard has {', '.join(sorted(THEIR_ACTIVATIONS))}.")
         return THEIR_ACTIVATIONS[value]
 
     def require(self, key: str, expected: object, default: object) -> None:
-        """Refuse every value of a key but one; a missing key counts as `default`."""
+        """Raise an error unless the key has the expected value; a missing key counts as `default`."""
         value = self.config.get(key, default)
         if value != expected or isinstance(value, bool) != isinstance(expected, bool):
             raise self.error(f"'{key}' is {_show(value)}, which Regard does not support (only {_show(expected)}).")

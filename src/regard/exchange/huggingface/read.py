@@ -20,7 +20,7 @@ from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, Inserted, rewrite
 from regard.exchange.huggingface.tokenizer_writer import TOKENIZER_CONFIG, TOKENIZER_FILE
 from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER, WEIGHTS
-from regard.exchange.importer import ImportedModel
+from regard.exchange.imported_model import ImportedModel
 from regard.exchange.mapping import to_hf, to_regard
 from regard.exchange.provenance import Provenance
 from regard.models.build import build
@@ -32,7 +32,7 @@ from regard.text.tokenizer_pair import TokenizerPair
 
 INDEX = "model.safetensors.index.json"
 SPECIAL_TOKENS_MAP = "special_tokens_map.json"
-SYNONYMS = {"BertForPreTraining": "BertForMaskedLM"}  # their next-sentence head is left out
+SYNONYMS = {"BertForPreTraining": "BertForMaskedLM"}  # their next-sentence head is dropped
 POOLING = "1_Pooling/config.json"  # of sentence-transformers
 POOLING_MODES = {
     "pooling_mode_mean_tokens": "mean",
@@ -64,8 +64,8 @@ def read_folder(path: Path) -> ImportedModel:
     """Read a Hugging Face folder.
 
     Raises:
-        RegardError: The architecture, a setting or the tokenizer is not one that Regard supports, a file is damaged,
-            or the weights are a pickle.
+        RegardError: The architecture, a setting or the tokenizer is not supported, a file is damaged, or the weights
+            are a pickle.
     """
     folder = _Folder.read(path)
     config = ConfigReader(folder.config, str(path / CONFIG))
@@ -73,7 +73,7 @@ def read_folder(path: Path) -> ImportedModel:
     tensors = read_weights(folder.files)
     generation = ConfigReader(folder.config | folder.generation, str(path / GENERATION_CONFIG))
     settings = read_settings(config, architecture, tensors, generation)
-    max_positions = _read_max_positions(config, settings)
+    max_positions = _read_max_positions(config, architecture, settings)
     weights = convert_tensors(architecture, settings, tensors, max_positions, location=str(path))
     settings, tokenizers = _read_tokenizers(folder, settings)
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
@@ -96,10 +96,10 @@ def read_settings(
     tensors: Mapping[str, Tensor],
     generation: ConfigReader | None = None,
 ) -> AnyModelConfig:
-    """Return the settings of a model from its configs; the tensors say what the configs do not."""
+    """Return the settings of a model from its configs; the tensors fill in what the configs leave open."""
     table = architecture.read_config(config, tensors) | _read_our_settings(config)
-    if architecture.read_generation is not None and generation is not None:
-        table["generation"] = architecture.read_generation(generation)
+    if generation is not None and (search := architecture.read_generation(generation)) is not None:
+        table["generation"] = search
     return MODEL_FILES.parse(table, location=config.location)
 
 
@@ -114,7 +114,7 @@ def find_architecture(config: ConfigReader) -> AnyArchitecture:
         )
     architecture = ARCHITECTURES[name]
     if config.config.get("model_type") != architecture.model_type:
-        raise config.error(f"'model_type' is not '{architecture.model_type}', as {name} has it.")
+        raise config.error(f"'model_type' is not '{architecture.model_type}', as {name} requires.")
     return architecture
 
 
@@ -126,7 +126,7 @@ def read_weights(files: ForeignFolder) -> dict[str, Tensor]:
         patterns = ("*.bin", "*.pt", "*.h5", "*.msgpack")
         pickles = sorted(file.name for pattern in patterns for file in files.path.glob(pattern))
         message = f"The folder has no {WEIGHTS}" + (f", only {', '.join(pickles[:3])}." if pickles else ".")
-        hint = "Get the weights as safetensors: other formats may execute code when they are read."
+        hint = "Get the weights as safetensors: loading other formats may execute code."
         raise RegardError(message, location=str(files.path), hint=hint)
     shards = _read_object(files, INDEX).get("weight_map")
     names = sorted({str(name) for name in shards.values()}) if isinstance(shards, dict) else []
@@ -171,11 +171,11 @@ def convert_tensors(
 def _raise_mismatch(mismatch: str, location: str) -> None:
     if mismatch:
         hint = "Use intact weights that belong to this config."
-        raise RegardError(f"The weights do not fit the config: {mismatch}.", location=location, hint=hint)
+        raise RegardError(f"The weights do not match the config: {mismatch}.", location=location, hint=hint)
 
 
 def _describe_fault(tensor: Tensor) -> str:
-    """Describe why a tensor cannot be a weight; empty if it can."""
+    """Describe why a tensor is not a valid weight; empty if it is valid."""
     if not tensor.is_floating_point():
         return f"has the dtype {str(tensor.dtype).removeprefix('torch.')}, not a floating-point one"
     bounds = torch.stack(torch.aminmax(tensor))  # one pass; NaN propagates
@@ -195,9 +195,9 @@ def _read_our_settings(config: ConfigReader) -> Json:
     return {name: ours[name] for name in ("languages", "max_length_ratio") if name in ours}
 
 
-def _read_max_positions(config: ConfigReader, settings: AnyModelConfig) -> int:
+def _read_max_positions(config: ConfigReader, architecture: AnyArchitecture, settings: AnyModelConfig) -> int:
     stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
-    return stack.max_positions or config.integer("max_position_embeddings", config.integer("n_positions", 1024))
+    return stack.max_positions or config.integer(*architecture.positions)
 
 
 def _read_tokenizers(folder: _Folder, settings: AnyModelConfig) -> tuple[AnyModelConfig, TokenizerPair]:
@@ -224,7 +224,8 @@ def _read_tokenizer(folder: _Folder, prefix: str, size: int, settings: AnyModelC
         raise RegardError(
             f"The folder has no {TOKENIZER_FILE}.",
             location=str(folder.files.path),
-            hint="Save the tokenizer again with `transformers`: AutoTokenizer.from_pretrained(...).",
+            hint="Save it again with `transformers`: AutoTokenizer.from_pretrained(...).save_pretrained(...). "
+            "If that writes only SentencePiece files (OPUS-MT), the model cannot be imported.",
         )
     tables = (folder.config, folder.generation, folder.special_tokens, folder.tokenizer_config)
     location = str(folder.files.path / prefix / TOKENIZER_FILE)
@@ -289,11 +290,11 @@ def _list_ids(document: Any) -> dict[str, int]:
 
 
 def _check_template(foreign: ForeignTokenizer, settings: AnyModelConfig, *, location: str) -> None:
-    """Refuse a template that inserts other special tokens than Regard does."""
+    """Raise an error if the template inserts different special tokens than Regard does."""
     specials, inserted = foreign.tokenizer.specials, foreign.inserted
     expected: tuple[tuple[int, ...], tuple[int, ...]] = ((specials.cls,), (specials.sep,))
     if isinstance(settings, EncoderDecoderConfig) and settings.generation is not None:
-        expected = ((specials.bos, *settings.generation.prompt), (specials.eos,))  # as training gives it a text
+        expected = ((specials.bos, *settings.generation.prompt), (specials.eos,))  # as in training
         if inserted == Inserted((), ()):
             return
     elif isinstance(settings, EncoderDecoderConfig):
@@ -310,7 +311,7 @@ def _check_template(foreign: ForeignTokenizer, settings: AnyModelConfig, *, loca
         )
 
     raise RegardError(
-        f"The model reads '{show(inserted.before, inserted.after)}', but Regard gives it '{show(*expected)}'.",
+        f"The model expects '{show(inserted.before, inserted.after)}', but Regard would give it '{show(*expected)}'.",
         location=location,
         hint="Use a model whose tokenizer inserts these special tokens.",
     )
@@ -321,7 +322,7 @@ def _read_card(files: ForeignFolder) -> str:
 
 
 def _read_pooling(files: ForeignFolder) -> Json | None:
-    """Read how sentence-transformers pools the hidden states; None if the folder does not say."""
+    """Read how sentence-transformers pools the hidden states; None if the folder does not specify it."""
     document = _read_optional(files, POOLING)
     pools = [pool for key, pool in POOLING_MODES.items() if document.get(key) is True]
     unknown = [key for key, value in document.items() if key.startswith("pooling_mode") and value is True]
@@ -339,12 +340,12 @@ def _read_pooling(files: ForeignFolder) -> Json | None:
     if unsupported := [
         kind for kind in kinds if kind.rpartition(".")[2] not in ("Transformer", "Pooling", "Normalize")
     ]:
-        hint = "Use a model of a Transformer, a pooling and a normalization."
+        hint = "Use a model that consists of a Transformer, a pooling layer and a normalization."
         location = str(files.path / "modules.json")
         raise RegardError(f"The module {unsupported[0][:60]} is not supported.", location=location, hint=hint)
     settings = _read_optional(files, "sentence_bert_config.json")
     if settings.get("do_lower_case"):
-        hint = "Lower-case its texts by the tokenizer: set do_lower_case in tokenizer_config.json."
+        hint = "Lowercase in the tokenizer instead: set do_lower_case in tokenizer_config.json."
         location = str(files.path / "sentence_bert_config.json")
         raise RegardError("'do_lower_case' is not supported.", location=location, hint=hint)
     limit = settings.get("max_seq_length")

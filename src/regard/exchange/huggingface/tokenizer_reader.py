@@ -1,11 +1,11 @@
-"""Rewrite a foreign `tokenizer.json` so that Regard reads it and gives the same ids.
+"""Rewrite a `tokenizer.json` from Hugging Face so that Regard can read it and produces the same ids.
 
 - The roles of special tokens go into the template, which then inserts nothing (`regard.text.specials`).
 - Truncation and padding are removed: pipelines do both.
 - A lone normalizer becomes a sequence of one.
-- Decoders that Regard knows under another form are replaced by that form.
-- Other special tokens (of chats, for example) become extra tokens, which are recognized in texts, as there.
-- Ids without a token, up to the size of the model's embedding, get the name of a token that no text contains.
+- Decoders are replaced by Regard's equivalent form.
+- Other special tokens (for example chat markers) become extra tokens, which are also recognized in texts.
+- Ids without a token, up to the size of the model's embedding, get a token that cannot occur in text.
 """
 
 import copy
@@ -42,7 +42,7 @@ class Inserted:
 
 @dataclass(frozen=True)
 class ForeignTokenizer:
-    """A rewritten tokenizer, and what its template inserted."""
+    """A rewritten tokenizer, and the special tokens that its template inserted."""
 
     tokenizer: Tokenizer
     inserted: Inserted
@@ -55,10 +55,10 @@ def rewrite(document: Any, role_ids: Mapping[str, int], size: int, *, location: 
         document: The parsed file.
         role_ids: The token id of each role that the other files of the folder name; missing ones share a token.
         size: Number of tokens of the model.
-        where: The file, for errors.
+        location: The file, for errors.
 
     Raises:
-        RegardError: The tokenizer has parts that Regard does not support, or more tokens than the model.
+        RegardError: The tokenizer uses unsupported features, or has more tokens than the model.
     """
     try:
         if not isinstance(document, dict):

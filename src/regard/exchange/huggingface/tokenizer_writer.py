@@ -1,7 +1,7 @@
 """Tokenizer files for Hugging Face: `tokenizer.json` with a template, and `tokenizer_config.json`.
 
 Our `tokenizer.json` inserts no special tokens, because Regard adds them itself. The exported file has a template that
-inserts what the model reads: eos after a source, bos before a prompt, cls and sep around the text of an encoder.
+inserts them: eos after a source, bos before a prompt, cls and sep around the text of an encoder.
 
 In `transformers`, "<pad>" inside a text would become the special token. `split_special_tokens` switches that off, so
 texts give the same ids as in Regard; with a chat template it stays on, because the template writes special tokens by

@@ -1,4 +1,4 @@
-"""The proof of a Hugging Face folder: `transformers` loads it and runs the same texts as PyTorch does in Regard."""
+"""Verify a Hugging Face export: `transformers` loads it and runs the same texts as Regard."""
 
 import json
 import warnings
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.base.extras import install_command, list_missing
-from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.huggingface.architectures import AnyArchitecture
 from regard.exchange.parity import measure_parity
-from regard.exchange.parity_runners import Tokens
+from regard.exchange.parity_runners import LogitsRunner, Tokens
 from regard.exchange.parity_samples import Sample
 from regard.store.export_folder import PARITY_FILE
 from regard.store.model_folder import StoredModel
@@ -26,7 +26,7 @@ def verify_export(
 ) -> tuple[str, ...]:
     """Compare an exported folder with the model, write `parity.json`, and return the figures as sentences.
 
-    Without `transformers`, the file says that nothing was compared.
+    Without `transformers`, the file says that no comparison was made.
 
     Raises:
         RegardError: A float32 export differs from the model.
@@ -41,17 +41,17 @@ def verify_export(
 
 
 def write_not_checked(folder: Path, engine: str, reason: str) -> str:
-    """Write a `parity.json` that says why nothing was compared; return it as a sentence."""
+    """Write a `parity.json` that says why no comparison was made; return it as a sentence."""
     note = f"parity: not checked, because {reason}."
     document = {"format": 1, "engine": engine, "passed": None, "not_checked": note}
     (folder / PARITY_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return note
 
 
-class HuggingFaceRunner:
+class HuggingFaceRunner(LogitsRunner):
     """An exported folder in `transformers`, for the parity test."""
 
-    engine, stops_early = ENGINE, False
+    engine = ENGINE
 
     def __init__(
         self,
@@ -64,27 +64,23 @@ class HuggingFaceRunner:
         import transformers
 
         self.version, self.compute_type = str(transformers.__version__), dtype
-        if arguments is None:
-            arguments = {"add_pooling_layer": False} if architecture.auto_class == "AutoModel" else {}
+        arguments = architecture.load_arguments if arguments is None else arguments
         auto_class: Any = getattr(transformers, architecture.auto_class)
         self.model: Any = auto_class.from_pretrained(folder, local_files_only=True, dtype="auto", **arguments).eval()
-        self._specials = stored.tokenizers.target.specials
-        self._is_translator = isinstance(stored.settings, EncoderDecoderConfig)
-        self._generates = isinstance(stored.settings, EncoderDecoderConfig | DecoderOnlyConfig)
+        self.family, self.has_head = stored.settings.family, stored.settings.head.kind != "none"
+        self.bos, self._eos = stored.tokenizers.target.specials.bos, stored.tokenizers.target.specials.eos
 
-    @torch.inference_mode()
-    def score(self, samples: Sequence[Sample]) -> list[list[float]]:
-        """Return the log-probability of each target token, or the flattened outputs of an encoder."""
-        return [self._score(sample) for sample in samples]
-
-    def greedy(self, samples: Sequence[Sample]) -> Tokens | None:
-        """Return what greedy search generates."""
-        return self.beam(samples, 1)
+    def compute(self, source: Sequence[int], target: Sequence[int] | None) -> Tensor:
+        """Return the logits (T, V) of a row, or the outputs of an encoder-only model."""
+        rows = torch.tensor([source])
+        arguments = {} if target is None else {"decoder_input_ids": torch.tensor([target])}
+        outputs = self.model(input_ids=rows, attention_mask=torch.ones_like(rows), **arguments)
+        return (outputs.logits if self.has_head else outputs.last_hidden_state)[0]
 
     @torch.inference_mode()
     def beam(self, samples: Sequence[Sample], beam_size: int) -> Tokens | None:
-        """Return what beam search generates; None: an encoder generates nothing."""
-        if not self._generates:
+        """Return the outputs of beam search; None for an encoder."""
+        if self.family == "encoder_only":
             return None
         outputs: dict[int, list[int]] = {}
         for length, limit in dict.fromkeys((len(sample.source), sample.max_new_tokens) for sample in samples):
@@ -103,32 +99,13 @@ class HuggingFaceRunner:
                 early_stopping="never" if beam_size > 1 else False,
                 length_penalty=1.0,
             )
-            start = 1 if self._is_translator else length
+            start = 1 if self.family == "encoder_decoder" else length
             outputs |= zip(group, (self._cut(row) for row in generated[:, start:].tolist()), strict=True)
         return [outputs[number] for number in range(len(samples))]
 
     def _cut(self, row: list[int]) -> list[int]:
-        """Return the tokens up to eos; behind it there is padding."""
-        eos = self._specials.eos
-        return row[: row.index(eos) + 1] if eos in row else row
-
-    def _score(self, sample: Sample) -> list[float]:
-        source = torch.tensor([sample.source])
-        if not self._generates:
-            outputs = self.model(input_ids=source, attention_mask=torch.ones_like(source))
-            has_head = "logits" in outputs
-            values = outputs.logits.float().log_softmax(-1) if has_head else outputs.last_hidden_state.float()
-            flat: list[float] = values.flatten().tolist()
-            return flat
-        if self._is_translator:
-            inputs = torch.tensor([[self._specials.bos, *sample.target[:-1]]])
-            logits = self.model(input_ids=source, decoder_input_ids=inputs).logits[0]
-        else:
-            inputs = torch.tensor([[*sample.source, *sample.target[:-1]]])
-            logits = self.model(input_ids=inputs).logits[0, len(sample.source) - 1 :]
-        targets = torch.tensor(sample.target)[:, None]  # (T, 1)
-        scores: list[float] = logits.float().log_softmax(-1).gather(1, targets)[:, 0].tolist()
-        return scores
+        """Return the tokens up to eos, without the padding after it."""
+        return row[: row.index(self._eos) + 1] if self._eos in row else row
 
 
 @contextmanager

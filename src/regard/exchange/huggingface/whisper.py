@@ -1,15 +1,21 @@
-"""Whisper: the config of a speech recognizer, and what its decoder begins with and never writes."""
+"""Whisper: a speech recognition model with BART's tensor names, a decoder prompt and suppressed tokens.
 
-from collections.abc import Mapping
-
-from torch import Tensor
+Convolutions read a spectrogram, keys have no bias, and both tables of positions are stored.
+"""
 
 from regard.config.model import EncoderDecoderConfig
-from regard.exchange import encoder_decoder as maps
-from regard.exchange.huggingface.architecture import Architecture, SettingsTable, read_dropout
+from regard.exchange.huggingface.architecture import ConfigKey, EncoderDecoderArchitecture, SettingsTable
+from regard.exchange.huggingface.architecture_rules import ArchitectureRules
+from regard.exchange.huggingface.bart import DECODER_EMBEDDING, FINAL_NORMS, POSITIONS, STACKS, make_keys
 from regard.exchange.huggingface.config_reader import ConfigReader
-from regard.exchange.mapping import WeightMap
-from regard.pipeline.transcriber import EXTRA_TOKENS
+from regard.exchange.weight_map import (
+    HEAD_WEIGHT,
+    TARGET_EMBEDDING,
+    MappingRule,
+    Tensors,
+    WeightMap,
+    make_rules,
+)
 
 RATE = 16_000  # samples per second
 FRAMES_PER_VECTOR = 2
@@ -18,66 +24,68 @@ MULTILINGUAL = (
     "Name language and task in generation_config.json: "
     '"forced_decoder_ids": [[1, LANGUAGE], [2, TRANSCRIBE], [3, NO_TIMESTAMPS]], with the ids of these tokens.'
 )
+STEM = {f"source.{name}": f"model.encoder.{name}" for name in ("conv1", "conv2")}
+EMBEDDING = MappingRule(
+    TARGET_EMBEDDING, DECODER_EMBEDDING, regard_copies=(HEAD_WEIGHT,), hf_copies=("proj_out.weight",)
+)
 
 
-def _read_whisper(config: ConfigReader, tensors: Mapping[str, Tensor]) -> SettingsTable:  # noqa: ARG001
-    config.require("is_encoder_decoder", True, True)
-    config.require("tie_word_embeddings", True, True)
-    positions, target_positions = (
-        config.integer(f"max_{side}_positions", default) for side, default in (("source", 1500), ("target", 448))
+class WhisperArchitecture(EncoderDecoderArchitecture):
+    """`WhisperForConditionalGeneration`."""
+
+    name, model_type = "WhisperForConditionalGeneration", "whisper"
+    auto_class, pipeline_tag = "AutoModelForSpeechSeq2Seq", "automatic-speech-recognition"
+    is_written = False
+    rules = ArchitectureRules(
+        "pre", "layer", False, ("learned+0",), ("plain",), ("query value output",), True, eps=1e-5
     )
-    frames = FRAMES_PER_VECTOR * positions
-    activation = config.activation("activation_function", "gelu")
-    dropout = read_dropout(config.rate("dropout"), config.rate("attention_dropout"), config.rate("activation_dropout"))
-    stacks: dict[str, SettingsTable] = {}
-    for name, length in (("encoder", positions), ("decoder", target_positions)):
-        stacks[name] = {
-            "layers": config.integer(f"{name}_layers"),
-            "norm_order": "pre",
-            "norm": {"kind": "layer", "eps": 1e-5},
-            "final_norm": True,
+    positions = ("max_target_positions", 448)
+    keys = (
+        *make_keys(),
+        ConfigKey("vocab_size", "target.vocabulary"),
+        ConfigKey("scale_embedding", "target.scale", False, "flag"),
+        ConfigKey("num_mel_bins", "source.bins", 80),
+    )
+    constants = (("is_encoder_decoder", True), ("tie_word_embeddings", True))
+
+    def read_settings(self, config: ConfigReader, tensors: Tensors) -> SettingsTable:
+        """Return the settings of a config by path."""
+        from regard.tasks.generation import EXTRA_TOKENS  # imports torch: only when needed
+
+        settings = super().read_settings(config, tensors)
+        positions = config.integer("max_source_positions", 1500)
+        frames = FRAMES_PER_VECTOR * positions
+        # Half of the positions are for the previous text, which Regard does not use.
+        max_tokens = max(1, settings["decoder.position.length"] // 2 - EXTRA_TOKENS)
+        return settings | {
+            "task": "transcription",
+            "source.kind": "mel",
+            "source.frames": FRAMES_PER_VECTOR,
+            "source.stem": "convolution",
+            "source.pad_to": frames,
+            "source.rate": RATE,
+            "target.kind": "tokens",
             # The encoder's sinusoids are a table in the file, rounded to its number type.
-            "position": {"kind": "learned", "length": length},
-            "attention": {"heads": config.integer(f"{name}_attention_heads"), "bias": {"key": False}},
-            "feedforward": {
-                "kind": "plain",
-                "d_ff": config.integer(f"{name}_ffn_dim"),
-                "activation": activation,
-            },
-            "dropout": dropout,
+            "encoder.position.length": positions,
+            "max_length_ratio": max_tokens / frames,
         }
-    stacks["decoder"]["cross"] = stacks["decoder"]["attention"]
-    return {
-        "family": "encoder_decoder",
-        "task": "transcribe",
-        "d_model": config.integer("d_model"),
-        "source": {
-            "kind": "mel",
-            "bins": config.integer("num_mel_bins", 80),
-            "frames": FRAMES_PER_VECTOR,
-            "stem": "convolution",
-            "pad_to": frames,
-            "rate": RATE,
-        },
-        "target": {
-            "kind": "tokens",
-            "vocabulary": config.integer("vocab_size"),
-            "scale": config.flag("scale_embedding", False),
-        },
-        **stacks,
-        "head": {"kind": "lm", "tied": True},
-        # Half of the positions are for the text before, which Regard does not use: a text has the other half.
-        "max_length_ratio": max(1, target_positions // 2 - EXTRA_TOKENS) / frames,
-    }
 
+    def read_generation(self, config: ConfigReader) -> SettingsTable:
+        """Return the settings `generation`."""
+        return {
+            "prompt": _read_prompt(config),
+            "suppress_tokens": _read_ids(config, "suppress_tokens"),
+            "begin_suppress_tokens": _read_ids(config, "begin_suppress_tokens"),
+            "beam_size": config.integer("num_beams", 1),
+        }
 
-def _read_generation(reader: ConfigReader) -> SettingsTable:
-    return {
-        "prompt": _read_prompt(reader),
-        "suppress_tokens": _read_ids(reader, "suppress_tokens"),
-        "begin_suppress_tokens": _read_ids(reader, "begin_suppress_tokens"),
-        "beam_size": reader.integer("num_beams", 1),
-    }
+    def make_weight_map(self, model: EncoderDecoderConfig, max_positions: int) -> WeightMap:  # noqa: ARG002
+        """Return the weight map of a model."""
+        names = STACKS | FINAL_NORMS | STEM
+        keys = {ours: theirs for ours, theirs in names.items() if ours.endswith(".key")}
+        biased = {ours: theirs for ours, theirs in names.items() if ours not in keys}
+        rules = (*make_rules(biased), *make_rules(keys | POSITIONS, "weight"))
+        return WeightMap(self.name, (EMBEDDING, *rules))
 
 
 def _read_prompt(reader: ConfigReader) -> list[int]:
@@ -85,7 +93,7 @@ def _read_prompt(reader: ConfigReader) -> list[int]:
     forced = reader.config.get("forced_decoder_ids")
     if forced is None:
         if reader.flag("is_multilingual", False):
-            raise reader.error("The model knows several languages, and none is chosen.", MULTILINGUAL)
+            raise reader.error("The model is multilingual, and no language is set.", MULTILINGUAL)
         token = reader.optional_integer("no_timestamps_token_id")
         return [] if token is None else [token]
     is_list = isinstance(forced, list) and len(forced) <= MAX_FORCED
@@ -93,7 +101,7 @@ def _read_prompt(reader: ConfigReader) -> list[int]:
     if not is_list or len(pairs) < len(forced) or [place for place, _ in pairs] != [*range(1, len(pairs) + 1)]:
         raise reader.error("'forced_decoder_ids' must be a list of pairs: 1, 2, 3, ... and a token.", MULTILINGUAL)
     if any(token is None for _, token in pairs):
-        raise reader.error("'forced_decoder_ids' leaves the language open.", MULTILINGUAL)
+        raise reader.error("'forced_decoder_ids' does not set the language.", MULTILINGUAL)
     return _check_ids(reader, "forced_decoder_ids", [token for _, token in pairs])
 
 
@@ -108,17 +116,4 @@ def _check_ids(reader: ConfigReader, key: str, value: object) -> list[int]:
     return sorted(set(value)) if key != "forced_decoder_ids" else value
 
 
-def _map_whisper(settings: EncoderDecoderConfig, max_positions: int) -> WeightMap:  # noqa: ARG001 - both tables are learned
-    return maps.whisper()
-
-
-WHISPER: Architecture[EncoderDecoderConfig] = Architecture(
-    "WhisperForConditionalGeneration",
-    "whisper",
-    "AutoModelForSpeechSeq2Seq",
-    "automatic-speech-recognition",
-    None,
-    _read_whisper,
-    _map_whisper,
-    _read_generation,
-)
+WHISPER = WhisperArchitecture()

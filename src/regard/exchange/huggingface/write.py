@@ -6,7 +6,7 @@ model.safetensors        weights, tables of positions included
 tokenizer.json           tokenizer with a template; a second one in target/ if the sides have their own
 tokenizer_config.json    special tokens by role
 README.md                model card with front matter for the hub
-parity.json              the proof (`regard.exchange.parity`)
+parity.json              the comparison with PyTorch (`regard.exchange.parity`)
 """
 
 import json
@@ -16,12 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config.inputs import TokensConfig
 from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architecture import DEFAULT_POSITIONS
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
-from regard.exchange.huggingface.card import OWN_TOKENIZERS, make_card
+from regard.exchange.huggingface.card import make_card
 from regard.exchange.huggingface.tokenizer_writer import (
     TOKENIZER_CONFIG,
     TOKENIZER_FILE,
@@ -29,21 +28,20 @@ from regard.exchange.huggingface.tokenizer_writer import (
     make_tokenizer_json,
 )
 from regard.exchange.huggingface.verify import verify_export
-from regard.exchange.mapping import SOURCE_EMBEDDING, to_hf
+from regard.exchange.mapping import to_hf
 from regard.exchange.provenance import Provenance, read_provenance
-from regard.pipeline.generator import DEFAULT_FILTERS
-from regard.pipeline.translator import DEFAULT_SEARCH
 from regard.store.model_folder import CARD, StoredModel, read_model
 from regard.store.weights import save_tensors
+from regard.tasks.causal_lm.generator import DEFAULT_FILTERS
+from regard.tasks.translation.translator import DEFAULT_SEARCH
 from regard.text.chat_template import CHAT_TEMPLATE_FILE, find_chat_template
 from regard.text.tokenizer import Tokenizer
 
 CONFIG, GENERATION_CONFIG, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
-TARGET_FOLDER = "target"  # the tokenizer of the target, if it has its own
-MAX_NEW_TOKENS = {"translate": 256, "causal_lm": 200}  # at most; `generate` of transformers stops after 20 by itself
+TARGET_FOLDER = "target"  # the target's tokenizer, if it has its own
+MAX_NEW_TOKENS = {"translation": 256, "causal_lm": 200}  # at most; transformers' `generate` stops after 20 by default
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 OUR_SETTINGS = "regard"  # a key of config.json
-TYPE_EMBEDDING = "source.types.weight"
 
 
 def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
@@ -74,7 +72,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
 def write_settings(
     folder: Path, stored: StoredModel, architecture: AnyArchitecture, dtype: str, max_positions: int, **additions: Any
 ) -> None:
-    """Write everything but weights, card and proof: config, generation config and tokenizers.
+    """Write config, generation config and tokenizers.
 
     Args:
         folder: Where to write the files.
@@ -104,27 +102,23 @@ def resolve_max_positions(settings: AnyModelConfig, chosen: int | None, origin: 
 
 
 def convert_weights(stored: StoredModel, architecture: AnyArchitecture, max_positions: int) -> dict[str, Tensor]:
-    """Return their tensors without second names of tied ones, as `save_pretrained` writes them."""
+    """Return the exported tensors, each tied tensor once, like `save_pretrained`."""
     weights = {name: tensor.detach() for name, tensor in stored.model.state_dict().items()}
-    if architecture.model_type == "esm" and TYPE_EMBEDDING in weights:
-        # It has no token types. All tokens but those of the second text of a pair have type 0: this sum.
-        weights[SOURCE_EMBEDDING] = weights[SOURCE_EMBEDDING] + weights.pop(TYPE_EMBEDDING)[0]
     weight_map = architecture.make_weight_map(stored.settings, max_positions)
-    tensors = to_hf(weight_map, weights)
-    copies = weight_map.hf_copies - ({"lm_head.weight"} if architecture.model_type == "t5" else set())
-    theirs = {name: tensor for name, tensor in tensors.items() if name not in copies}
-    if "lm_head.weight" in theirs and architecture.model_type == "t5":  # T5 declares itself untied: it needs both names
-        theirs["lm_head.weight"] = theirs["lm_head.weight"].clone()
-    return theirs
+    tensors, kept = to_hf(weight_map, architecture.prepare_weights(weights)), architecture.stored_copies
+    return {
+        name: tensor.clone() if name in kept else tensor
+        for name, tensor in tensors.items()
+        if name not in weight_map.hf_copies - kept
+    }
 
 
 def make_config(stored: StoredModel, architecture: AnyArchitecture, max_positions: int, dtype: str) -> dict[str, Any]:
     """Return config.json."""
-    assert architecture.write_config is not None  # noqa: S101 - `exportable_to` names no other
     config = architecture.write_config(stored.settings, max_positions)
     ids = _list_special_ids(stored.settings, stored.tokenizers.target)
-    if architecture.model_type == "esm":
-        ids["mask_token_id"] = stored.tokenizers.source.specials.mask
+    specials = stored.tokenizers.source.specials
+    ids |= {f"{role}_token_id": getattr(specials, role) for role in architecture.special_ids}
     return {
         "architectures": [architecture.name],
         "model_type": architecture.model_type,
@@ -137,7 +131,7 @@ def make_config(stored: StoredModel, architecture: AnyArchitecture, max_position
 
 
 def _list_our_settings(settings: AnyModelConfig) -> dict[str, Any]:
-    """Return settings of Regard that no key of theirs holds; `transformers` ignores them."""
+    """Return the Regard settings that have no Hugging Face key; `transformers` ignores them."""
     ours: dict[str, Any] = {"languages": list(settings.languages)}
     if isinstance(settings, EncoderDecoderConfig):
         ours["max_length_ratio"] = settings.max_length_ratio
@@ -150,7 +144,7 @@ def make_generation_config(stored: StoredModel, architecture: AnyArchitecture, m
     max_new_tokens = min(MAX_NEW_TOKENS.get(settings.task, 256), max_positions - 1)
     search: dict[str, Any] = {
         "num_beams": DEFAULT_SEARCH.beam_size,
-        "early_stopping": "never",  # stops when no open hypothesis can win any more, as Regard does
+        "early_stopping": "never",  # stops when no open hypothesis can win anymore, like Regard
         "length_penalty": 1.0,
         "do_sample": False,
     }
@@ -159,21 +153,15 @@ def make_generation_config(stored: StoredModel, architecture: AnyArchitecture, m
             "do_sample": True,
             "temperature": DEFAULT_FILTERS.temperature,
             "top_p": DEFAULT_FILTERS.top_p,
-            "top_k": 0,  # theirs is 50
+            "top_k": 0,  # the transformers default is 50
         }
     return {
         **_list_special_ids(settings, stored.tokenizers.target),
         "suppress_tokens": specials.not_text,
         "max_new_tokens": max(1, max_new_tokens),
         **search,
-        **({"use_cache": False} if _breaks_cache(settings, architecture) else {}),
+        **({"use_cache": False} if architecture.breaks_cache(settings) else {}),
     }
-
-
-def _breaks_cache(settings: AnyModelConfig, architecture: AnyArchitecture) -> bool:
-    """Whether the cache of `transformers` is too small: that of T5 has as many layers as the encoder."""
-    is_deeper = isinstance(settings, EncoderDecoderConfig) and settings.decoder.layers > settings.encoder.layers
-    return is_deeper and architecture.model_type == "t5"
 
 
 def _list_special_ids(settings: AnyModelConfig, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -200,7 +188,7 @@ def _write_json(path: Path, document: dict[str, Any]) -> None:
 
 
 def _list_notes(stored: StoredModel, architecture: AnyArchitecture, max_positions: int) -> list[str]:
-    """List what differs from the model in Regard."""
+    """List the differences from the model in Regard."""
     settings, specials = stored.settings, stored.tokenizers.source.specials
     notes = []
     stack: Any = getattr(settings, "encoder", None) or getattr(settings, "decoder", None)
@@ -208,14 +196,7 @@ def _list_notes(stored: StoredModel, architecture: AnyArchitecture, max_position
         notes.append(f"The table of positions has {max_positions} rows; longer texts are errors (--max-positions).")
     if isinstance(settings, EncoderDecoderConfig) and specials.languages:
         tags = ", ".join(f"<2{language}>" for language in specials.languages)
-        notes.append(f"A source begins with the tag of the target language: {tags}.")
+        notes.append(f"A source must start with the target language tag: {tags}.")
     if isinstance(settings, EncoderDecoderConfig) and not stored.tokenizers.is_joint:
         notes.append(f"The target has its own tokenizer, in the folder {TARGET_FOLDER}/.")
-    if architecture.model_type in OWN_TOKENIZERS:
-        name = architecture.model_type
-        notes.append(f"AutoTokenizer replaces the tokenizer of {name} models: use PreTrainedTokenizerFast (README.md).")
-    if architecture.model_type == "esm" and isinstance(settings.source, TokensConfig) and settings.source.types:  # type: ignore[union-attr]
-        notes.append(
-            "The first token type is part of the token embeddings; that of the second text of a pair is left out."
-        )
-    return notes
+    return [*notes, *architecture.list_notes(settings)]

@@ -1,4 +1,4 @@
-"""`pipeline.json`: what a program needs besides the graphs and the tokenizer to turn text into text."""
+"""`pipeline.json`: everything that a program needs in addition to the graphs and the tokenizer."""
 
 import json
 from pathlib import Path
@@ -15,8 +15,8 @@ from regard.config.model import (
 )
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
-from regard.pipeline.translator import EXTRA_TOKENS
 from regard.store.model_folder import StoredModel
+from regard.tasks.translation.translator import EXTRA_TOKENS
 from regard.text.tokenizer_pair import JOINT_FILE, SOURCE_FILE, TARGET_FILE
 
 DESCRIPTION = "pipeline.json"
@@ -31,6 +31,7 @@ def describe(stored: StoredModel, graphs: list[str], dtype: str) -> dict[str, An
         "format": FORMAT,
         "family": settings.family,
         "task": settings.task,
+        "d_model": settings.d_model,
         "languages": list(settings.languages),
         "dtype": dtype,
         "graphs": graphs,

@@ -3,9 +3,13 @@
     encoder.onnx, decoder.onnx   translation model: source to cross-attention keys and values; one decoding step
     onnx/model.onnx              language model: one decoding step; encoder: logits (int8: onnx/model_quantized.onnx)
 
-A decoding step reads any number of new tokens behind any number of earlier ones, none included: the first call reads
-the prompt with an empty cache. Batch size and lengths are free. The names of inputs, outputs and files follow Hugging
-Face's exporter, so that its JavaScript library loads language models and classifiers.
+A decoding step reads one or more new tokens after zero or more earlier ones: the first call reads the prompt with an
+empty cache. Batch size and lengths are dynamic. The names of inputs, outputs and files follow Hugging Face's exporter,
+so that its JavaScript library loads language models and classifiers.
+
+The graphs of a translation model can also return the attention weights of every layer, (B, H, T, S), under the names of
+Hugging Face's `output_attentions`. The softmax of a layer is in its graph anyway, so this adds outputs and no products;
+a caller that does not fetch them pays nothing.
 """
 
 import logging
@@ -29,11 +33,13 @@ from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
 from regard.models.heads import ClassHead
 from regard.models.inputs import TokenInput
+from regard.nn.attend import eager_attention
 from regard.nn.kv_cache import DecodingState, KVCache
+from regard.nn.record import AttentionRecord, Record
 from regard.nn.stack import Stack
 
 ENCODER, DECODER, MODEL, MODEL_INT8 = "encoder.onnx", "decoder.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx"
-OPSET = 18  # what onnxruntime has run everywhere since 2023
+OPSET = 18  # supported by onnxruntime on all platforms since 2023
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,14 @@ class Graph:
     """Free dimensions of each input, as `torch.export` takes them."""
 
 
-def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False) -> list[str]:
+def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False, attention: bool = False) -> list[str]:
     """Write the ONNX graphs of a model into an existing folder.
 
     Args:
         model: The model; it is exported in float32 and evaluation mode.
         folder: Where to write the files.
         int8: Quantize the weights of matrix products and embeddings to 8 bits.
+        attention: Add the attention weights of a translation model as outputs.
 
     Returns:
         The names of the files.
@@ -64,7 +71,7 @@ def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False) -> list[s
         RegardError: A package is missing, or the model has an input other than tokens.
     """
     import_optional("onnxscript", "onnx", "ONNX export")
-    graphs = make_graphs(model)
+    graphs = make_graphs(model, attention=attention)
     names = [MODEL_INT8 if int8 and graph.file == MODEL else graph.file for graph in graphs]
     for name, graph in track(zip(names, graphs, strict=True), "exporting the graphs"):
         proto = _export(graph)
@@ -76,8 +83,8 @@ def write_graphs(model: AnyModel, folder: Path, *, int8: bool = False) -> list[s
     return names
 
 
-def make_graphs(model: AnyModel) -> list[Graph]:
-    """Return the graphs of a model with example inputs."""
+def make_graphs(model: AnyModel, *, attention: bool = False) -> list[Graph]:
+    """Return the graphs of a model with example inputs; see `write_graphs` for `attention`."""
     is_token_model = (isinstance(model, EncoderDecoder | EncoderOnly) and isinstance(model.source, TokenInput)) or (
         isinstance(model, DecoderOnly) and model.prefix is None and not isinstance(model.head, ClassHead)
     )
@@ -108,13 +115,18 @@ def make_graphs(model: AnyModel) -> list[Graph]:
         return [Graph(MODEL, _LanguageModel(model), (tokens, past), names, ["logits", *present_names], axes)]
     memory_names = [name.replace("past_key_values", "memory") for name in past_names]
     memory = _make_past(model.decoder, rows=2, length=7, cross=True)
-    encode = Graph(ENCODER, _MemoryEncoder(model), (source_ids, valid), source_names, memory_names, source_axes)
+    encoder_outputs, decoder_outputs = list(memory_names), ["logits", *present_names]
+    if attention:
+        encoder_outputs += [f"encoder_attentions.{layer}" for layer in range(len(model.encoder.layers))]
+        decoder_outputs += [f"{kind}_attentions.{layer}" for kind in ("decoder", "cross") for layer in range(layers)]
+    encoder = _MemoryEncoder(model, attention=attention)
+    encode = Graph(ENCODER, encoder, (source_ids, valid), source_names, encoder_outputs, source_axes)
     step = Graph(
         DECODER,
-        _Translator(model),
+        _Translator(model, attention=attention),
         (tokens, valid, memory, past),
         ["input_ids", "encoder_attention_mask", *memory_names, *past_names],
-        ["logits", *present_names],
+        decoder_outputs,
         (new_axes, source_axes[1], [{0: batch, 2: source} for _ in memory], past_axes),
     )
     return [encode, step]
@@ -141,6 +153,21 @@ class GraphCache(KVCache):
         return pair
 
 
+class _EagerAttention(Record):
+    """Computes every attention with its weights; the fused kernel, whose result is not used, drops out of the graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, Tensor] = {}  # weights (B, H, T, S) by the name of the attention
+
+    def add_attention(self, name: str, attention: AttentionRecord) -> Tensor:
+        """Return the output of eager attention."""
+        output, self.kept[name] = eager_attention(
+            attention.query, attention.key, attention.value, attention.mask, attention.score, dropout=0.0
+        )
+        return output
+
+
 class _Encoder(nn.Module):
     def __init__(self, model: EncoderOnly) -> None:
         super().__init__()
@@ -161,26 +188,36 @@ class _LanguageModel(nn.Module):
 
 
 class _MemoryEncoder(nn.Module):
-    def __init__(self, model: EncoderDecoder) -> None:
+    def __init__(self, model: EncoderDecoder, *, attention: bool) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.attention = model, attention
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
-        memory, _ = self.model.encode(input_ids, attention_mask.bool())
+        record = _EagerAttention() if self.attention else None
+        memory, _ = self.model.encode(input_ids, attention_mask.bool(), record=record)
         layers = self.model.decoder.layers
-        return tuple(part for layer in layers if layer.cross for part in layer.cross.project_key_value(memory))
+        parts = [part for layer in layers if layer.cross for part in layer.cross.project_key_value(memory)]
+        kept = [] if record is None else [record.kept[layer.attention.name] for layer in self.model.encoder.layers]
+        return (*parts, *kept)
 
 
 class _Translator(nn.Module):
-    def __init__(self, model: EncoderDecoder) -> None:
+    def __init__(self, model: EncoderDecoder, *, attention: bool) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.attention = model, attention
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, memory: list[Tensor], past: list[Tensor]
     ) -> tuple[Tensor, ...]:
         cache = GraphCache(self.model.decoder, past, memory)
-        return (self.model.step(input_ids, DecodingState(cache, attention_mask.bool())), *cache.present)
+        record = _EagerAttention() if self.attention else None
+        logits = self.model.step(input_ids, DecodingState(cache, attention_mask.bool()), record)
+        if record is None:
+            return (logits, *cache.present)
+        layers = self.model.decoder.layers
+        own = [record.kept[layer.attention.name] for layer in layers]
+        cross = [record.kept[layer.cross.name] for layer in layers if layer.cross]
+        return (logits, *cache.present, *own, *cross)
 
 
 def _pairs(tensors: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
@@ -217,7 +254,7 @@ def _export(graph: Graph) -> Any:
 
 @contextmanager
 def _without_notes() -> Iterator[None]:
-    """Hide notes of the exporter that do not concern the model: missing torchvision, names of equal axes."""
+    """Hide exporter warnings that do not concern the model: missing torchvision, names of equal axes."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

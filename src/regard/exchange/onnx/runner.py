@@ -1,4 +1,4 @@
-"""Run exported graphs with onnxruntime: our own searches drive them, as a proof that they compute the model."""
+"""Run exported graphs with onnxruntime and our own searches, to verify that they match the model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import read_json
 from regard.exchange.onnx.description import DESCRIPTION
-from regard.exchange.parity_runners import Tokens
+from regard.exchange.parity_runners import LogitsRunner, Tokens
 from regard.exchange.parity_samples import Sample
-from regard.pipeline.search import Beam, SearchInput, make_generator
+from regard.tasks.search import Beam, SearchInput, make_generator
 
 Arrays = dict[str, NDArray[Any]]
 BATCH_SIZE = 25
@@ -23,7 +23,7 @@ TYPES = "token_type_ids"
 
 
 class OnnxState:
-    """Cache and encoder output between two steps; rows are copied, dropped and moved as a search asks."""
+    """Cache and encoder output between two steps; a search copies, drops and moves rows."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
@@ -79,7 +79,7 @@ class OnnxModel:
         return OnnxState(cache)
 
     def step(self, tokens: Tensor, state: OnnxState) -> Tensor:
-        """Return the logits (B, T, V) of new tokens (B, T), and let the cache grow."""
+        """Return the logits (B, T, V) of new tokens (B, T), and extend the cache."""
         outputs = self._run(-1, {"input_ids": tokens.numpy(), **state.arrays})
         logits = torch.from_numpy(outputs.pop("logits"))
         state.arrays |= {name.replace("present", "past_key_values"): array for name, array in outputs.items()}
@@ -87,44 +87,45 @@ class OnnxModel:
 
     def _run(self, session: int, inputs: Mapping[str, NDArray[Any]]) -> Arrays:
         graph = self._sessions[session]
+        names = [output.name for output in graph.get_outputs() if "attentions" not in output.name]
         try:
-            outputs = graph.run(None, dict(inputs))
-        except Exception as error:  # onnxruntime has exception classes of its own in a private module
+            outputs = graph.run(names, dict(inputs))
+        except Exception as error:  # onnxruntime's exception classes are in a private module
             raise RegardError(f"onnxruntime failed: {str(error)[:300]}", hint="Export the model again.") from error
-        return dict(zip([output.name for output in graph.get_outputs()], outputs, strict=True))
+        return dict(zip(names, outputs, strict=True))
 
 
-class OnnxRunner:
+class OnnxRunner(LogitsRunner):
     """Exported graphs, for the parity test."""
 
-    engine, stops_early = "onnxruntime", False
+    engine = "onnxruntime"
 
     def __init__(self, folder: Path) -> None:
         self.model = OnnxModel(folder)
-        self.version, self.compute_type = self.model.version, str(self.model.description["dtype"])
-        self._is_translator = self.model.description["family"] == "encoder_decoder"
-        self._is_encoder = self.model.description["family"] == "encoder_only"
+        description = self.model.description
+        self.version, self.compute_type = self.model.version, str(description["dtype"])
+        self.family, self.bos = description["family"], description["specials"]["bos"]
+        self.has_head = description["task"] != "embedding"
 
-    def score(self, samples: Sequence[Sample]) -> list[list[float]]:
-        """Return the log-probability of each target token, or the flattened outputs of an encoder."""
-        return [self._score(sample) for sample in samples]
-
-    def greedy(self, samples: Sequence[Sample]) -> Tokens | None:
-        """Return what greedy search generates."""
-        return self.beam(samples, 1)
+    def compute(self, source: Sequence[int], target: Sequence[int] | None) -> Tensor:
+        """Return the logits (T, V) of a row, or the outputs of an encoder-only model."""
+        if self.family == "encoder_only":
+            return torch.from_numpy(self.model.logits([source])[0])
+        state = self.model.start(1, None if target is None else [source])
+        return self.model.step(torch.tensor([source if target is None else target]), state)[0]
 
     def beam(self, samples: Sequence[Sample], beam_size: int) -> Tokens | None:
-        """Return what beam search generates; None: an encoder generates nothing."""
-        if self._is_encoder:
+        """Return the outputs of beam search; None for an encoder."""
+        if self.family == "encoder_only":
             return None
-        size = BATCH_SIZE if self._is_translator else 1  # prompts differ in length
+        size = BATCH_SIZE if self.family == "encoder_decoder" else 1  # prompts differ in length
         batches = [samples[start : start + size] for start in range(0, len(samples), size)]
         return [list(tokens) for batch in batches for tokens in self._find(batch, beam_size)]
 
     def _find(self, samples: Sequence[Sample], beam_size: int) -> list[tuple[int, ...]]:
         specials = self.model.description["specials"]
-        if self._is_translator:
-            prompt, state = [[specials["bos"]]] * len(samples), [sample.source for sample in samples]
+        if self.family == "encoder_decoder":
+            prompt, state = [[self.bos]] * len(samples), [sample.source for sample in samples]
         else:
             prompt, state = [list(sample.source) for sample in samples], None
         inputs = SearchInput(
@@ -137,21 +138,6 @@ class OnnxRunner:
             make_generator(0, torch.device("cpu")),
         )
         return [hypotheses[0].tokens for hypotheses in Beam(beam_size).find(inputs)]
-
-    def _score(self, sample: Sample) -> list[float]:
-        if self._is_encoder:
-            outputs = torch.from_numpy(self.model.logits([sample.source]))
-            has_head = self.model.description["task"] != "embed"
-            values: list[float] = (outputs.log_softmax(-1) if has_head else outputs).flatten().tolist()
-            return values
-        if self._is_translator:
-            prompt, sources = [self.model.description["specials"]["bos"]], [sample.source]
-        else:
-            prompt, sources = list(sample.source), None
-        tokens = torch.tensor([[*prompt, *sample.target[:-1]]])
-        logits = self.model.step(tokens, self.model.start(1, sources))[0, len(prompt) - 1 :]
-        scores: list[float] = logits.log_softmax(-1).gather(1, torch.tensor(sample.target)[:, None])[:, 0].tolist()
-        return scores
 
 
 def _pad(rows: Sequence[Sequence[int]], pad: int) -> Arrays:

@@ -1,7 +1,7 @@
-"""The export target `onnx`: graphs, tokenizer, `pipeline.json` and the proof in a folder.
+"""The export target `onnx`: a folder with graphs, tokenizer, `pipeline.json` and `parity.json`.
 
-Language models and encoders also get the files that transformers.js reads: its library has their architectures, and no
-Pegasus for our translation models.
+Language models and encoders also get the files that transformers.js reads. It does not support Pegasus, the
+architecture of our translation models.
 """
 
 from pathlib import Path
@@ -31,9 +31,9 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     return ExportReport(f"ONNX graphs for onnxruntime, {dtype}, {size / 1e6:.1f} MB", parity.describe())
 
 
-def write_pipeline(stored: StoredModel, folder: Path, dtype: str) -> Parity:
-    """Write graphs, tokenizer, `pipeline.json` and `parity.json`, and return the proof."""
-    graphs = write_graphs(stored.model, folder, int8=dtype == "int8")
+def write_pipeline(stored: StoredModel, folder: Path, dtype: str, *, attention: bool = False) -> Parity:
+    """Write graphs, tokenizer, `pipeline.json` and `parity.json`, and return the comparison."""
+    graphs = write_graphs(stored.model, folder, int8=dtype == "int8", attention=attention)
     stored.tokenizers.save(folder)
     if not isinstance(stored.settings, EncoderDecoderConfig):
         _write_hub_files(stored, folder, dtype)
@@ -44,11 +44,11 @@ def write_pipeline(stored: StoredModel, folder: Path, dtype: str) -> Parity:
 
 
 def _write_hub_files(stored: StoredModel, folder: Path, dtype: str) -> None:
-    """Write config.json and the tokenizer with its template, if an architecture of theirs represents the model."""
+    """Write config.json and the tokenizer with its template, if a Hugging Face architecture represents the model."""
     try:
         architecture = choose_architecture(stored.settings, location=str(stored.path))
     except RegardError:
         return  # the graphs run everywhere else
-    library = {"dtype": "q8" if dtype == "int8" else "fp32"}  # which file it loads by itself
+    library = {"dtype": "q8" if dtype == "int8" else "fp32"}  # the file that it loads by default
     positions = resolve_max_positions(stored.settings, None, read_provenance(stored.path))
     write_settings(folder, stored, architecture, "float32", positions, **{"transformers.js_config": library})

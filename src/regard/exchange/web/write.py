@@ -2,11 +2,12 @@
 
 index.html, page.js, style.css   the page
 worker.js                        tokenizer, search and model (a web worker)
-service.js                       keeps the files for visits without a network
+look.js, look.css                story and heads of a translation, as `regard look` shows them
+service.js                       caches the files for offline use
 pipeline.json, *.onnx, *.json    the model, as the target `onnx` writes it
 runtime/                         onnxruntime-web, copied from an installed package
 
-Any host of static files will do. Nothing is downloaded during the export, and the page loads nothing from other hosts.
+Any static host works. The export downloads nothing, and the page loads no files from other hosts.
 """
 
 import hashlib
@@ -23,9 +24,10 @@ from regard.store.model_folder import read_model
 from regard.text.tokenizer import Tokenizer
 
 PAGE_FILES = ("index.html", "page.js", "style.css", "worker.js")
+LOOK_FILES = ("look.css", "look.js")  # of a translation model, whose graphs return attention weights
 SERVICE = "service.js"
 RUNTIME_FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
-TASKS = ("translate", "causal_lm", "classify")
+TASKS = ("translation", "causal_lm", "text_classification")
 _MODELS = ("BPE", "Unigram", "WordLevel")
 _NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Prepend", "Replace")
 
@@ -36,17 +38,18 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     stored = read_model(model)
     if stored.settings.task not in TASKS:
         raise RegardError(
-            f"The page has no view for the task '{stored.settings.task}'.",
+            f"The web page does not support the task '{stored.settings.task}'.",
             location=str(model),
-            hint=f"Use `--to onnx` and a page of your own. Tasks with a view: {', '.join(TASKS)}.",
+            hint=f"Use `--to onnx` and your own page. Supported tasks: {', '.join(TASKS)}.",
         )
     for tokenizer in {stored.tokenizers.source, stored.tokenizers.target}:
         check_tokenizer(tokenizer, location=str(model))
     dtype = options.dtype or "int8"
-    parity = write_pipeline(stored, folder, dtype)
+    parity = write_pipeline(stored, folder, dtype, attention=True)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     static = files("regard.exchange.web") / "static"
-    for name in PAGE_FILES:
+    is_translator = stored.settings.task == "translation"
+    for name in (*PAGE_FILES, *LOOK_FILES) if is_translator else PAGE_FILES:
         (folder / name).write_bytes((static / name).read_bytes())
     (folder / "runtime").mkdir()
     for name in RUNTIME_FILES:
@@ -55,7 +58,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     notes = (
         *parity.describe(),
         f"Try it: python -m http.server --directory {folder.name.removesuffix('.tmp')}",
-        "Put the folder on any static host; https (or localhost) is needed for visits without a network.",
+        "Put the folder on any static host; offline use needs https (or localhost).",
     )
     return ExportReport(f"page with {size / 1e6:.1f} MB of model ({dtype})", notes)
 
@@ -91,7 +94,7 @@ def write_service_worker(folder: Path, script: str) -> None:
 
 
 def check_tokenizer(tokenizer: Tokenizer, *, location: str) -> None:
-    """Refuse a tokenizer that the page does not implement; those that Regard learns are all implemented."""
+    """Raise an error if the page does not implement the tokenizer; it implements all kinds that Regard learns."""
     document: dict[str, Any] = json.loads(tokenizer.content)
     pre_tokenizer, normalizer = document["pre_tokenizer"] or {}, document["normalizer"] or {}
     is_split = pre_tokenizer.get("type") == "Split" and len(pre_tokenizer["pattern"].get("String", "")) == 1

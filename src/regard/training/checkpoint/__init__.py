@@ -1,1 +1,1 @@
-"""Checkpoints: what a run saves, and what it averages, publishes and resumes from."""
+"""Checkpoints: saving, loading, resuming and weight averaging."""

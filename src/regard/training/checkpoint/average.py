@@ -34,7 +34,7 @@ class Ema:
 
     @torch.no_grad()
     def update(self, step: int | None = None) -> None:
-        """Add the current weights to the average.
+        """Update the average with the current weights.
 
         Args:
             step: Number of the step, from 1. If given, the average is bias-corrected: it excludes the random initial
@@ -59,7 +59,7 @@ class Ema:
 
     @contextmanager
     def average_parameters(self) -> Iterator[None]:
-        """Give the model the averaged weights inside this block, and restore its own bit for bit afterwards."""
+        """Use the averaged weights inside this block and restore the original weights exactly afterwards."""
         backup = {name: parameter.detach().clone() for name, parameter in self._parameters.items()}
         try:
             self._set_weights(self._average)
@@ -74,7 +74,7 @@ class Ema:
 
 
 def _local(tensor: Tensor) -> Tensor:
-    """Return this rank's shard of a DTensor, or the tensor itself: one operation cannot mix DTensors and tensors."""
+    """Return this rank's shard of a DTensor, or the tensor unchanged: an op cannot mix DTensors and tensors."""
     to_local = getattr(tensor, "to_local", None)
     return tensor if to_local is None else to_local()
 
@@ -99,12 +99,12 @@ def average_checkpoints(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str
         count += 1
         del weights  # free the memory before the next checkpoint is read
     if count == 0:
-        raise RegardError("There is nothing to average.", hint="Give the weights of at least one checkpoint.")
+        raise RegardError("No checkpoints to average.", hint="Give the weights of at least one checkpoint.")
     return {name: (total / count).to(dtypes[name]) for name, total in sums.items()}
 
 
 def _check_shapes(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
     if mismatch := describe_mismatch({name: tensor.shape for name, tensor in expected.items()}, weights):
         raise RegardError(
-            f"Weights of different models cannot be averaged: {mismatch}.", hint="Use checkpoints of one run."
+            f"Weights of different models cannot be averaged: {mismatch}.", hint="Use checkpoints from the same run."
         )

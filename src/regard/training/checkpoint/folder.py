@@ -6,11 +6,11 @@ ema.safetensors        exponential moving average, if the run has one
 state.json             progress, settings and versions
 manifest.json          size and sha256 of each file, written last
 
-Several ranks write one file each, `shard-*.safetensors`, instead of the first three (see `sharded_checkpoint.py`). Any
-number of ranks, one included, loads both kinds.
+Several ranks write one `shard-*.safetensors` file each instead of the first three (see `sharded.py`). Any number of
+ranks, including one, can load both kinds.
 
-A checkpoint is written under a temporary name, flushed, sealed with its manifest and renamed. Loading verifies the
-manifest; a damaged checkpoint is never used: the previous one is loaded instead, with a warning. Nothing is pickled.
+A checkpoint is written under a temporary name, flushed, completed with a manifest and renamed. Loading verifies the
+manifest; if a checkpoint is damaged, the previous one is loaded with a warning. Pickle is never used.
 """
 
 import json
@@ -40,7 +40,7 @@ STATE_FILE = "state.json"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything that a run needs to resume exactly."""
+    """Everything needed to resume a run exactly."""
 
     weights: Tensors
     optimizer: Tensors
@@ -49,17 +49,17 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of a run. Creating this object and reading change nothing on disk.
+    """The checkpoints of a run. Creating this object and reading from it do not change the disk.
 
-    If there are several ranks, all of them call each method together: rank 0 renames and removes, every rank writes,
-    verifies and reads its part, and an error of one rank becomes an error of all.
+    With several ranks, all ranks call each method together: rank 0 renames and removes, every rank writes, verifies and
+    reads its part, and an error on one rank is raised on all.
 
     Args:
         folder: Where they are stored; the first `save` creates it.
-        warn: Called with a text for every checkpoint that cannot be used.
-        weight_bytes: Size of the model's weights; files that are too large for such a model are refused as damaged.
+        warn: Called with a message for every unusable checkpoint.
+        weight_bytes: Size of the model's weights; files too large for this model are rejected as damaged.
         processes: The ranks that save and load together.
-        parameters: The model's parameters by name: each rank loads the parts of tensors that it has of these.
+        parameters: The model's parameters by name; each rank loads only its own shards of them.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Checkpoints:
 
     @property
     def last_change(self) -> int | None:
-        """When a checkpoint was last created, renamed or removed, in nanoseconds; None without a folder."""
+        """Time of the last creation, renaming or removal, in nanoseconds; None if the folder does not exist."""
         return self.folder.stat().st_mtime_ns if self.folder.exists() else None
 
     def path(self, step: int) -> Path:
@@ -95,7 +95,7 @@ class Checkpoints:
         return self.folder / f"step-{step:08}"
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
-        """Write a checkpoint; replaces one of the same step."""
+        """Write a checkpoint, replacing one of the same step."""
         path, tensors = self.path(step), {name: getattr(checkpoint, name) for name in TENSOR_FILES}
         state = json.dumps(checkpoint.state, indent=1, sort_keys=True) + "\n"
         size = sum(tensor.nbytes for group in tensors.values() for tensor in group.values()) + len(state)
@@ -109,7 +109,7 @@ class Checkpoints:
         return path
 
     def _save_sharded(self, path: Path, tensors: Mapping[str, Tensors], state: str, size: int) -> None:
-        """Write every rank's file; then rank 0 seals the folder and gives it its name."""
+        """Write every rank's file; rank 0 then writes the manifest and renames the folder."""
         from regard.training.checkpoint import sharded  # only here: one process never imports torch.distributed
 
         named = {f"{group}/{name}": tensor for group in tensors for name, tensor in tensors[group].items()}
@@ -131,7 +131,7 @@ class Checkpoints:
         """Load a checkpoint.
 
         Raises:
-            DamagedError: If a file differs from what was written.
+            DamagedError: If a file does not match the manifest.
         """
         state = self.load_state(step)
         return Checkpoint(**self._load_tensors(step, tuple(TENSOR_FILES)), state=state)
@@ -150,12 +150,15 @@ class Checkpoints:
             raise DamagedError("The file is missing.", location=str(path), hint="Read the checkpoint again.") from None
         if not isinstance(state, dict):
             raise DamagedError(
-                "The file holds no state of a run.", location=str(path), hint="Restore it from a backup."
+                "The file does not contain a run state.", location=str(path), hint="Restore it from a backup."
             )
         progress = state.get("progress")
         saved = progress.get("step", step) if isinstance(progress, dict) else step
         if type(saved) is int and saved != step:
-            message, hint = f"It holds the state of step {str(saved)[:20]}.", "Give the folder its own name."
+            message, hint = (
+                f"The folder contains the state of step {str(saved)[:20]}.",
+                "Restore the folder's original name.",
+            )
             raise DamagedError(message, location=str(path), hint=hint)
         return state
 
@@ -227,7 +230,7 @@ class Checkpoints:
         return None if newest is None else newest[1]
 
     def intact_steps(self, steps: Iterable[int]) -> list[int]:
-        """Return the steps whose checkpoints are intact; warns of the others."""
+        """Return the steps whose checkpoints are intact; warns about the others."""
         return [step for step in steps if self._read_if_intact(self.load_state, step) is not None]
 
     def set_aside_after(self, step: int) -> None:
@@ -256,11 +259,11 @@ class Checkpoints:
             return read(step)
         except DamagedError as error:
             self._faults[step] = error.message
-            self._warn(f"Checkpoint {self.path(step).name} is damaged and not used. {error.message}")
+            self._warn(f"Checkpoint {self.path(step).name} is damaged and was skipped. {error.message}")
             return None
 
     def remove(self, step: int) -> None:
-        """Remove a checkpoint; it is renamed first, so that a kill leaves no incomplete checkpoint under its name."""
+        """Remove a checkpoint; renames it first, so a kill leaves no incomplete checkpoint under its name."""
         if not self._processes.is_main:
             return
         path = self.path(step)
@@ -277,17 +280,17 @@ class Checkpoints:
 
 
 def _describe(error: Exception | None) -> dict[str, str | None] | None:
-    """Return what other ranks need to raise the same error."""
+    """Serialize an error so that other ranks can raise it."""
     if error is None:
         return None
     if not isinstance(error, RegardError):
-        return {"kind": "other", "what": f"Another rank has failed: {type(error).__name__}: {error}"}
+        return {"kind": "other", "what": f"Another rank failed: {type(error).__name__}: {error}"}
     kind = "damaged" if isinstance(error, DamagedError) else "refused"
     return {"kind": kind, "message": error.message, "location": error.location, "hint": error.hint}
 
 
 def _restore(error: dict[str, Any]) -> Exception:
-    """Return an error of another rank; one that is not on purpose stays so, and the run may be tried again."""
+    """Rebuild an error from another rank; an unexpected error stays unexpected, so the run may be retried."""
     if error["kind"] == "other":
         return RuntimeError(error["what"])
     kind = DamagedError if error["kind"] == "damaged" else RegardError

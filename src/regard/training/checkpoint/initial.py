@@ -1,7 +1,6 @@
-"""The checkpoint of step 0: weights that a run does not draw itself, from a parent or from vectors.
+"""The checkpoint of step 0, for runs that start from a parent model or pretrained vectors.
 
-From there on it is an ordinary run: it resumes, changes its number of ranks and survives a kill like any other, without
-the folders that the weights came from.
+After that it behaves like any other run and no longer needs the folders that the weights came from.
 """
 
 import platform
@@ -18,13 +17,13 @@ from regard.store.weights import get_weights
 from regard.text.tokenizer_pair import TokenizerPair
 from regard.training.checkpoint.folder import Checkpoint, Checkpoints
 from regard.training.checkpoint.progress import Progress
-from regard.training.events import Listener, Message
+from regard.training.events import Emit, Message
 from regard.training.finetune import copy_parent
 from regard.training.initial_vectors import copy_vectors, find_vectors
 
 
-def write_start(run: RunConfig, folder: RunFolder, tokenizers: TokenizerPair | None, emit: Listener) -> None:
-    """Write the checkpoint of step 0, if the run starts from other weights and has no checkpoint yet.
+def write_start(run: RunConfig, folder: RunFolder, tokenizers: TokenizerPair | None, emit: Emit) -> None:
+    """Write the checkpoint of step 0 if the run starts from existing weights and has no checkpoint yet.
 
     Raises:
         RegardError: If the parent's weights or the vectors do not fit the run's model.
@@ -38,7 +37,7 @@ def write_start(run: RunConfig, folder: RunFolder, tokenizers: TokenizerPair | N
         copy_parent(model, run, emit)
     elif tokenizers is not None:
         copy_vectors(model, run.model, tokenizers, emit)
-    RUN_FILES.save(run, folder.run)  # first: a kill in between must not look like changed settings
+    RUN_FILES.save(run, folder.run)  # written first, so a kill in between does not look like changed settings
     versions = {"regard": __version__, "torch": torch.__version__, "python": platform.python_version()}
     state = {"progress": Progress().to_dict(), "run": to_dict(run), "versions": versions}
     folder.checkpoints.mkdir(exist_ok=True)

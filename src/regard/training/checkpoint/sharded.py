@@ -1,12 +1,13 @@
-"""Tensors that several ranks save together and any number of ranks loads: torch.distributed.checkpoint on safetensors.
+"""Sharded tensors that any number of ranks can load: torch.distributed.checkpoint on safetensors.
 
-Every rank writes one file with its part of each tensor; the part's offsets are in the file's header. Loading reads only
-what a rank needs, from any layout into any other. One process imports this module only to load such a checkpoint.
+Every rank writes one file with its part of each tensor and the offsets in the file header. Each rank loads only the
+parts that it needs, from any layout into any other. A single process imports this module only to load such a
+checkpoint.
 
-Two things differ from the storage of torch. Its writer copies all tensors into one string of bytes, twice the memory of
-a rank's share, with the metadata in random order; ours writes tensor by tensor, and equal tensors give equal bytes. Its
-reader infers the shape of a tensor from the files that are present: `checkpoint.py` verifies the manifest first, and
-`load_tensors` refuses tensors with a hole.
+This differs from torch's storage in two ways. torch's writer copies all tensors into one byte string, which doubles the
+memory, with metadata in random order; this one writes tensor by tensor and is deterministic. torch's reader infers
+tensor shapes from the files present; here `folder.py` verifies the manifest first, and `load_tensors` rejects
+incomplete tensors.
 """
 
 import json
@@ -43,15 +44,15 @@ Allocate = Callable[[str, torch.Size, torch.dtype], Tensor]
 
 
 def save_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, FileEntry]:
-    """Write this rank's part of the tensors to its file in the folder; all ranks call it together.
+    """Write this rank's part of the tensors to its file in the folder; all ranks must call it together.
 
     Args:
         folder: An existing folder.
-        tensors: Tensors by name, the same on all ranks: DTensors, or plain tensors that are equal on all ranks, which
-            one of them writes.
+        tensors: Tensors by name, with the same names on all ranks: DTensors, or plain tensors that are equal on all
+            ranks and written by one.
 
     Returns:
-        Size and sha256 of the files that this rank has written and flushed: one, or none if it had nothing to write.
+        Size and sha256 of the file that this rank wrote; empty if it wrote none.
 
     Raises:
         OSError: If a rank cannot write; on every rank.
@@ -69,16 +70,16 @@ def load_tensors(
     is_wanted: Callable[[str], bool] = lambda _: True,
     agree: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> dict[str, Tensor]:
-    """Read tensors, of which each rank reads only its part; all ranks call it together.
+    """Read tensors; each rank reads only its part, and all ranks must call it together.
 
     Args:
-        files: The files of all ranks of one checkpoint, or a file with whole tensors.
-        allocate: Returns the tensor to fill, from its name, whole shape and dtype.
+        files: All ranks' files of one checkpoint, or one file with full tensors.
+        allocate: Returns the tensor to fill, given its name, full shape and dtype.
         is_wanted: Which names to read.
-        agree: Makes an error of one rank inside its block an error of all.
+        agree: Context manager that raises an error of one rank on all ranks.
 
     Raises:
-        DamagedError: If the files do not hold whole tensors.
+        DamagedError: If the files contain incomplete tensors.
     """
     reader = _Reader(files)
     with agree():
@@ -98,12 +99,12 @@ def load_tensors(
 
 
 class _ShardWriter(HuggingFaceStorageWriter):
-    """Writes this rank's file tensor by tensor, flushes and hashes it."""
+    """Writes this rank's file tensor by tensor, then flushes and hashes it."""
 
     entries: dict[str, FileEntry]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        """Write the parts that the plan gives to this rank."""
+        """Write the parts that the plan assigns to this rank."""
         self.entries = {}
         if plan.items:
             file = Path(self.path) / _gen_file_name(1, 1, plan.storage_data["shard_index"])
@@ -121,7 +122,7 @@ class _ShardWriter(HuggingFaceStorageWriter):
 
 
 class _Reader(HuggingFaceStorageReader):
-    """Reads the given files, and their headers once."""
+    """Reads the given files; reads each header once."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         super().__init__(str(files[0].parent))
@@ -133,7 +134,7 @@ class _Reader(HuggingFaceStorageReader):
         """Read the headers of all files.
 
         Raises:
-            DamagedError: If they describe tensors with a hole, or none.
+            DamagedError: If they describe incomplete tensors, or none.
         """
         if self._metadata is None:
             for file in self._files:
@@ -142,22 +143,22 @@ class _Reader(HuggingFaceStorageReader):
             try:
                 self._metadata = super().read_metadata()
             except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError, RuntimeError) as error:
-                message = f"The headers of the files do not describe tensors ({type(error).__name__})."
+                message = f"The file headers do not describe tensors ({type(error).__name__})."
                 raise DamagedError(message, location=location, hint=hint) from error
             for name, entry in self._metadata.state_dict_metadata.items():
                 if not isinstance(entry, TensorStorageMetadata) or _has_hole(entry):
-                    raise DamagedError(f"The files do not hold the whole of {name[:80]}.", location=location, hint=hint)
+                    raise DamagedError(f"The files do not contain all of {name[:80]}.", location=location, hint=hint)
         return self._metadata
 
 
 def _has_hole(entry: TensorStorageMetadata) -> bool:
-    """Whether the parts of a tensor have fewer or more elements or dimensions than the tensor."""
+    """Whether the parts do not cover the tensor exactly."""
     dimensions = {len(entry.size), *(len(size) for chunk in entry.chunks for size in (chunk.offsets, chunk.sizes))}
     return len(dimensions) > 1 or sum(math.prod(chunk.sizes) for chunk in entry.chunks) != math.prod(entry.size)
 
 
 class _FileList(FileSystem):
-    """The file system below torch's reader: lists given files only."""
+    """File system for torch's reader that lists only the given files."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = files

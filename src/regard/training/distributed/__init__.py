@@ -1,1 +1,1 @@
-"""Several ranks that train one model: launching them, sharing the model, collectives."""
+"""Distributed training: launching ranks, sharding the model, collectives."""

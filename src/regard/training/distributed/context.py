@@ -1,12 +1,12 @@
-"""Several processes that train one model: DDP, FSDP2, HSDP and tensor parallelism, applied from outside.
+"""Distributed training with DDP, FSDP2, HSDP and tensor parallelism, without changes to the model code.
 
-`connect` joins the group that a launcher's environment variables describe (torchrun, Slurm, Kubernetes, `regard train
---ranks`), and `DistributedContext` has the members of `processes.SingleProcess`. The model does not know of any of it.
+`connect` joins the process group described by the launcher's environment variables (torchrun, Slurm, Kubernetes,
+`regard train --ranks`). `DistributedContext` has the same interface as `processes.SingleProcess`.
 
     RANK, WORLD_SIZE, LOCAL_RANK       as torchrun sets them
     MASTER_ADDR, MASTER_PORT           the TCP store, or
     REGARD_STORE                       a file: the store is at <REGARD_STORE>-<TORCHELASTIC_RESTART_COUNT>; or
-                                       tcp://HOST:PORT, a store that the launcher of the first host serves
+                                       tcp://HOST:PORT, a store served by the launcher on the first host
     REGARD_TIMEOUT                     seconds that a rank waits for the others in a step (600)
 """
 
@@ -56,7 +56,7 @@ MESSAGE_BYTES = 2048  # of a broadcast decision; a longer one takes a second bro
 
 
 def connect() -> "DistributedContext":
-    """Join the group of processes that the environment variables describe."""
+    """Join the process group described by the environment variables."""
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     timeout = timedelta(seconds=float(os.environ.get("REGARD_TIMEOUT", TIMEOUT)))
     backend = "gloo"
@@ -69,26 +69,26 @@ def connect() -> "DistributedContext":
 
 
 def _open_store(world_size: int, timeout: timedelta) -> Store | None:
-    """Open the store of our launcher, with keys of its own for each attempt; None: the one that torchrun names."""
+    """Open our launcher's store, with a key prefix per attempt; returns None to use torchrun's store."""
     place = os.environ.get("REGARD_STORE")
     if place is None:
         return None
     if place.startswith("tcp://"):
         host, _, port = place.removeprefix("tcp://").rpartition(":")
         server = TCPStore(host, int(port), is_master=False, timeout=timeout)
-        return PrefixStore(f"ranks-{os.environ['MASTER_PORT']}", server)  # a new number in every attempt, on all hosts
+        return PrefixStore(f"ranks-{os.environ['MASTER_PORT']}", server)  # changes with every attempt, on all hosts
     store = FileStore(f"{place}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", world_size)
     store.set_timeout(timeout)
     return store
 
 
 def make_mesh(layout: ParallelLayout, device_type: str) -> DeviceMesh:
-    """Make the device mesh of a layout; its dimensions are `DIMENSIONS`."""
+    """Create the device mesh of a layout, with dimensions `DIMENSIONS`."""
     return init_device_mesh(device_type, (layout.replicas, layout.shards, layout.tensor), mesh_dim_names=DIMENSIONS)
 
 
 def apply_layout(objective: Objective, layout: ParallelLayout, mesh: DeviceMesh) -> None:
-    """Split the matrices of each layer, then shard layer by layer; embedding and head belong to the root."""
+    """Split the matrices of each layer, then shard layer by layer; the root module shards embedding and head."""
     if layout.tensor > 1:
         for module in objective.modules():
             plan: dict[str, ParallelStyle] = {}
@@ -109,7 +109,7 @@ def apply_layout(objective: Objective, layout: ParallelLayout, mesh: DeviceMesh)
 
 
 class DistributedContext(SingleProcess):
-    """The processes of `torch.distributed`; `init_device_mesh` chooses how they share the model of a run."""
+    """Process group of `torch.distributed`; `init_device_mesh` selects the parallel layout of the run's model."""
 
     def __init__(self) -> None:
         self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
@@ -121,51 +121,38 @@ class DistributedContext(SingleProcess):
         self._root: nn.Module | None = None
         self._recipe: tuple[AnyModelConfig, int, str] | None = None  # settings, seed and device of a model on meta
 
+    @property
+    def layout(self) -> ParallelLayout:
+        """Parallel layout of the model; setting it updates the derived attributes."""
+        return self._layout
+
+    @layout.setter
+    def layout(self, layout: ParallelLayout) -> None:
+        self._layout, self.is_sharded = layout, layout.is_sharded
+        self.data_rank, self.data_world_size = self.rank // layout.tensor, layout.data_world_size
+        self.loss_factor = float(layout.data_world_size)  # gradients are averaged over the data ranks
+        self.copies_per_host = self.ranks_per_host / (layout.shards * layout.tensor)
+
     def check(self, run: RunConfig) -> None:
-        """Choose the layout of a run on this rank; raise an error if these ranks cannot train it."""
+        """Choose the layout of a run on this rank; raises an error if the ranks cannot train it."""
         self.layout = choose_layout(run, self.world_size, self.ranks_per_host)
         check_batches(run, self.layout)
 
     def init_device_mesh(self, run: RunConfig) -> None:
-        """Use the layout that rank 0 chooses: other machines may have other memory. Make its device mesh."""
+        """Broadcast rank 0's layout, since hosts may differ in memory, and create its device mesh."""
         sizes = asdict(choose_layout(run, self.world_size, self.ranks_per_host)) if self.is_main else None
         self.layout = ParallelLayout(**self.broadcast(sizes))
         self.mesh = make_mesh(self.layout, torch.device(run.device.name).type)
 
     def can_autotune(self, run: RunConfig) -> bool:
-        """Whether rank 0 has the memory for a whole copy of the model, on which device settings are timed."""
+        """Whether rank 0 has enough memory for a full copy of the model, used to time device settings."""
         return not self.layout.is_sharded or fits_whole(run, self.ranks_per_host)
 
     def __str__(self) -> str:
         return str(self.layout)
 
-    @property
-    def data_rank(self) -> int:  # type: ignore[override]
-        """This rank among those that read different batches."""
-        return self.rank // self.layout.tensor
-
-    @property
-    def data_world_size(self) -> int:  # type: ignore[override]
-        """The number of ranks that read different batches."""
-        return self.layout.data_world_size
-
-    @property
-    def is_sharded(self) -> bool:  # type: ignore[override]
-        """Whether weights, gradients and optimizer state are DTensors."""
-        return self.layout.is_sharded
-
-    @property
-    def loss_factor(self) -> float:  # type: ignore[override]
-        """Gradients are averaged over the data ranks."""
-        return float(self.layout.data_world_size)
-
-    @property
-    def copies_per_host(self) -> float:  # type: ignore[override]
-        """Copies of the weights in the memory of one machine."""
-        return self.ranks_per_host / (self.layout.shards * self.layout.tensor)
-
     def build(self, settings: AnyModelConfig, *, seed: int, device: str) -> AnyModel:
-        """Build the model; one that will be sharded has no weights before `shard`."""
+        """Build the model; a model to be sharded has no weights until `shard`."""
         if not self.layout.is_sharded:
             return super().build(settings, seed=seed, device=device)
         self._recipe = (settings, seed, device)
@@ -173,7 +160,7 @@ class DistributedContext(SingleProcess):
             return build(settings)
 
     def shard(self, objective: Objective) -> Objective:
-        """Wrap the objective (DDP), or shard it in place and draw its initial weights; return the module to call."""
+        """Wrap the objective (DDP), or shard it in place and initialize its weights; return the module to call."""
         if not self.layout.is_sharded:
             device = next(objective.parameters()).device
             ids = [device] if device.type == "cuda" else None
@@ -191,8 +178,15 @@ class DistributedContext(SingleProcess):
         self._root = objective
         return objective
 
+    def draw_weights(self, model: AnyModel, settings: AnyModelConfig, seed: int) -> None:
+        """Reset the model to its initial weights."""
+        if self.layout.is_sharded:
+            init_weights(model, settings, seed, draw=_draw_shard)
+        else:
+            super().draw_weights(model, settings, seed)
+
     def accumulate(self, is_last: bool) -> AbstractContextManager[object]:
-        """Synchronize gradients in the last pass of a step only."""
+        """Synchronize gradients only in the last pass of a step."""
         root = self._root
         if isinstance(root, DistributedDataParallel):
             return nullcontext() if is_last else root.no_sync()
@@ -201,7 +195,7 @@ class DistributedContext(SingleProcess):
         return nullcontext()
 
     def end_evaluation(self) -> None:
-        """Free the root's gathered weights: after a forward pass alone FSDP2 keeps them and would use them again."""
+        """Free the root's gathered weights: after a forward pass without backward, FSDP2 would reuse stale weights."""
         if isinstance(self._root, FSDPModule):
             self._root.reshard()
 
@@ -212,16 +206,16 @@ class DistributedContext(SingleProcess):
         return [value / self.layout.tensor for value in total.tolist()]
 
     def max(self, value: int) -> int:
-        """Return the largest of the values of all ranks."""
+        """Return the maximum of the values over all ranks."""
         largest = torch.tensor(value)
         dist.all_reduce(largest, dist.ReduceOp.MAX)
         return int(largest)
 
     def clip_gradients(self, parameters: Sequence[nn.Parameter], max_norm: float) -> float:
-        """Scale the gradients down to a maximum norm; return the norm over all shards before.
+        """Clip the gradients to a maximum norm; return the norm over all shards before clipping.
 
-        Every shard's sum of squares is divided by the number of ranks that hold it, so that one sum over all ranks
-        joins parameters of different meshes.
+        Every shard's sum of squares is divided by the number of ranks that hold it, so one all-reduce covers parameters
+        of different meshes.
         """
         if not self.layout.is_sharded:
             return super().clip_gradients(parameters, max_norm)
@@ -244,7 +238,7 @@ class DistributedContext(SingleProcess):
     def broadcast(
         self, value: Json, *, patient: bool = False, while_waiting: Callable[[], object] | None = None
     ) -> Json:
-        """Broadcast the value of rank 0 as JSON."""
+        """Broadcast rank 0's value as JSON."""
         group = self._patient_group if patient else None
         content = json.dumps(value).encode() if self.is_main else b""
         message = torch.zeros(MESSAGE_BYTES, dtype=torch.uint8)
@@ -278,44 +272,44 @@ class DistributedContext(SingleProcess):
         return [json.loads(tensor[: int(size)].numpy().tobytes()) for size, tensor in zip(sizes, contents, strict=True)]
 
     def wait(self) -> None:
-        """Wait for all ranks, for days if needed."""
+        """Wait for all ranks, with a timeout of days."""
         dist.all_reduce(torch.zeros(1), group=self._patient_group)
 
     @contextmanager
     def on_rank_zero(self) -> Iterator[bool]:
-        """Let rank 0 work while the others wait; if it fails, its process ends and so does the wait."""
+        """Run the block on rank 0 while the others wait; if rank 0 fails, the others stop waiting."""
         yield self.is_main
         self.wait()
 
     def full_tensor(self, tensor: Tensor) -> Tensor:
-        """Gather the shards of a tensor."""
+        """Return the full tensor of a sharded tensor."""
         return tensor.full_tensor().detach() if isinstance(tensor, DTensor) else tensor
 
     def explain(self, error: RuntimeError) -> RegardError | None:
-        """Return an error for the user if a collective failed because a rank is gone or silent."""
+        """Return a readable error if a collective failed because a rank exited or timed out."""
         text = str(error)
         if not isinstance(error, dist.DistError) and not any(sign in text.lower() for sign in LOST_RANK_SIGNS):
             return None
-        message = f"Rank {self.rank} has lost another rank: it has ended, or has not answered in time."
+        message = f"Rank {self.rank} lost the connection to another rank, which exited or timed out."
         return RetryError(message, hint="See its output; then resume the run.")
 
     def close(self) -> None:
-        """Leave the group."""
+        """Destroy the process group."""
         dist.destroy_process_group()
 
     def _count_copies(self, parameter: nn.Parameter) -> int:
-        """Return how many ranks hold the same shard of a parameter."""
+        """Return the number of ranks that hold the same shard of a parameter."""
         if not isinstance(parameter, DTensor):
             return self.world_size
         sizes = zip(parameter.placements, parameter.device_mesh.shape, strict=True)
-        return self.world_size // math.prod(size for norm_order, size in sizes if not norm_order.is_replicate())
+        return self.world_size // math.prod(size for placement, size in sizes if not placement.is_replicate())
 
 
 def _return_freed_memory() -> None:
-    """Let glibc give every large tensor pages of its own, which go back to the system with it.
+    """Make glibc allocate every large tensor with mmap, so its memory returns to the system when it is freed.
 
-    By default glibc raises the size from which it does so to 32 MiB as soon as such tensors are freed. FSDP2 gathers
-    and frees the weights of each layer, and the holes that they leave doubled the memory of a rank (473 to 974 MiB).
+    By default glibc raises the mmap threshold up to 32 MiB as such tensors are freed. FSDP2 gathers and frees the
+    weights of each layer, and the resulting fragmentation doubled a rank's memory (473 to 974 MiB).
     """
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL("libc.so.6").mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
@@ -326,23 +320,23 @@ def _to_local(tensor: Tensor) -> Tensor:
 
 
 def _draw_shard(weight: Tensor, initializer: Initializer) -> None:
-    """Draw a whole tensor on the CPU and keep this rank's shard of it."""
+    """Initialize a full tensor on the CPU and keep this rank's shard."""
     whole = torch.empty(weight.shape)
     initializer(whole)
     _to_local(weight).copy_(_cut_shard(whole, weight))
 
 
 def _cut_shard(whole: Tensor, like: Tensor) -> Tensor:
-    """Return this rank's part of a whole tensor that is sharded like another; a view."""
+    """Return a view of this rank's part of a full tensor, sharded like another tensor."""
     if not isinstance(like, DTensor):
         return whole
     coordinate = like.device_mesh.get_coordinate()
     assert coordinate is not None  # noqa: S101 - every rank is in the mesh
     # Tensor parallelism, the last dimension of the mesh, split the tensor first.
     for index in reversed(range(like.device_mesh.ndim)):
-        norm_order = like.placements[index]
-        if not norm_order.is_replicate():
-            dimension = norm_order.dim  # type: ignore[attr-defined]
+        placement = like.placements[index]
+        if not placement.is_replicate():
+            dimension = placement.dim  # type: ignore[attr-defined]
             chunks = whole.chunk(like.device_mesh.size(index), dim=dimension)
             rank = coordinate[index]
             whole = chunks[rank] if rank < len(chunks) else whole.narrow(dimension, 0, 0)

@@ -1,9 +1,9 @@
-"""Start a run as several ranks on this host with torchrun's agent, and turn its end into one exit code.
+"""Start a run as several ranks on this host with torchrun's agent and return a single exit code.
 
     code = launch(["-m", "regard", "train", "run.toml", "--out", "my-model"], ranks=4, report=print)
 
-Each rank is a process of its own. The agent watches the ranks: when one ends with an error or is killed, it ends the
-others and starts all of them again, and they resume from the last checkpoint.
+Each rank is a separate process, monitored by the agent. If a rank fails or is killed, the agent stops the others and
+restarts all ranks, which resume from the last checkpoint.
 """
 
 import contextlib
@@ -39,22 +39,22 @@ from regard.training.distributed.rank import (
 )
 from regard.training.distributed.rendezvous import Hosts, explain_missing_hosts, prepare_rendezvous
 
-MAX_RESTARTS = 3  # of all ranks, after one of them has failed
+MAX_RESTARTS = 3  # restarts of all ranks after a failure
 STOPPED_SECONDS = 10.0  # a rank that was stopped for longer is killed
 Report = Callable[[str], None]
 
 
 def launch(arguments: Sequence[str], ranks: int, *, hosts: Hosts | None = None, report: Report) -> int:
-    """Run `python ARGUMENTS` as several ranks, again if one fails, and return the exit code of the run.
+    """Run `python ARGUMENTS` as several ranks, restart them if one fails, and return the run's exit code.
 
     Args:
         arguments: The arguments of Python for each rank; the program must run inside `Worker.run`.
         ranks: Number of ranks on this host.
         hosts: The hosts, if there are several.
-        report: Called with a line whenever the ranks start again.
+        report: Called with a message whenever the ranks restart.
 
     Raises:
-        RegardError: A rank ended with this error, ranks failed too often, or the hosts did not meet.
+        RegardError: A rank raised this error, ranks failed too often, or the rendezvous failed.
     """
     with tempfile.TemporaryDirectory(prefix="regard-ranks-") as name:
         launcher = _Launcher(Path(name), report)
@@ -76,7 +76,7 @@ def launch(arguments: Sequence[str], ranks: int, *, hosts: Hosts | None = None, 
 
 
 class _EndedError(Exception):
-    """The run has ended with this exit code; the agent shall not start the ranks again."""
+    """The run ended with this exit code, and the agent must not restart the ranks."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -89,14 +89,14 @@ class _Failure:
 
     text: str
     details: str = ""  # a traceback, or the last lines of output
-    is_final: bool = False  # the next attempt would fail in the same way
+    is_final: bool = False  # a retry would fail in the same way
 
 
 class _Launcher(LogsSpecs):
-    """Prepares each attempt, and passes signals on to the ranks.
+    """Prepares each attempt and forwards signals to the ranks.
 
-    The agent calls `reify` before it starts the ranks of an attempt: the one place where it asks us. It decides where
-    their output goes, and ends the agent by an exception if another attempt is useless.
+    The agent calls `reify` before it starts the ranks of an attempt, which is the only hook it offers. `reify`
+    redirects their output, and raises an exception to stop the agent if a retry would be useless.
     """
 
     def __init__(self, folder: Path, report: Report) -> None:
@@ -105,20 +105,18 @@ class _Launcher(LogsSpecs):
         self.attempt = -1
         self.ranks: list[int] = []  # on this host, in the current attempt
         self.stop_signal: int | None = None
-        self._first_end: tuple[int, int] | None = (
-            None  # place among `ranks` and exit code of the rank that failed first
-        )
+        self._first_end: tuple[int, int] | None = None  # index in `ranks` and exit code of the rank that failed first
 
     @property
     def root_log_dir(self) -> str:
-        """The folder of the reports."""
+        """The report folder."""
         return str(self.folder)
 
     def reify(self, envs: dict[int, dict[str, str]]) -> LogsDest:
-        """Begin an attempt: the terminal is for rank 0, the output of the other ranks goes to files.
+        """Begin an attempt: rank 0 prints to the terminal, other ranks to files.
 
         Args:
-            envs: The environment of each rank by its number on this host; variables may be added.
+            envs: The environment of each rank by local rank; variables may be added.
         """
         if self.attempt < 0:
             self.attempt = 0
@@ -137,22 +135,22 @@ class _Launcher(LogsSpecs):
         return LogsDest(outputs["out"], outputs["err"], error_files=dict.fromkeys(envs, os.devnull))
 
     def _check_restart(self) -> None:
-        """Report the failure of the attempt; end the agent if there shall be no other."""
+        """Report the failed attempt; stop the agent if there should be no retry."""
         failure = self._find_failure()
         if self.stop_signal is not None or self.read_exit_code() is not None or failure.is_final:
             raise _EndedError(self.explain_end())
         self.attempt += 1
         left = pluralize(MAX_RESTARTS - self.attempt, "restart")
-        self.report(f"{failure.text} All ranks start again from the last checkpoint; {left} left.")
+        self.report(f"{failure.text} Restarting all ranks from the last checkpoint; {left} left.")
 
     def explain_end(self) -> int:
         """Return the exit code of a run whose last attempt failed.
 
         Raises:
-            RegardError: Neither a signal nor rank 0 had ended the run.
+            RegardError: The run was ended neither by a signal nor by rank 0.
         """
         code = self.read_exit_code()
-        if code is not None:  # rank 0 had done its work; another one failed after that
+        if code is not None:  # rank 0 had finished; another rank failed afterwards
             return code
         if self.stop_signal is not None:
             return 128 + self.stop_signal
@@ -160,15 +158,15 @@ class _Launcher(LogsSpecs):
         if failure.is_final:
             raise RegardError(failure.text)
         message = f"{failure.text} The run ended after {pluralize(self.attempt + 1, 'attempt')}.{failure.details}"
-        raise RegardError(message, hint="Remove the cause, then continue with --resume and the run folder.")
+        raise RegardError(message, hint="Fix the cause, then continue with --resume and the run folder.")
 
     def read_exit_code(self) -> int | None:
-        """Return the exit code that rank 0, or the first rank of this host, reported; None if it failed."""
+        """Return the exit code reported by rank 0, or by the first rank on this host; None if it failed."""
         end = self._read(min(self.ranks), "end")
         return None if end is None or "error" in end else int(end["code"])
 
     def _find_failure(self) -> _Failure:
-        """Find out which rank made the current attempt fail: one with a clear error, one that was killed, the first."""
+        """Find the rank that caused the failure: one with a clear error, one that was killed, or the first."""
         ends = {rank: self._read(rank, "end") for rank in self.ranks}
         errors = {rank: end for rank, end in ends.items() if end is not None and "error" in end}
         for rank, end in errors.items():
@@ -186,9 +184,10 @@ class _Launcher(LogsSpecs):
         )
 
     def _last_lines(self, rank: int) -> str:
-        """What a rank without the terminal wrote last, for example an error of a library."""
+        """Return the last output of a rank that has no terminal, e.g. a library's error."""
         try:
-            lines = report_path(self.folder, self.attempt, rank, "err").read_text(errors="replace").splitlines()
+            path = report_path(self.folder, self.attempt, rank, "err")
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return ""
         return "".join(f"\n  {line}" for line in lines[-5:])
@@ -201,7 +200,7 @@ class _Launcher(LogsSpecs):
 
     @contextmanager
     def watch_ranks(self) -> Iterator[None]:
-        """Kill a rank that has been stopped (SIGSTOP) for a while: the others might wait for it for days."""
+        """Kill a rank that has been suspended (SIGSTOP) for a while; the others could wait for days."""
         is_over = threading.Event()
 
         def watch() -> None:
@@ -222,10 +221,10 @@ class _Launcher(LogsSpecs):
             thread.join()
 
     def _list_processes(self) -> list[int]:
-        """Return the process ids of the ranks, also of those that have not reported yet, where the system tells it."""
+        """Return the process ids of the ranks, including ranks that have not reported yet if the OS lists them."""
         mark, processes = f"{FOLDER_VARIABLE}={self.folder}".encode(), []
         with contextlib.suppress(FileNotFoundError):
-            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split():
                 with contextlib.suppress(OSError):  # it has just ended
                     if mark in Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
                         processes.append(int(child))
@@ -233,7 +232,7 @@ class _Launcher(LogsSpecs):
 
     @contextmanager
     def read_log(self) -> Iterator[None]:
-        """Silence the agent's log, and learn from it which rank failed first: the agent tells it nowhere else."""
+        """Silence the agent's log and read from it which rank failed first, which is not available elsewhere."""
 
         def read(record: logging.LogRecord) -> bool:
             if record.levelno == logging.ERROR and isinstance(record.args, tuple) and "exitcode" in record.msg:
@@ -252,7 +251,7 @@ class _Launcher(LogsSpecs):
 
     @contextmanager
     def relay_signals(self) -> Iterator[None]:
-        """Pass SIGTERM and Ctrl-C on to the ranks; a second Ctrl-C kills them."""
+        """Forward SIGTERM and Ctrl-C to the ranks; a second Ctrl-C kills them."""
         previous_handlers = {signum: signal.signal(signum, self._relay) for signum in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
@@ -265,7 +264,9 @@ class _Launcher(LogsSpecs):
         if is_second and signum != signal.SIGINT:
             return
         self.stop_signal = signum
-        (self.folder / STOP_MARK).touch()  # for a rank that is just starting: it looks there after its first report
+        (
+            self.folder / STOP_MARK
+        ).touch()  # for a rank that is still starting: it checks this file after its first report
         relayed = signal.SIGKILL if is_second else RELAYED_SIGTERM if signum == signal.SIGTERM else signal.SIGINT
         for rank in self.ranks:
             process = self._read(rank, "pid")
@@ -282,8 +283,8 @@ def _kill(process: int, signum: int) -> None:
 
 
 def _is_stopped(process: int) -> bool:
-    """Whether a process was stopped by a signal, where the system tells it."""
+    """Whether a process was stopped by a signal, if the OS reports it."""
     try:
-        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "T"
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
     except (OSError, IndexError):
         return False

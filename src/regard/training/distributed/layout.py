@@ -1,10 +1,10 @@
-"""How ranks share a model: replicas x shards x tensor, chosen from the settings and refused where it would be wrong.
+"""Parallel layout of a model, replicas x shards x tensor, chosen from the settings and validated.
 
     replicas   hold the same weights and read different batches         DDP; with shards: HSDP
     shards     hold a part of each tensor and read different batches    FSDP2
     tensor     hold a part of each layer's matrices, same batches       tensor parallelism
 
-Plain values: no process group is needed to choose a layout.
+Choosing a layout does not need a process group.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from regard.config.run import RunConfig
 from regard.store.size_check import count_parameters
 
 TRAINING_BYTES = 16  # per parameter, in float32: weight, gradient and two moments of Adam
-MEMORY_SHARE = 0.6  # of a device's memory for them in "ddp"; activations need the rest
+MEMORY_SHARE = 0.6  # share of a device's memory for them in "ddp"; the rest is for activations
 SPLITTABLE_POSITIONS = ("sinusoidal", "sinusoidal_2d", "learned", "rotary", "none")
 SPLITTABLE_SCORES = ("scaled_dot", "dot")
 
 
 @dataclass(frozen=True)
 class ParallelLayout:
-    """The number of ranks in each dimension; their product is the number of ranks."""
+    """Number of ranks in each dimension; the product is the world size."""
 
     replicas: int = 1
     shards: int = 1
@@ -35,12 +35,12 @@ class ParallelLayout:
 
     @property
     def world_size(self) -> int:
-        """All ranks."""
+        """Total number of ranks."""
         return self.replicas * self.shards * self.tensor
 
     @property
     def data_world_size(self) -> int:
-        """Ranks that read different batches."""
+        """Number of ranks that read different batches."""
         return self.replicas * self.shards
 
     @property
@@ -55,24 +55,24 @@ class ParallelLayout:
 
 
 def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = None) -> ParallelLayout:
-    """Choose how ranks share the model of a run.
+    """Choose the parallel layout of a run.
 
     Args:
-        run: The settings; `run.parallel` says what the user wants.
+        run: The settings; `run.parallel` is the requested layout.
         world_size: Number of ranks.
-        ranks_per_host: Ranks that share the memory of one machine, on a CPU. Default: all.
+        ranks_per_host: Ranks that share one machine's memory, on a CPU. Default: all.
 
     Raises:
-        RegardError: If the ranks do not divide as the settings say, or the model, the optimizer or the precision does
-            not work with this layout; the error gives the reason.
+        RegardError: If the world size is not divisible as required, or the layout does not support the model, optimizer
+            or precision.
     """
     if world_size == 1:
         return ParallelLayout()
     settings = run.parallel
     for name, size in (("tensor", settings.tensor), ("replicas x tensor", settings.replicas * settings.tensor)):
         if world_size % size:
-            message = f"{world_size} ranks do not divide into groups of {size} ({name})."
-            hint = "Start another number of ranks, or change parallel.tensor and parallel.replicas."
+            message = f"{world_size} ranks are not divisible by {size} ({name})."
+            hint = "Change the number of ranks, parallel.tensor or parallel.replicas."
             raise RegardError(message, location="parallel", hint=hint)
     data_ranks = world_size // settings.tensor
     mode = settings.mode
@@ -85,7 +85,7 @@ def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = 
         )
         raise RegardError(message, location="parallel.replicas", hint="Remove it, or set parallel.mode = 'fsdp'.")
     if settings.tensor > 1 and data_ranks > 1 and (mode == "ddp" or settings.replicas > 1):
-        message = "Tensor parallelism is combined with one dimension of shards only: replicas beside it are not tested."
+        message = "Tensor parallelism is only supported with shards; combining it with replicas is not tested."
         raise RegardError(message, location="parallel", hint="Set parallel.mode = 'fsdp' and parallel.replicas = 1.")
     if mode == "ddp":
         layout = ParallelLayout(replicas=data_ranks, tensor=settings.tensor)
@@ -99,11 +99,11 @@ def choose_layout(run: RunConfig, world_size: int, ranks_per_host: int | None = 
 
 
 def check_batches(run: RunConfig, layout: ParallelLayout) -> None:
-    """Raise an error if a step has fewer batches than there are ranks that read different ones."""
+    """Raise an error if a step has fewer batches than there are data ranks."""
     ranks = layout.data_world_size
     if ranks > run.gradient_accumulation:
         message = f"A step has {pluralize(run.gradient_accumulation, 'batch', 'batches')} (train.step_tokens / "
-        message += f"data.batch_tokens), too few for {ranks} ranks that read different ones."
+        message += f"data.batch_tokens), too few for {ranks} data ranks."
         size = run.train.step_tokens // ranks
         hint = (
             f"Start at most {run.gradient_accumulation}, make the batches smaller (--set data.batch_tokens={size}), or "
@@ -112,7 +112,7 @@ def check_batches(run: RunConfig, layout: ParallelLayout) -> None:
 
 
 def fits_whole(run: RunConfig, ranks_per_host: int) -> bool:
-    """Whether a rank has the memory for the whole model with gradients and optimizer state."""
+    """Whether a rank has enough memory for the full model with gradients and optimizer state."""
     device = torch.device("cpu" if run.device.name == "auto" else run.device.name)
     if device.type == "cuda":
         memory = torch.cuda.get_device_properties(device).total_memory
@@ -130,18 +130,16 @@ def _raise_first(faults: Iterator[Fault]) -> None:
 
 
 def _find_sharding_faults(run: RunConfig) -> Iterator[Fault]:
-    ddp = "or parallel.mode = 'ddp', where every optimizer and precision works."
+    ddp = "or parallel.mode = 'ddp', which supports every optimizer and precision."
     yield from _find_recurrent_faults(run, "Use parallel.mode = 'ddp'.")
     if run.train.optimizer.kind == "muon":
         message = (
-            "Muon does not train sharded weights: it orthogonalizes whole matrices, which took 8 times as long as "
+            "Muon does not support sharded weights: it orthogonalizes full matrices, which took 8 times as long as "
             "AdamW on shards and differed from one rank by 5e-5 after 10 steps."
         )
         yield "train.optimizer", message, f"Use adamw or adam, {ddp}"
     if run.train.precision == "float16":
-        message = (
-            "float16 does not train sharded weights: ranks would have to agree on every overflow of the loss scale."
-        )
+        message = "float16 does not support sharded weights: ranks would have to synchronize every loss scale overflow."
         yield "train.precision", message, f"Use bfloat16 or float32, {ddp}"
     if run.train.compile:
         message = "torch.compile is not tested with sharded weights."
@@ -151,7 +149,7 @@ def _find_sharding_faults(run: RunConfig) -> Iterator[Fault]:
 def _find_recurrent_faults(run: RunConfig, hint: str) -> Iterator[Fault]:
     for name in ("encoder", "decoder"):
         if hasattr(run.model, name) and getattr(run.model, name).kind == "recurrent":
-            message = "The weights of recurrent layers are not split: torch's kernels take the matrix of all gates."
+            message = "Recurrent layers cannot be split: torch's kernels need the matrix of all gates."
             yield f"model.{name}.kind", message, hint
 
 
@@ -167,7 +165,7 @@ def _find_tensor_faults(run: RunConfig, ranks: int) -> Iterator[Fault]:
             message = (
                 f"Tensor parallelism does not split positions of kind '{stack.position.kind}': their bias has a row "
             )
-            message += "for every head, and each rank has some of the heads."
+            message += "for every head, but each rank only has some of the heads."
             yield f"{location}.position", message, f"Use sinusoidal, learned or rotary positions, {off}"
         attentions = {"attention": stack.attention} | ({"cross": stack.cross} if hasattr(stack, "cross") else {})
         for part, attention in attentions.items():
@@ -181,13 +179,16 @@ def _find_tensor_faults(run: RunConfig, ranks: int) -> Iterator[Fault]:
                 yield f"{location}.{part}.query_key_norm", message, f"Remove it, {off}"
             if attention.heads % ranks or attention.groups % ranks:
                 message = (
-                    f"{attention.heads} query heads and {attention.groups} key and value heads do not divide among "
+                    f"{attention.heads} query heads and {attention.groups} key and value heads are not divisible by "
                 )
                 message += f"{ranks} ranks."
-                yield f"{location}.{part}", message, f"Choose numbers of heads that {ranks} divides, {off}"
+                yield f"{location}.{part}", message, f"Choose head counts divisible by {ranks}, {off}"
+        if stack.feedforward.kind == "custom":
+            message = "Tensor parallelism does not split a feed-forward of your own."
+            yield f"{location}.feedforward", message, off.removeprefix("or ").capitalize()
         if stack.feedforward.d_ff % ranks:
-            message = f"A hidden layer of {stack.feedforward.d_ff} does not divide among {ranks} ranks."
-            yield f"{location}.feedforward.d_ff", message, f"Choose a size that {ranks} divides, {off}"
+            message = f"A hidden layer of {stack.feedforward.d_ff} is not divisible by {ranks} ranks."
+            yield f"{location}.feedforward.d_ff", message, f"Choose a size divisible by {ranks}, {off}"
         for kind in ("attention", "feedforward"):
             if getattr(stack.dropout, kind):
                 message = (

@@ -1,8 +1,8 @@
-"""One of the ranks of a run: what its launcher tells it in the environment, and what it tells its launcher.
+"""One rank of a run: reads the launcher's environment variables and reports back to the launcher.
 
-The launcher (`regard.training.distributed.launcher`, or torchrun) starts `regard train` once for each rank. A rank
-knows from RANK and WORLD_SIZE that it is one of several. With our launcher it also has a folder: it reports its exit
-code and its error there, because the agent takes every code but 0 for a failure and restarts all ranks.
+The launcher (`regard.training.distributed.launcher`, or torchrun) starts `regard train` once per rank and sets RANK and
+WORLD_SIZE. With our launcher, a rank also reports its exit code and error in a folder, because the agent treats every
+code except 0 as a failure and restarts all ranks.
 """
 
 import json
@@ -14,31 +14,35 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from regard.base.errors import RegardError, RetryError
 from regard.base.files import write_atomic
 
+if TYPE_CHECKING:
+    from regard.training.distributed.processes import SingleProcess
+
 FOLDER_VARIABLE, ATTEMPT_VARIABLE, LAUNCHER_VARIABLE = "REGARD_LAUNCH", "REGARD_ATTEMPT", "REGARD_LAUNCHER"
 STOP_MARK = "stop"  # a file in the launch folder: a stop was requested
-RELAYED_SIGTERM = signal.SIGUSR1  # our launcher passes a SIGTERM on as this: a SIGTERM itself ends a rank at once
-WATCH_INTERVAL = 1.0  # seconds between looks at the parent process
+# Our launcher relays SIGTERM as this signal, because SIGTERM itself ends a rank at once. Windows has no such signal.
+RELAYED_SIGTERM: int = getattr(signal, "SIGUSR1", signal.SIGTERM)
+WATCH_INTERVAL = 1.0  # seconds between checks of the parent process
 
 
 @dataclass(frozen=True)
 class Worker:
-    """The place of this process among the ranks of a run."""
+    """This process as one rank of a run."""
 
     rank: int
     world_size: int
-    attempt: int = 0  # starts of all ranks before this one
+    attempt: int = 0  # number of earlier attempts
     folder: Path | None = None  # of our launcher; None under torchrun
 
     @classmethod
     def from_environment(cls) -> Self | None:
-        """Return the place of this process; None if it is not one of several ranks.
+        """Read the environment; return None if this process is not one of several ranks.
 
-        A container may set RANK and WORLD_SIZE for a single process: without our launcher that is an ordinary command.
+        A container may set RANK and WORLD_SIZE for a single process; without our launcher this is an ordinary command.
         """
         if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
             return None
@@ -54,7 +58,7 @@ class Worker:
         )
 
     def run(self, function: Callable[[], int]) -> int:
-        """Run the work of this rank and report its end to our launcher.
+        """Run this rank's function and report the result to our launcher.
 
         Args:
             function: Returns the exit code of `regard train`.
@@ -70,12 +74,12 @@ class Worker:
             return 1
         try:
             code = function()
-        except RegardError as error:  # the next attempt would meet it again, unless the error says otherwise
+        except RegardError as error:  # a retry would fail in the same way, unless it is a RetryError
             is_final = not isinstance(error, RetryError)
             end = {"code": 1, "error": str(error), "traceback": "", "is_final": is_final, "time": time.time()}
             self._report("end", end)
             return 1
-        except Exception as error:  # of another rank in most cases; the launcher finds out whose
+        except Exception as error:  # usually caused by another rank; the launcher finds the cause
             summary = f"{type(error).__name__}: {error}"
             details = traceback.format_exc()
             self._report("end", {"code": 1, "error": summary, "traceback": details, "time": time.time()})
@@ -90,7 +94,7 @@ class Worker:
 
     @staticmethod
     def _watch_parent(parent: int) -> None:
-        """End this rank when its launcher has been killed: nobody would stop it or read its result."""
+        """Exit when the launcher has been killed."""
 
         def watch() -> None:
             while os.getppid() == parent:
@@ -101,10 +105,32 @@ class Worker:
 
 
 def report_path(folder: Path, attempt: int, rank: int, kind: str) -> Path:
-    """Return the path of a report of a rank: its process id ("pid"), or how it ended ("end")."""
+    """Return the path of a rank's report: its process id ("pid") or its result ("end")."""
     return folder / f"attempt-{attempt}" / f"rank-{rank}.{kind}"
 
 
+def check_launcher() -> None:
+    """Check that this operating system can run our launcher.
+
+    Raises:
+        RegardError: It cannot; this is the case on Windows.
+    """
+    if not hasattr(os, "killpg"):
+        message = "Windows does not support --ranks and --hosts: they need POSIX signals and process groups."
+        raise RegardError(message, hint="Train in one process, or use Linux, macOS or the Windows Subsystem for Linux.")
+
+
 def is_launched() -> bool:
-    """Whether our launcher started this process as one of the ranks of a run."""
+    """Whether our launcher started this process as a rank of a run."""
     return FOLDER_VARIABLE in os.environ and "RANK" in os.environ
+
+
+def connect_processes() -> "SingleProcess":
+    """Return the process group described by the launcher's environment variables, or a single process."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        from regard.training.distributed.context import connect  # imports torch.distributed: only for several processes
+
+        return connect()
+    from regard.training.distributed.processes import SingleProcess  # imports torch: only when needed
+
+    return SingleProcess()

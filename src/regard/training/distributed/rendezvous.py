@@ -1,11 +1,9 @@
-"""Where the ranks of a run meet: files of this host, or an address of the first of several hosts.
+"""Rendezvous of the ranks: files on a single host, or an address of the first of several hosts.
 
-On one host nothing listens beyond 127.0.0.1. With several hosts the first one listens on the given address, and only
-there.
+On a single host, ranks listen on 127.0.0.1 only. With several hosts, the first one listens on the given address only.
 """
 
 import errno
-import fcntl
 import os
 import socket
 import struct
@@ -24,20 +22,21 @@ from torch.distributed.launcher.api import LaunchConfig  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
+from regard.base.limits import count_cores
 from regard.training.distributed.context import TIMEOUT as DEFAULT_TIMEOUT
 
 HEARTBEAT = 5  # seconds between the heartbeats of an agent
 JOIN_SECONDS = 900  # to wait for the other hosts
-USER_VARIABLES = {"OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}  # kept if the user has set them
+USER_VARIABLES = {"OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}  # not changed if the user has set them
 SIOCGIFADDR = 0x8915  # Linux: the address of a network interface
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The hosts of a run: every one starts the same command."""
+    """The hosts of a run; start the same command on each."""
 
     count: int
-    address: str  # of the first host; it listens there
+    address: str  # address of the first host, on which it listens
     port: int
 
     @classmethod
@@ -45,7 +44,7 @@ class Hosts:
         """Read `host:port`.
 
         Raises:
-            RegardError: It has another form.
+            RegardError: The format is invalid.
         """
         address, separator, port = rendezvous.rpartition(":")
         if not separator or not address or not port.isdigit() or not 0 < int(port) < 65536:
@@ -58,10 +57,10 @@ class Hosts:
 def prepare_rendezvous(
     folder: Path, ranks: int, hosts: Hosts | None, max_restarts: int, output: LogsSpecs
 ) -> Iterator[LaunchConfig]:
-    """Set the environment of the ranks and yield the settings of the agent.
+    """Set the ranks' environment and yield the agent's settings.
 
-    The agent's own choice, one TCP store for itself and all ranks, listens on every address and did not survive a
-    restart with gloo ("Connection refused"), so agent and ranks get stores from us.
+    The agent's default, one TCP store for itself and all ranks, listens on every address and failed after a restart
+    with gloo ("Connection refused"), so agent and ranks get separate stores.
     """
     count = 1 if hosts is None else hosts.count
     config = LaunchConfig(
@@ -91,7 +90,7 @@ def prepare_rendezvous(
         config.run_id = "regard"  # the same on every host
         config.rdzv_endpoint = f"{hosts.address}:{hosts.port}"
         config.rdzv_configs |= {"store_type": "tcp", "is_host": False}
-        # A host may be silent for as long as a rank may: the agent alone would give it up after 15 seconds.
+        # A host may be silent as long as a rank; the agent's default timeout is 15 seconds.
         timeout = int(float(os.environ.get("REGARD_TIMEOUT", DEFAULT_TIMEOUT))) + HEARTBEAT
         config.rdzv_configs |= {"read_timeout": timeout, "keep_alive_max_attempt": timeout // HEARTBEAT}
         config.local_addr = _find_local_address(hosts)
@@ -124,11 +123,6 @@ def check_ranks(ranks: int, device: str) -> None:
         raise RegardError(message, hint=f"Start at most {count} here; several hosts: `regard train --hosts`.")
 
 
-def count_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     previous = {name: os.environ.get(name) for name in variables}
@@ -144,14 +138,14 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _listen(hosts: Hosts) -> TCPStore | None:
-    """Serve the store on exactly the given address, if it is one of this host; None on the other hosts."""
+    """Serve the store on the given address if it belongs to this host; return None on other hosts."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((hosts.address, hosts.port))
     except OSError as error:
         listener.close()
-        if error.errno == errno.EADDRNOTAVAIL:  # it is the address of another host
+        if error.errno == errno.EADDRNOTAVAIL:  # the address belongs to another host
             return None
         hint = "Give the address of the first host and a port that is free there."
         raise RegardError(f"{error.strerror}.", location=f"{hosts.address}:{hosts.port}", hint=hint) from None
@@ -162,7 +156,7 @@ def _listen(hosts: Hosts) -> TCPStore | None:
 
 
 def _find_local_address(hosts: Hosts) -> str:
-    """Return the address of this host on the way to the first host; nothing is sent."""
+    """Return this host's address on the route to the first host, without sending data."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((hosts.address, hosts.port))
@@ -175,6 +169,8 @@ def find_interface(address: str) -> str | None:
     """Return the name of the network interface with this address (Linux); None if it cannot be found."""
     if sys.platform != "linux":
         return None
+    import fcntl  # Windows does not have it
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:
@@ -187,8 +183,8 @@ def find_interface(address: str) -> str | None:
 
 
 def explain_missing_hosts(hosts: Hosts | None, error: Exception) -> RegardError:
-    """Return an error that says that the rendezvous failed, and what to do."""
+    """Return an error for a failed rendezvous."""
     if hosts is None:
         return RegardError(f"The ranks could not be started: {error}")
-    hint = f"Start the same command on {pluralize(hosts.count, 'host')}, and check that they reach this address."
-    return RegardError(f"The hosts did not meet: {error}", location=f"{hosts.address}:{hosts.port}", hint=hint)
+    hint = f"Start the same command on {pluralize(hosts.count, 'host')}, and check that all can reach this address."
+    return RegardError(f"The rendezvous failed: {error}", location=f"{hosts.address}:{hosts.port}", hint=hint)

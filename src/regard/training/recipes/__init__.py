@@ -1,1 +1,1 @@
-"""Automatic configuration: settings that suit a corpus, with a reason for each."""
+"""Automatic configuration: chooses settings for a corpus, with a reason for each."""

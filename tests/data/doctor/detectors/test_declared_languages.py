@@ -15,7 +15,7 @@ def test_languages_that_contradict_the_file_names() -> None:
     ).refusals
     assert refusal == (
         "The languages are swapped: the files x.de and x.en were declared to be en and de. "
-        "Exchange the two files, or declare the languages as de en."
+        "Swap the two files, or declare the languages as de en."
     )
     for paths in (("x.en.gz", "x.de.gz"), ("x.src", "x.tgt"), ("x.en-GB", "x.de_AT")):
         assert (

@@ -9,7 +9,7 @@ from regard.data.readers.detect import detect_language
 
 
 def find_swapped_languages(source: AnySourceConfig, sides: Sequence[Sequence[str]]) -> Iterator[CorpusFinding]:
-    """Yield a finding if the languages of a source of pairs are declared the wrong way round.
+    """Yield a finding if the declared languages of a source of pairs are swapped.
 
     Args:
         source: The source with its declared languages.
@@ -19,7 +19,7 @@ def find_swapped_languages(source: AnySourceConfig, sides: Sequence[Sequence[str
     if len(languages) != 2 or len(sides) != 2 or _base(languages[0]) == _base(languages[1]):
         return
     first, second = languages
-    hint = f"Exchange the two files, or declare the languages as {second} {first}."
+    hint = f"Swap the two files, or declare the languages as {second} {first}."
     is_swapped = detect_swap(languages, sides)
     if is_swapped:
         message = f"The languages are swapped: the source is {second} and the target {first}, not {first} and {second}."

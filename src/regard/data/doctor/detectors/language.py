@@ -20,8 +20,10 @@ _TABLE_BITS = 18  # a table of 262,144 entries holds the 4-grams of a language w
 _SMOOTHING = 0.1  # added to each count
 _MAX_DEVIATIONS = 4.25  # standard deviations below the center
 _MIN_LINES = 300  # lines needed to learn a profile
-_MIN_LETTERS = 12  # letters needed to judge a text
-_MIN_DIFFERENCE = 1.0  # nats per letter; two languages differ by 3 to 7, two texts of one language by less than 0.5
+_MIN_LETTERS = 12  # letters needed to classify a text
+_MIN_DIFFERENCE = (
+    1.0  # nats per letter; two languages differ by 3 to 7, two texts in the same language by less than 0.5
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class LanguageClassifier(Protocol):
     """Classifies the language of texts: `Profiles`, or `LinguaClassifier`."""
 
     def classify(self, side: int, texts: Sequence[str]) -> LanguageResult:
-        """Judge texts of side 0 (source) or 1 (target)."""
+        """Classify texts of side 0 (source) or 1 (target)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +75,11 @@ class Profiles:
         letters = sum_ranges(is_counted, starts, ends)
         own_logprobs, *other_logprobs = (
             sum_ranges(table[indices] * is_counted, starts, ends)
-            for table in (self.tables[side], *self._get_other_tables(side))
+            for table in (self.tables[side], *self.tables[:side], *self.tables[side + 1 :])
         )
         letter_counts = np.maximum(letters, 1)
         difference = (own_logprobs - other_logprobs[0]) / letter_counts if other_logprobs else np.zeros(len(texts))
         return own_logprobs / letter_counts + difference, difference, letters
-
-    def _get_other_tables(self, side: int) -> list[NDArray[np.float32]]:
-        return [table for number, table in enumerate(self.tables) if number != side]
 
 
 def learn_profiles(sides: Sequence[Sequence[str]]) -> Profiles | None:

@@ -41,7 +41,7 @@ def hash_ngrams(codes: NDArray[np.uint32], order: int) -> NDArray[np.uint32]:
 
 def keep_letters(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Replace all but letters and marks by spaces: digits and punctuation belong to no language."""
-    table = _get_letter_table()
+    table = _get_letter_table(min(int(codes.max(initial=0)) + 1, _MAX_LETTERS))
     return table[np.minimum(codes, len(table) - 1)]
 
 
@@ -54,11 +54,13 @@ def sum_ranges(
     return np.add.reduceat(values, ranges, dtype=np.float64)[::2]
 
 
-_LETTER_TABLE: list[NDArray[np.uint32]] = []
+_MAX_LETTERS = 0x30000  # there are no letters beyond
+_LETTER_TABLE: list[NDArray[np.uint32]] = [np.zeros(0, np.uint32)]
 
 
-def _get_letter_table() -> NDArray[np.uint32]:
-    if not _LETTER_TABLE:  # takes 0.05 s, so it is built on first use
-        letters = [code if unicodedata.category(chr(code))[0] in "LM" else SPACE for code in range(0x30000)]
-        _LETTER_TABLE.append(np.array(letters, np.uint32))
+def _get_letter_table(size: int) -> NDArray[np.uint32]:
+    """Return a table of at least `size` code points; it grows with the texts, since a full one takes 0.2 s."""
+    if len(_LETTER_TABLE[0]) < size:
+        letters = [code if unicodedata.category(chr(code))[0] in "LM" else SPACE for code in range(size)]
+        _LETTER_TABLE[0] = np.array(letters, np.uint32)
     return _LETTER_TABLE[0]

@@ -1,4 +1,4 @@
-"""Decide whether the two sides of a corpus belong together, or whether one of them was shuffled or sorted.
+"""Check whether the two sides of a corpus belong together, or whether one of them was shuffled or sorted.
 
 Two signs show that a target belongs to its source: their lengths correlate, and words on both sides co-occur. The
 second is tested on pairs that were not used to count: a source must agree with its own target more often than with the
@@ -16,10 +16,10 @@ import numpy as np
 _MIN_PAIRS = 100  # pairs needed for any statement
 _MIN_PAIRS_TO_REFUSE = 500  # with fewer, pairs that are loosely related (questions and answers) may look unrelated
 _MAX_PAIRS = 4000  # pairs that are used
-_MIN_SPREAD = 0.2  # standard deviation of log-lengths on both sides: lengths that are all equal show nothing
+_MIN_SPREAD = 0.2  # standard deviation of log-lengths on both sides: equal lengths carry no information
 _MAX_LENGTH_SCORE, _MAX_FEATURE_SCORE = 4.0, 3.0  # standard deviations above chance
 _MAX_FEATURES = 20  # words of a text that are used
-_MAX_SHARE = 0.2  # words that more texts contain are too frequent to show anything
+_MAX_SHARE = 0.2  # more frequent words carry no information
 _ALPHANUMERIC = re.compile(r"\w+")
 
 

@@ -6,9 +6,10 @@ from functools import partial
 from html.entities import html5
 
 from regard.base.formatting import pluralize
-from regard.data.doctor.rules.rule import Finding, Span, shorten
+from regard.data.doctor.rules.rule import Finding, shorten
 from regard.data.example import Example
 
+_REPLACEMENT = re.compile("\ufffd")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -54,40 +55,31 @@ def check_mojibake(example: Example) -> Finding | None:
     >>> check_mojibake(Example(Location("a", 1), "fÃ¼r alle")).source_spans
     ((1, 3),)
     """
-    target = example.target or ""
-    if _LEAD_CHARACTER.search(example.source) is None and (not target or _LEAD_CHARACTER.search(target) is None):
-        return None
-    return _find_pattern("mojibake", _MOJIBAKE, example, lambda hits: f"garbled: {shorten(hits)}")
+    return _find_pattern(
+        "mojibake", _MOJIBAKE, example, lambda hits: f"garbled: {shorten(hits)}", _LEAD_CHARACTER.search
+    )
 
 
 def check_replacement(example: Example) -> Finding | None:
     """Find the replacement character U+FFFD."""
-    if "\ufffd" not in example.source and (example.target is None or "\ufffd" not in example.target):
-        return None
     return _find_pattern(
-        "replacement-character", re.compile("\ufffd"), example, lambda hits: pluralize(len(hits), "lost character")
+        "replacement-character", _REPLACEMENT, example, lambda hits: pluralize(len(hits), "lost character")
     )
 
 
 def check_control(example: Example) -> Finding | None:
     """Find control characters; tab and newline are text."""
-    if example.source.isprintable() and (example.target is None or example.target.isprintable()):
-        return None
-    return _find_pattern("control-character", _CONTROL, example, _format_code_points)
+    return _find_pattern("control-character", _CONTROL, example, _format_code_points, _is_unprintable)
 
 
 def check_invisible(example: Example) -> Finding | None:
     """Find zero-width characters."""
-    if example.source.isprintable() and (example.target is None or example.target.isprintable()):
-        return None
-    return _find_pattern("invisible-character", _INVISIBLE, example, _format_code_points)
+    return _find_pattern("invisible-character", _INVISIBLE, example, _format_code_points, _is_unprintable)
 
 
 def check_entity(example: Example) -> Finding | None:
     """Find HTML entities that were not decoded."""
-    if "&" not in example.source and (example.target is None or "&" not in example.target):
-        return None
-    finding = _find_pattern("html-entity", _ENTITY, example, shorten)
+    finding = _find_pattern("html-entity", _ENTITY, example, shorten, lambda text: "&" in text)
     is_known = finding and any(
         text[start + 1] == "#" or text[start + 1 : end] in html5
         for text, spans in ((example.source, finding.source_spans), (example.target or "", finding.target_spans))
@@ -97,17 +89,25 @@ def check_entity(example: Example) -> Finding | None:
 
 
 def _find_pattern(
-    rule: str, pattern: re.Pattern[str], example: Example, format_reason: Callable[[list[str]], str]
+    rule: str,
+    pattern: re.Pattern[str],
+    example: Example,
+    format_reason: Callable[[list[str]], str],
+    may_match: Callable[[str], object] = bool,
 ) -> Finding | None:
-    """The finding with all matches of the pattern on both sides; None if there is no match."""
-    target = example.target or ""
-    if pattern.search(example.source) is None and pattern.search(target) is None:
+    """The finding with all matches on both sides; None if there are none. `may_match` is a fast test of a text."""
+    texts = (example.source, example.target or "")
+    if not any(map(may_match, texts)):
         return None
-    spans: list[tuple[Span, ...]] = [
-        tuple(match.span() for match in pattern.finditer(text)) for text in (example.source, target)
-    ]
-    hits = [example.source[a:b] for a, b in spans[0]] + [target[a:b] for a, b in spans[1]]
-    return Finding(rule, format_reason(hits), *spans)
+    matches = [list(pattern.finditer(text)) for text in texts]
+    hits = [match.group() for side in matches for match in side]
+    if not hits:
+        return None
+    return Finding(rule, format_reason(hits), *(tuple(match.span() for match in side) for side in matches))
+
+
+def _is_unprintable(text: str) -> bool:
+    return not text.isprintable()
 
 
 def _format_code_points(hits: list[str]) -> str:

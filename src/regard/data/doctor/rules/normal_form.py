@@ -1,4 +1,4 @@
-"""Rule about Unicode normal forms: accents that are separate characters (NFD) beside letters that include them (NFC).
+"""Rule about mixed Unicode normal forms: accents as separate characters (NFD) and as part of letters (NFC).
 
 Both forms look the same, but they are different tokens. A corpus may use either; the rule flags the lines of the rarer
 form of a side. A line counts as decomposed if composing shortens it: some scripts have letters that NFC never composes.

@@ -1,11 +1,11 @@
-"""Rules that compare the two sides of a pair: empty sides, copies, numbers, addresses and brackets."""
+"""Rules that compare the two sides of a pair: empty sides, copies, numbers, addresses, brackets and markup."""
 
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from regard.data.doctor.rules.rule import Finding, Span, shorten
+from regard.data.doctor.rules.rule import Finding, shorten
 from regard.data.example import Example
 
 # Thousands may be grouped: 1,000,000 is one number; 25.5.2005 is three.
@@ -14,6 +14,12 @@ _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'“”„\u2018\u2019)\]]+|[\w.
 _ENUMERATOR = re.compile(r"(?:^|(?<=[.;:,] ))\W?\(?(?:[0-9]{1,2}|[A-Za-z]|[ivxIVX]{1,4})\)")
 _BRACKET = re.compile("[()\\[\\]{}（）【】［］]")  # noqa: RUF001 - full-width brackets of Chinese and Japanese
 _WIDE_TO_ASCII = str.maketrans("（）【】［］", "()[][]")  # noqa: RUF001
+# Tags <b>, </b>, <br/>, <x id="1"/>; placeholders {0}, {name}, {{name}}, ${name}, %s, %d, %1$s, %(name)s, %.2f.
+_MARKUP = re.compile(
+    r"</?[A-Za-z][\w:.-]{0,40}(?:\s[^<>]{0,200})?/?>"
+    r"|\$?\{{1,2}\s?[A-Za-z0-9_.]{0,40}\s?\}{1,2}"
+    r"|%(?:\d{1,2}\$|\(\w{1,40}\))?(?:\.\d{1,2})?[sdif](?!\w)"
+)
 _MAX_SPELLED_OUT = 12  # numbers up to this one are often spelled out
 
 
@@ -45,7 +51,7 @@ def check_exact_copy(example: Example) -> Finding | None:
 
 
 def is_recasing(sources: Sequence[str], targets: Sequence[str]) -> bool:
-    """Whether most pairs differ in case alone: then the case is what a model shall learn.
+    """Whether most pairs differ only in case, because the task is to restore case.
 
     >>> is_recasing(["in paris", "the dog"], ["In Paris", "The dog"])
     True
@@ -64,64 +70,73 @@ def check_numbers(example: Example) -> Finding | None:
     >>> check_numbers(Example(Location("a", 1), "In 1999, 2,000 people", "2.000 Menschen im Jahr 1998")).reason
     'only in the source: 1999; only in the target: 1998'
     """
-    if example.target is None:
-        return None
-    source_numbers, target_numbers = _NUMBER.findall(example.source), _NUMBER.findall(example.target)
-    if source_numbers == target_numbers:
-        return None
-    source_counts, target_counts = (
-        Counter(map(_extract_digits, source_numbers)),
-        Counter(map(_extract_digits, target_numbers)),
-    )
-    source_only, target_only = source_counts - target_counts, target_counts - source_counts
-    if not source_only and not target_only:
-        return None
-    if not (source_only and target_only) and all(
-        len(digits) < 3 and int(digits) <= _MAX_SPELLED_OUT for digits in source_only | target_only
+    unmatched = _find_unmatched(_NUMBER, example.source, example.target, _extract_digits)
+    if not all(unmatched) and all(
+        len(digits) < 3 and int(digits) <= _MAX_SPELLED_OUT for digits in unmatched[0] | unmatched[1]
     ):
         return None  # "2" and "zwei": most likely spelled out
-    return Finding(
-        "numbers",
-        format_difference(shorten(source_only), shorten(target_only)),
-        find_spans(_NUMBER, example.source, lambda text: _extract_digits(text) in source_only),
-        find_spans(_NUMBER, example.target, lambda text: _extract_digits(text) in target_only),
-    )
+    return _describe_unmatched("numbers", _NUMBER, example, _extract_digits, unmatched)
 
 
 def check_links(example: Example) -> Finding | None:
     """Find web and e-mail addresses without a counterpart."""
-    if example.target is None or not (_may_have_link(example.source) or _may_have_link(example.target)):
+    if not (_may_have_link(example.source) or _may_have_link(example.target or "")):
         return None
-    source_counts = Counter(map(_fold_link, _LINK.findall(example.source)))
-    target_counts = Counter(map(_fold_link, _LINK.findall(example.target)))
-    source_only, target_only = source_counts - target_counts, target_counts - source_counts
-    if not source_only and not target_only:
-        return None
-    return Finding(
-        "links",
-        format_difference(shorten(source_only), shorten(target_only)),
-        find_spans(_LINK, example.source, lambda text: _fold_link(text) in source_only),
-        find_spans(_LINK, example.target, lambda text: _fold_link(text) in target_only),
-    )
+    unmatched = _find_unmatched(_LINK, example.source, example.target, _fold_link)
+    return _describe_unmatched("links", _LINK, example, _fold_link, unmatched)
 
 
 def check_brackets(example: Example) -> Finding | None:
     """Find brackets without a counterpart; enumerators such as a) and (a) may differ."""
-    if example.target is None:
+    if example.target is None or _BRACKET.findall(example.source) == _BRACKET.findall(example.target):
         return None
-    source_brackets, target_brackets = _BRACKET.findall(example.source), _BRACKET.findall(example.target)
-    if source_brackets == target_brackets:
+    source, target = (_ENUMERATOR.sub("", text) for text in (example.source, example.target))
+    unmatched = _find_unmatched(_BRACKET, source, target, _fold_bracket)
+    return _describe_unmatched("brackets", _BRACKET, example, _fold_bracket, unmatched, _format_counts)
+
+
+def check_tags(example: Example) -> Finding | None:
+    """Find tags and placeholders without a counterpart on the other side.
+
+    >>> from regard.data.example import Location
+    >>> check_tags(Example(Location("a", 1), "Press <b>OK</b>, {0}!", "Drücken Sie OK, {0}!")).reason
+    'only in the source: <b>, </b>'
+    """
+    if not (_may_have_markup(example.source) or _may_have_markup(example.target or "")):
         return None
-    source_counts, target_counts = _count_brackets(example.source), _count_brackets(example.target)
-    if source_counts == target_counts:
+    unmatched = _find_unmatched(_MARKUP, example.source, example.target, _fold_tag)
+    return _describe_unmatched("tags", _MARKUP, example, _fold_tag, unmatched)
+
+
+def _find_unmatched(
+    pattern: re.Pattern[str], source: str, target: str | None, fold: Callable[[str], str]
+) -> tuple[Counter[str], Counter[str]]:
+    """Count the matches, in their folded form, that only the source and only the target has; none without a target."""
+    matches = pattern.findall(source), pattern.findall(target or "")
+    if target is None or matches[0] == matches[1]:
+        return Counter(), Counter()
+    source_counts, target_counts = (Counter(map(fold, side)) for side in matches)
+    return source_counts - target_counts, target_counts - source_counts
+
+
+def _describe_unmatched(
+    rule: str,
+    pattern: re.Pattern[str],
+    example: Example,
+    fold: Callable[[str], str],
+    unmatched: tuple[Counter[str], Counter[str]],
+    format_counts: Callable[[Counter[str]], str] = shorten,
+) -> Finding | None:
+    """The finding of a rule about items that only one side has (`_find_unmatched`); None if there are none."""
+    if not any(unmatched):
         return None
-    source_only, target_only = source_counts - target_counts, target_counts - source_counts
-    return Finding(
-        "brackets",
-        format_difference(_format_counts(source_only), _format_counts(target_only)),
-        find_spans(_BRACKET, example.source, lambda sign: sign.translate(_WIDE_TO_ASCII) in source_only),
-        find_spans(_BRACKET, example.target, lambda sign: sign.translate(_WIDE_TO_ASCII) in target_only),
-    )
+    spans = [
+        tuple(match.span() for match in pattern.finditer(text or "") if fold(match.group()) in counts)
+        for text, counts in zip((example.source, example.target), unmatched, strict=True)
+    ]
+    sides = zip(("source", "target"), unmatched, strict=True)
+    reason = "; ".join(f"only in the {name}: {format_counts(counts)}" for name, counts in sides if counts)
+    return Finding(rule, reason, *spans)
 
 
 def _extract_digits(number: str) -> str:
@@ -138,18 +153,24 @@ def _may_have_link(text: str) -> bool:
     return "www." in text or "://" in text or "@" in text
 
 
-def _count_brackets(text: str) -> Counter[str]:
-    return Counter(bracket.translate(_WIDE_TO_ASCII) for bracket in _BRACKET.findall(_ENUMERATOR.sub("", text)))
+def _may_have_markup(text: str) -> bool:
+    return "<" in text or "{" in text or "%" in text
 
 
-def format_difference(source_only: str, target_only: str) -> str:
-    """Describe what occurs on one side only.
+def _fold_tag(tag: str) -> str:
+    """A tag in lower case without its attributes, whose text may be translated; placeholders as they are.
 
-    >>> format_difference("1999", "")
-    'only in the source: 1999'
+    >>> _fold_tag('<A title="Home" />'), _fold_tag("<br/>"), _fold_tag("%1$s")
+    ('<a>', '<br>', '%1$s')
     """
-    sides = (("source", source_only), ("target", target_only))
-    return "; ".join(f"only in the {name}: {items}" for name, items in sides if items)
+    if not tag.startswith("<"):
+        return tag
+    name = tag.strip("<>").rstrip("/").split(maxsplit=1)[0]
+    return f"<{name.lower()}>"
+
+
+def _fold_bracket(bracket: str) -> str:
+    return bracket.translate(_WIDE_TO_ASCII)
 
 
 def _format_counts(counts: Counter[str]) -> str:
@@ -159,8 +180,3 @@ def _format_counts(counts: Counter[str]) -> str:
     '2 x (, ['
     """
     return ", ".join(f"{count} x {bracket}" if count > 1 else bracket for bracket, count in counts.items())
-
-
-def find_spans(pattern: re.Pattern[str], text: str, is_match: Callable[[str], bool]) -> tuple[Span, ...]:
-    """The spans of the matches that `is_match` accepts."""
-    return tuple(match.span() for match in pattern.finditer(text) if is_match(match.group()))

@@ -91,7 +91,7 @@ def ends_sentence(text: str) -> bool:
 
 
 def learn_truncation(sides: Sequence[Sequence[str]]) -> TruncationStatistics:
-    """Learn from a sample of pairs; a corpus without pairs has no truncation that could be seen."""
+    """Learn from a sample of pairs; without pairs, truncation cannot be detected."""
     if len(sides) < 2:
         return TruncationStatistics()
     pairs = [(source.strip(), target.strip()) for source, target in zip(*sides, strict=True)]

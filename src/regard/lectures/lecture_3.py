@@ -1,0 +1,231 @@
+"""Numbers and controls of lecture 3: queries, keys, values and positions."""
+
+import math
+from itertools import pairwise
+
+import torch
+from torch import nn
+
+from regard.config.codec import preset
+from regard.lectures.blocks import Case, Control, Table
+from regard.lectures.candidates import iterate, recur, turn
+from regard.lectures.load import Facts
+from regard.lectures.reach import change_first
+from regard.lectures.stored import read_stored
+from regard.lectures.trained import BANK, IT, find_tag, look_at, read_heads
+from regard.lectures.weighted import ITEMS, LAST_KEYS, ORDERS, combine, look_up, weigh_scores
+from regard.lectures.worked_numbers import attend, build_small
+from regard.models.build import build
+from regard.nn.attention import Attention, CrossAttention, SelfAttention
+from regard.nn.feedforward import FeedForward
+from regard.nn.layer import Layer, Residual
+from regard.nn.positions import Position, Sinusoidal
+from regard.nn.stack import Stack
+
+# RoFormer (Su et al. 2021), table 2; MNLI is the mean of its two parts.
+GLUE = {
+    "MRPC": (88.9, 89.5),
+    "SST-2": (93.5, 90.7),
+    "QNLI": (90.5, 88.0),
+    "STS-B": (85.8, 87.0),
+    "QQP": (71.2, 86.4),
+    "MNLI": ((84.6 + 83.4) / 2, (80.2 + 79.8) / 2),
+}
+PARTS = {
+    "embedding table": nn.Embedding,
+    "position encoding": Position,
+    "stack (encoder or decoder)": Stack,
+    "layer": Layer,
+    "self-attention": SelfAttention,
+    "encoder-decoder attention": CrossAttention,
+    "add & norm": Residual,
+    "feed-forward": FeedForward,
+}
+
+
+def ate_an_apple() -> Facts:
+    """Count the parts of the three families."""
+    counts = {}
+    for name in ("tiny", "lm-small", "encoder-tiny"):
+        with torch.device("meta"):
+            modules = list(build(preset(name)).modules())
+        counts[name] = {part: sum(isinstance(module, kind) for module in modules) for part, kind in PARTS.items()}
+    rows: list[list[str | int]] = [[part, *(count[part] for count in counts.values())] for part in PARTS]
+    columns = ("part", "`tiny`: encoder-decoder", "`lm-small`: decoder only", "`encoder-tiny`: encoder only")
+    return Facts({"count": counts}, {"parts": Table(title="Parts of three presets", columns=columns, rows=rows)})
+
+
+def where_is_the_context() -> Facts:
+    """Return what the other words learn from a changed word."""
+    fed, attended = change_first().values()
+    return Facts({"own": fed[0].item(), "others": fed[1:].max().item(), "attended": attended[1:].min().item()})
+
+
+def sum_or_product() -> Facts:
+    """Return what sums and products do with 50 and 150 values."""
+    inputs = [(50, 0.5, 0.5), (50, 0.5, 0.0), (400, 1.1, -2.0), (1, 0.5, 1.5)]
+    probes = [Case(inputs={"tokens": n, "value": v, "first": f}, outputs=combine(n, v, f)) for n, v, f in inputs]
+    params = {"tokens": 50, "value": 0.5, "other": 0.5}
+    control = Control(control="combine", title="Sum and product of the same values", params=params, probes=probes)
+    underflow = torch.full((150,), 0.5).prod().item()
+    numbers = {"half": combine(*inputs[0]), "zero": combine(*inputs[1]), "underflow": underflow}
+    return Facts(numbers, {"control": control})
+
+
+def duplicate_order() -> Facts:
+    """Return look-ups of a key that is there twice."""
+    inputs = [("order_109", "order_109", 50), ("order_100", "order_100", 50), ("order_104", "order_110", 3)]
+    probes = [
+        Case(inputs={"query": query, "last": last, "scale": scale}, outputs=look_up(query, last, scale))
+        for query, last, scale in inputs
+    ]
+    params = {"keys": ORDERS, "last": LAST_KEYS, "items": ITEMS, "query": "order_104"}
+    control = Control(control="orders", title="Eleven rows, one query", params=params, probes=probes)
+    twice, mixed, soft = (probe.outputs for probe in probes)
+    item = ITEMS[int(mixed["nearest"])]
+    return Facts({"twice": twice, "mixed": mixed, "soft": soft, "item": item}, {"control": control})
+
+
+def same_time() -> Facts:
+    """Compare one product of many queries with a product per query."""
+    generator = torch.Generator().manual_seed(1)
+    queries, keys, values = (torch.randn(count, 64, generator=generator) for count in (1000, 11, 11))
+    together, _ = attend(queries, keys, values, 1 / 8)
+    alone = torch.cat([attend(query[None], keys, values, 1 / 8)[0] for query in queries])
+    two, _ = attend(queries[:2], keys, values, 1 / 8)
+    numbers = {
+        "difference": (together - alone).abs().max().item(),
+        "third": (together[:2] - two).abs().max().item(),
+        "products": len(queries),
+        "flops": 2 * 2 * queries.size(0) * keys.size(0) * queries.size(1),
+    }
+    return Facts(numbers)
+
+
+def alpha() -> Facts:
+    """Return the scores and weights of five tokens."""
+    tokens, scores = ("I", "ate", "an", "apple", "<eos>"), read_stored("ate_sentence")["scores"]
+    probes = []
+    for query, by, factor in ((0, "row", 1), (3, "row", 1), (3, "column", 1), (1, "row", 4)):
+        weights = weigh_scores(factor)[by == "column"][query].tolist()
+        outputs = {f"weight_{j}": weight for j, weight in enumerate(weights)} | {"sum": sum(weights)}
+        probes.append(Case(inputs={"query": query, "by": by, "factor": factor}, outputs=outputs))
+    title, params = "One row of scores and weights", {"tokens": tokens, "scores": scores}
+    control = Control(control="row", title=title, params=params, probes=probes)
+    by_key, by_query = weigh_scores(1)
+    return Facts({"alpha": by_key.tolist(), "column": by_query.sum(dim=1).tolist()}, {"control": control})
+
+
+def poll_1() -> Facts:
+    """Return the consequences of the options of poll 1."""
+    by_key, _ = weigh_scores(1)
+    generator = torch.Generator().manual_seed(1)
+    queries, keys = torch.randn(2, 500, 64, generator=generator, dtype=torch.float64)
+    rows = []
+    for name, scale in (("q·k", 1.0), ("q·k / √64", 1 / 8)):
+        scores = (scale * queries @ keys[:10].T).requires_grad_()  # (500, 10)
+        _, weights = attend(scores, torch.eye(10).double(), torch.eye(10).double())
+        weights.amax(dim=-1).sum().backward()
+        assert scores.grad is not None  # noqa: S101 - backward fills it
+        slope = scores.grad.norm(dim=-1).median().item()
+        rows.append((name, weights.min().item(), weights.max().item(), weights.amax(dim=-1).mean().item(), slope))
+    columns = ("scores", "smallest weight", "largest weight", "mean of each row's largest", "median gradient")
+    table = Table(title="500 queries, 10 keys, d_k = 64", columns=columns, rows=rows, digits=4)
+    numbers = {"columns": by_key.sum(dim=0).tolist(), "rows": by_key.sum(dim=1).tolist(), "plain": rows[0]}
+    return Facts(numbers | {"scaled": rows[1]}, {"table": table})
+
+
+def recursions() -> Facts:
+    """Return what the recursions do below and above c = 1/e."""
+    steps = 100
+    inputs = [("exp", 1.0, 0.3), ("exp", 1.0, 0.4), ("add", 1.0, 0.3), ("power", 2.0, 0.01), ("power", 1.0, 0.5)]
+    probes, results = [], {}
+    for rule, start, c in inputs:
+        positions = recur(rule, start, c, steps)
+        gaps = [abs(after - before) for before, after in pairwise(positions)]
+        outputs = {"last": positions[-1], "gap": gaps[-1], "distinct": sum(1e-6 < gap < math.inf for gap in gaps)}
+        probes.append(Case(inputs={"rule": rule, "start": start, "c": c}, outputs=outputs))
+        results[f"{rule}_{c:g}"] = outputs
+    # log P(t + 1) = c^t t! log P(1), so P^(c t) grows without bound once c^t t! does.
+    growth = next(t for t in range(1, 1000) if t * math.log(0.01) + math.lgamma(t + 1) > math.log(100))
+    params = {"start": 1, "c": 0.3, "steps": steps}
+    control = Control(control="recursion", title="Three recursions", params=params, probes=probes)
+    small = {key.replace("0.", "0"): value for key, value in results.items()}
+    explosion = sum(map(math.isfinite, recur("exp", 1.0, 0.4, steps)))
+    return Facts(small | {"bound": 1 / math.e, "growth": growth, "explosion": explosion}, {"control": control})
+
+
+def learned_matrix() -> Facts:
+    """Return the powers of a matrix with eigenvalues of a size and an angle."""
+    probes = []
+    for size, angle, t in ((1.0, 0.5, 1000), (0.99, 0.5, 1000), (1.02, 1.0, 40), (1.0, 1.57, 8)):
+        path = iterate(size, angle, t)
+        nearest = min((position - path[0]).norm().item() for position in path[1:])
+        outputs = {"x": path[-1][0].item(), "y": path[-1][1].item(), "length": path[-1].norm().item()}
+        probes.append(Case(inputs={"size": size, "angle": angle, "t": t}, outputs=outputs | {"return": nearest}))
+    params, title = {"size": 1, "angle": 0.5, "steps": 1000}, "Positions M^t P(0) in the plane"
+    control = Control(control="eigenvalue", title=title, params=params, probes=probes)
+    kept, shrunk, grown, quarter = (probe.outputs for probe in probes)
+    numbers: dict[str, object] = {"kept": kept, "shrunk": shrunk, "grown": grown, "quarter": quarter}
+    for name, width in (("near", 2), ("far", 64)):
+        encoded = Sinusoidal(width, 10000.0, interleaved=True).encode(torch.arange(5001 if width > 2 else 101)[None])[0]
+        distances = (encoded[1:] - encoded[0]).norm(dim=-1)
+        numbers |= {name: distances.min().item(), f"{name}_at": int(distances[:100].argmin()) + 1}
+    numbers["almost"] = 2 * read_stored("learned_matrix")["largest"] ** 1000
+    return Facts(numbers, {"control": control})
+
+
+def rotary_arrows() -> Facts:
+    """Return products of a turned query and a turned key."""
+    query, key = (1.0, 0.2), (0.6, 0.7)
+    probes = []
+    for m, n, shift in ((5, 3, 0), (5, 3, 7), (5, 3, 1000), (3, 5, 0), (12, 12, 0)):
+        q, k = turn(query, m + shift), turn(key, n + shift)
+        outputs = {"product": (q @ k).item(), "distance": m - n, "q_0": q[0].item(), "k_0": k[0].item()}
+        probes.append(Case(inputs={"m": m, "n": n, "shift": shift}, outputs=outputs))
+    control = Control(control="rotary", title="Two arrows turn", params={"query": query, "key": key}, probes=probes)
+    rows = [(task, bert, former, "RoFormer" if former > bert else "BERT") for task, (bert, former) in GLUE.items()]
+    columns = ("task", "BERT", "RoFormer", "better")
+    table = Table(title="GLUE, as the slide prints it (MNLI: mean of both parts)", columns=columns, rows=rows, digits=1)
+    wins = sum(row[-1] == "RoFormer" for row in rows)
+    products = [probe.outputs["product"] for probe in probes]
+    return Facts({"product": products, "wins": wins}, {"control": control, "glue": table})
+
+
+def tired_wide() -> Facts:
+    """Return what the heads of the toy model read at "it"."""
+    looks = {adjective: look_at("it", IT.format(adjective)) for adjective in ("tired", "wide")}
+    read = {adjective: read_heads(look, "it") for adjective, look in looks.items()}
+    rows = [
+        (adjective, find_tag(look, "it"), name, reading.word, reading.weight, reading.delta)
+        for adjective, look in looks.items()
+        for name, reading in read[adjective].items()
+    ]
+    columns = (
+        "last word",
+        "answer",
+        "layer.head",
+        '"it" reads most',
+        "weight",
+        "change of the log-probability without it",
+    )
+    table = Table(title='What each head reads at "it"', columns=columns, rows=rows, digits=3)
+    parameters = looks["tired"].document["model"]["parameters"]
+    bank = read_heads(look_at("bank", BANK.format("loan")), "bank")
+    return Facts(
+        read | {"bank": bank, "wide_tag": find_tag(looks["wide"], "it"), "parameters": parameters}, {"heads": table}
+    )
+
+
+@torch.inference_mode()
+def poll_2() -> Facts:
+    """Return the consequences of the options of poll 2."""
+    model = build_small(width=32, vocabulary=20)
+    cross = next(module for module in model.modules() if isinstance(module, CrossAttention))
+    generator = torch.Generator().manual_seed(1)
+    source, target = torch.randn(1, 5, 32, generator=generator), torch.randn(1, 3, 32, generator=generator)
+    query, (key, value) = cross.project_query(target), cross.project_key_value(source)
+    layer = next(module for module in model.modules() if isinstance(module, Attention))
+    shapes = {name: list(part.shape[1:]) for name, part in (("query", query), ("key", key), ("value", value))}
+    wide = read_heads(look_at("it", IT.format("wide")), "it")
+    return Facts({"shape": shapes, "weights": list(layer.query.weight.shape), "wide": wide})

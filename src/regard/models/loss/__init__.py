@@ -1,0 +1,1 @@
+"""Token, classification, pixel and contrastive losses, as sums over positions."""

@@ -1,0 +1,1 @@
+"""Model evaluation: test data, metrics against references, likelihood."""

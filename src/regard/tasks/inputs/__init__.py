@@ -1,0 +1,1 @@
+"""Model inputs: an adapter for each kind of input, available as `pipeline.input`."""

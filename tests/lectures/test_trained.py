@@ -1,0 +1,47 @@
+"""The bundled models of toy worlds solve them, and their heads are read correctly."""
+
+import random
+
+import pytest
+
+from regard.lectures import trained
+from regard.lectures.worlds import TRAINED, WORLDS
+from regard.look.document import Document
+from regard.tasks.capabilities import TagsWords
+from tests.look.schema import check
+
+
+@pytest.mark.parametrize("world", [folder.name for folder in TRAINED.iterdir()])
+def test_a_bundled_model_solves_its_world(world: str) -> None:
+    _, validation = WORLDS[world].make(random.Random(1))
+    model = trained.load_trained(world)
+    assert isinstance(model, TagsWords)
+    texts, expected = zip(*validation, strict=True)
+    right = sum(" ".join(text.labels) == tags for text, tags in zip(model.tag(texts), expected, strict=True))
+    assert right >= 0.95 * len(validation)
+
+
+def test_heads_read_what_the_look_shows() -> None:
+    look = trained.look_at("it", trained.IT.format("tired"))
+    heads = trained.read_heads(look, "it")
+    assert trained.find_tag(look, "it") == "animal"
+    assert heads.keys() == {"1.1", "1.2", "2.1", "2.2"}
+    strongest = min(heads.values(), key=lambda head: head.delta)
+    assert strongest.word == "animal"
+    assert strongest.weight > 0.9
+    wide = trained.read_heads(trained.look_at("it", trained.IT.format("wide")), "it")
+    assert {head.word for head in wide.values()} != {head.word for head in heads.values()}
+
+
+def test_both_heads_of_bank_read_the_word_that_decides() -> None:
+    for cue, sense in (("fish", "river"), ("loan", "money")):
+        look = trained.look_at("bank", trained.BANK.format(cue))
+        assert trained.find_tag(look, "bank") == sense
+        assert {head.word for head in trained.read_heads(look, "bank").values()} == {cue}
+
+
+@pytest.mark.parametrize("name", trained.PAGES)
+def test_every_page_is_a_comparison(name: str) -> None:
+    document = trained.PAGES[name]()
+    check(document, Document)
+    assert document["against"]["output"] != document["output"]

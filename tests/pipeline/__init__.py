@@ -1,1 +1,0 @@
-"""Tests of `regard.pipeline`."""

@@ -1,0 +1,97 @@
+"""Prefixes, forbidden phrases and required phrases of translations."""
+
+import pytest
+import torch
+
+from regard.base.errors import RegardError
+from regard.tasks.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
+from regard.tasks.translation.constraints import Constraints, token_variants
+from regard.tasks.translation.translator import Translator
+from tests.tasks.factories import (
+    MAX_LENGTH,
+    TEXTS,
+    all_texts,
+    make_encoder_decoder,
+    make_tokenizer,
+    make_tokenizers,
+    make_translator,
+    make_translator_settings,
+)
+
+
+@pytest.mark.parametrize("search", [Beam(1), Beam(3), Sampling(2), DiverseBeam(2), StochasticBeam(2)])
+def test_every_search_obeys_constraints(search: Search) -> None:
+    translator = make_translator()
+    unconstrained = translator.translate(TEXTS, search=search, max_new_tokens=MAX_LENGTH, seed=2)
+    prefixes = ["Zwei", "", "Ein M", "A"]
+    token_texts = {token_text.strip() for result in unconstrained for token_text in result.token_texts}
+    unwanted = [
+        token_text
+        for token_text in sorted(token_texts)
+        if token_text.isascii() and token_text and token_text not in "".join(prefixes)
+    ][:3]
+    assert unwanted
+    constraints = Constraints(prefixes=prefixes, forbidden=unwanted)
+    results = translator.translate(
+        TEXTS, search=search, constraints=constraints, n_best=search.rows_per_text, max_new_tokens=MAX_LENGTH, seed=2
+    )
+    for prefix, result in zip(prefixes, results, strict=True):
+        for text in all_texts(result):
+            assert text.startswith(prefix)
+            ids = list(make_tokenizer().encode(text).ids)
+            for phrase in unwanted:
+                for variant in token_variants(make_tokenizer(), phrase):
+                    assert not any(tuple(ids[i : i + len(variant)]) == variant for i in range(len(ids)))
+    # What is not forbidden keeps its probability: forced tokens have the model's own.
+    result_with_prefix = next(result for result, prefix in zip(results, prefixes, strict=True) if prefix)
+    with torch.no_grad():
+        source = torch.tensor([[*make_tokenizer().encode(TEXTS[0]).ids, make_tokenizer().specials.eos]])
+        target = torch.tensor([[make_tokenizer().specials.bos, *result_with_prefix.tokens[:-1]]])
+        logprobs = translator.model(source, target).log_softmax(dim=-1)[0]
+    assert result_with_prefix.logprobs == pytest.approx(
+        logprobs.gather(1, torch.tensor(result_with_prefix.tokens)[:, None])[:, 0].tolist(), abs=1e-4
+    )
+
+
+def test_required_phrases_are_there() -> None:
+    translator = make_translator()
+    required = [["Holz"], [], ["in der", "Mädchen"], ["Freien"]]
+    results = translator.translate(TEXTS, Beam(3), constraints=Constraints(required=required), max_new_tokens=20)
+    for phrases, result in zip(required, results, strict=True):
+        assert all(phrase in result.text for phrase in phrases)
+    assert results[1].text == translator.translate([TEXTS[1]], Beam(3), max_new_tokens=20)[0].text
+
+
+def test_invalid_constraints_are_refused() -> None:
+    translator = make_translator()
+    for constraints, message in (
+        (Constraints(prefixes=["a"]), "for 4 texts"),
+        (Constraints(prefixes="abcd"), "for 4 texts"),
+        (Constraints(required=[[]]), "for 4 texts"),
+        (Constraints(forbidden="abc"), "list of phrases"),
+        (Constraints(required=["abc", [], [], []]), "list of phrases"),
+        (Constraints(forbidden=[" "]), "phrase is empty"),
+        (Constraints(prefixes=["two"] * 4, forbidden=["two"]), "forced and forbidden"),
+    ):
+        with pytest.raises(RegardError, match=message):
+            translator.translate(TEXTS, constraints=constraints, max_new_tokens=MAX_LENGTH)
+    for search in (Sampling(), DiverseBeam(2), StochasticBeam(2), MinimumBayesRisk(2)):
+        with pytest.raises(RegardError, match="not support required"):
+            translator.translate(
+                TEXTS, search=search, constraints=Constraints(required=[["a"]] * 4), max_new_tokens=MAX_LENGTH
+            )
+    with pytest.raises(RegardError, match="finds 1 text, but n_best is 2"):
+        translator.translate(TEXTS, search=Sampling(), n_best=2)
+    with pytest.raises(RegardError, match="n_best must be at least 1"):
+        translator.translate(TEXTS, search=Sampling(), n_best=0)
+    with pytest.raises(RegardError, match=r"seed .* is too large"):
+        translator.translate(TEXTS, search=Sampling(), seed=10**20)
+    with pytest.raises(RegardError, match=r"The prefix has .* but the text may have 1"):
+        translator.translate(TEXTS[:1], constraints=Constraints(prefixes=["Zwei Hunde"]), max_new_tokens=1)
+
+
+def test_required_phrases_and_stop_after_exclude_each_other() -> None:
+    settings = make_translator_settings()
+    translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
+    with pytest.raises(RegardError, match="has no stop_after"):
+        translator.translate(TEXTS[:1], Beam(5, stop_after=1), constraints=Constraints(required=[["men"]]))
