@@ -93,7 +93,7 @@ def count_warmup(steps: int) -> int:
 
 def make_schedule(rate: float, steps: int) -> str:
     """Return the setting of a learning rate that rises to `rate` and decays to 0."""
-    return f'{{kind = "linear", peak = {rate}, warmup = {count_warmup(steps)}}}'
+    return f'{{kind = "linear", lr = {rate}, warmup = {count_warmup(steps)}}}'
 
 
 def make_command(

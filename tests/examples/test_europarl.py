@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from regard.config.codec import RUN_FILES
+from regard.config.toml_file import parse_settings
+
 EUROPARL = Path(__file__).parents[2] / "examples" / "europarl"
 SIZES = ["--preset", "tiny", "--step-tokens", "512"]
 BEST = {"regard": 0.006, "hugging-face": 0.002, "marian": 0.0005}
@@ -72,6 +75,19 @@ def test_every_model_is_trained_once_with_the_best_rate(
     count = len(commands)
     script.main()
     assert len(commands) == count
+
+
+@pytest.mark.usefixtures("script")
+@pytest.mark.parametrize("recipe", ["muon", "adam"])
+def test_recipe_names_settings_that_exist(recipe: str) -> None:
+    import run  # type: ignore[import-not-found]
+
+    settings = run.RECIPES[recipe] | {"train.schedule": run.make_schedule(0.003, 1000)}
+    changes = parse_settings(f"{name}={value}" for name, value in settings.items())
+    lines = {"kind": "lines", "source": "train.en", "target": "train.de"}
+    table = {"model": {"preset": "tiny"}, "train": {"steps": 1000}, "data": {"train": [lines]}}
+    recipe_run = RUN_FILES.parse(table, changes)
+    assert recipe_run.train.schedule.lr == 0.003
 
 
 def test_the_cpu_time_of_a_command_is_measured(script: Any, tmp_path: Path) -> None:
