@@ -42,6 +42,7 @@ def test_a_setting_has_its_values_its_default_and_its_reason() -> None:
     assert settings["train.optimizer"].values == "table: adamw, adam, muon"
     assert settings["train.optimizer"].default == "adamw"
     assert settings["train.steps"].default == "(required)"
+    assert (settings["task_options"].values, settings["task_options"].default) == ("table", "")
     assert settings["model.decoder.norm"].description == "As `model.encoder.norm`."
     assert settings["data.max_length"].values == "whole number (above 0)"  # what only guards against damage is not told
 

@@ -18,7 +18,7 @@ from regard.config.run import RunConfig
 from regard.config.task_spec import SPECS
 
 BOUND_PHRASES = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false"}
+TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true, false", dict: "table"}
 OMITTED_KEYS = ("kind", "family", "format")  # they select the table's type; its heading shows them
 
 
@@ -125,6 +125,7 @@ def _describe_values(field_info: FieldInfo) -> str:
 def _describe_type(leaf: Any) -> list[str]:
     if get_origin(leaf) is Literal:
         return [str(value) for value in get_args(leaf)]
+    leaf = get_origin(leaf) or leaf  # dict[str, Any] -> dict
     return [TYPE_NAMES.get(leaf, str(getattr(leaf, "__name__", leaf)))]
 
 
@@ -140,10 +141,10 @@ def _describe_bounds(field_info: FieldInfo) -> str:
 def _describe_default(field_info: FieldInfo) -> str:
     if field_info.is_required():
         return "(required)"
-    value = field_info.default
+    value = field_info.get_default(call_default_factory=True)
     if isinstance(value, BaseModel):
         return format_tag(type(value)).partition(" = ")[2].strip('"')
-    if value is None or value in ((), ""):
+    if value is None or value in ((), "", {}):
         return ""
     return str(value).lower() if isinstance(value, bool) else str(list(value) if isinstance(value, tuple) else value)
 
