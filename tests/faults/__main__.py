@@ -1,6 +1,6 @@
 """Inject faults and report violations: one line per proof, "0 of N" if there are none.
 
-    python -m tests.faults               # all, about fifteen minutes of CPU time
+    python -m tests.faults               # all, about twenty minutes of CPU time
     python -m tests.faults R5 R6         # some
     python -m tests.faults --quick       # what CI runs
 
@@ -25,6 +25,7 @@ from tests.faults import (
     ranks,
     resharding,
     signals,
+    suggestion_kills,
 )
 from tests.faults.syscalls import explain_unavailable
 from tests.faults.verdict import Proof
@@ -38,6 +39,7 @@ PROOFS: dict[str, Proof] = {
     "R6": damage.prove,
     "R7": resharding.prove,
     "R8": outcomes.prove,
+    "R9": suggestion_kills.prove,
     "R1x2": rank_kills.prove,  # on two ranks
     "R6x2": rank_damage.prove,
 }

@@ -6,6 +6,7 @@ import { splitSentences } from "../run/sentences.ts";
 import { report } from "../report.ts";
 import { makeAlternatives } from "./alternatives.ts";
 import { RequestError, request, stream, type Model } from "./api.ts";
+import { makeCorrectionBox } from "./correction.ts";
 import { makeFileRow } from "./files.ts";
 import { openInside } from "./inside.ts";
 import { findWords, formatPercent, readSentence, readWords, type Sentence, type Word } from "./words.ts";
@@ -57,6 +58,7 @@ export function makeTranslator(model: Model): Node[] {
   const copy = h("button", { type: "button", onclick: () => void copyText() }, "Copy");
   const inside = h("button", { type: "button", onclick: () => seeInside() }, "See inside");
   inside.hidden = !model.supports.includes("explain");
+  const correction = makeCorrectionBox(model, find, () => target, correct);
   let current: Part | undefined; // the sentence that was clicked, there or here
   const card = h("div", { class: "card", role: "region", "aria-label": "Other words", hidden: true });
   card.addEventListener("keydown", (event) => event.key === "Escape" && closeCard(true));
@@ -155,7 +157,7 @@ export function makeTranslator(model: Model): Node[] {
     words[Math.max(0, focused)]?.setAttribute("tabindex", "0");
     if (focused >= 0) words[Math.min(focused, words.length - 1)]?.focus();
     copy.disabled = !output.textContent;
-    inside.disabled = !parts.some((part) => part.words?.length);
+    inside.disabled = correction.button.disabled = !parts.some((part) => part.words?.length);
   }
 
   function drawPart(part: Part): (Node | string)[] {
@@ -274,10 +276,22 @@ export function makeTranslator(model: Model): Node[] {
     if (!card.contains(target as Node) && !(target as Element).closest(".word")) closeCard();
   }
 
-  /** Show how the model translates a sentence: the one that was clicked, else the first. */
+  /** The sentence that was clicked, else the first. */
+  function find(): Part | undefined {
+    return current && parts.includes(current) ? current : parts.find(({ source }) => source.trim());
+  }
+
+  /** Show how the model translates a sentence. */
   function seeInside(): void {
-    const part = current && parts.includes(current) ? current : parts.find(({ source }) => source.trim());
-    openInside({ q: part!.source, ...options() });
+    openInside({ q: find()!.source, ...options() });
+  }
+
+  /** Show a correction that was sent instead of the translation of its sentence. */
+  function correct(source: string, text: string): void {
+    const corrected = { text, tokens: [], confidence: [], alignment: [] };
+    for (const part of parts) if (part.source === source) keep(part, corrected);
+    draw();
+    report(readout, "Thank you: the correction was stored.");
   }
 
   function invite(): string {
@@ -329,8 +343,10 @@ export function makeTranslator(model: Model): Node[] {
         void translate();
       }),
       inside,
+      correction.button,
       copy,
     ),
+    correction.form,
     h(
       "p",
       { class: "small key" },

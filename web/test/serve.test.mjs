@@ -1,6 +1,6 @@
 // The page at `/` of a real `regard serve` with keys and small models.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
@@ -258,6 +258,38 @@ test("“See inside” shows how the model translated the sentence", async () =>
   await tab.goto(`${url}look`);
   await tab.waitForFunction(() => document.querySelector("#status.error")?.textContent.includes("See inside"));
   await tab.close();
+  assert.deepEqual(problems, []);
+});
+
+test("a correction is sent, stored and shown", async () => {
+  await openPage();
+  await translate(`${SOURCE} A little girl climbs into a wooden playhouse.`);
+  await word("Zwei").click();
+  await page.keyboard.press("Escape");
+  const button = page.getByRole("button", { name: "Correct" });
+  await button.click();
+  const box = page.getByLabel(`A better translation of “${SOURCE}”`);
+  assert.equal(await box.inputValue(), TARGET);
+  await box.press("Escape");
+  assert.equal(await box.isVisible(), false);
+  await button.click();
+  await box.fill(" ");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator(".correction .error").waitFor();
+  problems.length = 0; // the browser itself reports the answer 422
+  const better = "Zwei junge Männer <b>'); --";
+  await box.fill(better);
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.waitForFunction(() => /was stored/.test(document.querySelector(".readout").textContent));
+  assert.ok((await output().textContent()).startsWith(`${better} Ein kleines`), await output().textContent());
+  const python = "import sys; from regard.data.suggestions import *; print(read_suggestions(Path(sys.argv[1]))[-1])";
+  const environment = { ...process.env, PYTHONPATH: join(root, "src") };
+  const stored = spawnSync(process.env.PYTHON ?? "python", ["-c", python, join(folder, "suggestions.db")], {
+    env: environment,
+    encoding: "utf8",
+  });
+  const expected = `text='${SOURCE}', translation="${better}", source='en', target='de'`;
+  assert.equal(stored.stdout, `Suggestion(${expected})\n`, stored.stderr);
   assert.deepEqual(problems, []);
 });
 

@@ -56,6 +56,7 @@ def run() -> None:
     names = ("writer", "shapes", "speech", "captions")
     models = [f"en-de={folder / 'translator'}", *(str(folder / name) for name in names)]
     sys.argv = ["regard", "serve", *models, "--port", port, "--keys", str(folder / "keys.txt")]
+    sys.argv += ["--suggestions", str(folder / "suggestions.db")]
     main()
 
 

@@ -74,6 +74,14 @@ def serve(
         StringList, _work("Jinja chat template for /v1/chat/completions. Repeatable.", metavar="NAME=FILE")
     ] = None,
     log_format: Annotated[LogFormat | None, _work("Log format.", metavar="[text|json]", show_default="text")] = None,
+    suggestions: Annotated[
+        Path | None,
+        _work(
+            "SQLite database that stores suggested translations (/suggest and the page), for `regard tune`. "
+            "Default: they are refused.",
+            metavar="FILE",
+        ),
+    ] = None,
     config: Annotated[Path | None, file_option("TOML settings file.")] = None,
     changes: Annotated[
         StringList, option("Override a setting, e.g. limits.texts=16. Repeatable.", "--set", metavar="NAME=VALUE")
@@ -105,6 +113,7 @@ def serve(
         "engine": None if engine is None else engine.value,
         "threads": threads,
         "log_format": None if log_format is None else log_format.value,
+        "suggestions.file": None if suggestions is None else str(suggestions),
         "models": _parse_models(models) if models else None,
         "adapters": _parse_folders(adapter) if adapter else None,
         "chat_templates": dict(map(_split_name, chat_template)) if chat_template else None,

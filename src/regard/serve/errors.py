@@ -6,7 +6,9 @@ from typing import Any
 
 from regard.serve.disconnect import Scope, Send
 
-LIBRETRANSLATE_ROUTES = frozenset({"/translate", "/translate_file", "/detect", "/languages"})
+LIBRETRANSLATE_ROUTES = frozenset(
+    {"/translate", "/translate_file", "/detect", "/languages", "/suggest", "/frontend/settings"}
+)
 
 
 def make_error(path: str, text: str, status: int, param: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""LibreTranslate routes: /translate, /translate_file, /languages, /detect, with additional fields."""
+"""LibreTranslate routes: /translate, /translate_file, /languages, /detect, /suggest, with additional fields."""
 
 import asyncio
 import time
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from regard.base.errors import RegardError
 from regard.data.readers.columns import LANGUAGE_CODES
+from regard.data.suggestions import Suggestion
 from regard.look.build import look_into
 from regard.look.document import Document
 from regard.serve.batcher import QueueFullError
@@ -19,7 +20,14 @@ from regard.serve.detect import detect_language
 from regard.serve.documents import translate_document
 from regard.serve.html_text import translate_html_list
 from regard.serve.model import EncodedRequest, ServedModel, split_text
-from regard.serve.schemas import DetectRequest, FileRequest, TranslateRequest, describe_form, describe_json
+from regard.serve.schemas import (
+    DetectRequest,
+    FileRequest,
+    SuggestRequest,
+    TranslateRequest,
+    describe_form,
+    describe_json,
+)
 from regard.serve.state import ServerState, http_errors
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
 from regard.serve.uploads import refuse_invalid
@@ -28,7 +36,7 @@ from regard.tasks.requests import BatchOptions, ModelRequest
 from regard.tasks.results import GeneratedText, Translation
 from regard.tasks.search import Beam
 
-Body = TypeVar("Body", TranslateRequest, DetectRequest)
+Body = TypeVar("Body", TranslateRequest, DetectRequest, SuggestRequest)
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
 NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
@@ -108,6 +116,28 @@ def make_router(state: ServerState) -> APIRouter:
         body = await _read_request(request, DetectRequest)
         state.check_texts([body.q], 1)
         return await asyncio.to_thread(detect_language, body.q, state.languages)
+
+    @router.post("/suggest", summary="Suggest a better translation", openapi_extra=describe_json(SuggestRequest))
+    async def suggest(request: Request) -> dict[str, bool]:
+        body = await _read_request(request, SuggestRequest)
+        state.check_texts([body.q, body.s], 1)
+        if not (body.q.strip() and body.s.strip()):
+            raise HTTPException(422, "Give the text (q) and a better translation of it (s).")
+        model = _choose_model(state, TranslateRequest(q="", source=body.source, target=body.target, model=body.model))
+        pairs = _language_pairs(model, body.source, body.target)
+        if len(pairs) != 1:
+            raise HTTPException(422, "Give source and target, because the model translates several languages.")
+        address, key = (request.client.host if request.client else ""), getattr(request.state, "key", "")
+        await state.suggestions.add(Suggestion(body.q, body.s, *pairs[0]), address=address, key=key)
+        return {"success": True}
+
+    @router.get("/frontend/settings", summary="Settings for LibreTranslate's clients")
+    async def frontend_settings() -> dict[str, Any]:
+        return {
+            "charLimit": state.settings.limits.characters,
+            "keyRequired": state.settings.keys_file is not None,
+            "suggestions": state.suggestions.is_enabled,
+        }
 
     return router
 
@@ -315,12 +345,7 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
     if body.model is None:
         models = [model for model in state.models.values() if model.can(TRANSLATES)]
     sources_by_model = {
-        model.name: {
-            source
-            for source, target in _language_pairs(model)
-            if body.source in ("auto", source) and body.target in ("", target)
-        }
-        for model in models
+        model.name: {source for source, _ in _language_pairs(model, body.source, body.target)} for model in models
     }
     fitting = [model for model in models if sources_by_model[model.name]]
     sources = set().union(*sources_by_model.values())
@@ -342,14 +367,15 @@ def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:
     raise HTTPException(400, message)
 
 
-def _language_pairs(model: ServedModel) -> list[tuple[str, str]]:
-    """Return the language pairs (source, target) of a model; unknown languages are `und`."""
+def _language_pairs(model: ServedModel, source: str = "auto", target: str = "") -> list[tuple[str, str]]:
+    """Return the language pairs (source, target) of a model that a request allows; unknown languages are `und`."""
     languages = model.languages
-    if len(languages) == 2:
-        return [(languages[0], languages[1])]
     sources, targets = languages or model.targets, model.targets or languages
-    pairs = [(source, target) for source in sources for target in targets if source != target]
-    return pairs or [(UNNAMED, target) for target in targets or (UNNAMED,)]
+    pairs = [(code, other) for code in sources for other in targets if code != other]
+    if len(languages) == 2:
+        pairs = [(languages[0], languages[1])]
+    pairs = pairs or [(UNNAMED, other) for other in targets or (UNNAMED,)]
+    return [pair for pair in pairs if source in ("auto", pair[0]) and target in ("", pair[1])]
 
 
 async def _read_request(request: Request, kind: type[Body]) -> Body:

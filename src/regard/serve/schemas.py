@@ -65,6 +65,17 @@ class DetectRequest(_Request):
     api_key: str = ""
 
 
+class SuggestRequest(_Request):
+    """`POST /suggest`."""
+
+    q: Text = Field(examples=["Two dogs play in the snow."])
+    s: Text = Field(examples=["Zwei Hunde spielen im Schnee."])
+    source: str = "auto"
+    target: str = ""
+    model: str | None = None
+    api_key: str = ""
+
+
 NEUTRAL_VALUES: dict[str, tuple[object, ...]] = {  # of fields that a request class may not have
     "frequency_penalty": (0, None),
     "presence_penalty": (0, None),

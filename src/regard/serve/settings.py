@@ -93,6 +93,17 @@ class DeadlinesConfig(_Table):
     """Seconds to finish accepted requests after SIGTERM."""
 
 
+class SuggestionsConfig(_Table):
+    """Suggested translations (`/suggest`)."""
+
+    file: Path | None = None
+    """SQLite database that they are stored in, created if needed; without it the server refuses them."""
+    per_minute: PositiveInt = 60
+    """Suggestions per minute and key (without keys: per address)."""
+    max_count: PositiveInt = 100_000
+    """Suggestions in the file; further ones get a 507 response."""
+
+
 class ServeConfig(_Table):
     """Server settings."""
 
@@ -124,6 +135,7 @@ class ServeConfig(_Table):
     limits: LimitsConfig = LimitsConfig()
     queue: QueueConfig = QueueConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()
+    suggestions: SuggestionsConfig = SuggestionsConfig()
 
 
 SERVE_FILES: SettingsFile[ServeConfig] = SettingsFile(ServeConfig)

@@ -18,6 +18,7 @@ from regard.serve.loaded import assign_adapters
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeConfig
+from regard.serve.suggestions import Suggestions
 from regard.serve.uploads import Uploads
 from regard.tasks.capabilities import (
     CAPTIONS,
@@ -46,6 +47,7 @@ class ServerState:
 
     def __init__(self, settings: ServeConfig) -> None:
         self.settings, self.metrics, self.uploads = settings, Metrics(), Uploads(settings)
+        self.suggestions = Suggestions(settings.suggestions)
         self.models: dict[str, ServedModel] = {}
         self.is_ready = False
         self.failure: RegardError | None = None
@@ -58,6 +60,7 @@ class ServerState:
     async def start(self) -> None:
         """Load and warm up all models; the server is ready afterwards."""
         try:
+            self.suggestions.start()
             adapters = assign_adapters(self.settings)
             for name, folder in self.settings.models.items():
                 self.models[name] = await self._load(name, folder, adapters[name])
@@ -90,6 +93,7 @@ class ServerState:
         await asyncio.gather(*(model.batcher.stop() for model in self.models.values()))
         self.uploads.stop()
         self._renderer.shutdown()
+        self.suggestions.stop()
 
     async def _load(self, name: str, folder: Path, adapters: dict[str, Path]) -> ServedModel:
         model = await asyncio.to_thread(ServedModel, name, folder, self.settings, self.metrics, adapters)
