@@ -71,7 +71,7 @@ def test_loss_replaces_the_loss_of_the_task(data: Any, tmp_path: Path) -> None:
     assert losses["twice"][0] == pytest.approx(2 * losses["none"][0], rel=1e-5)
     expected, given = (read_weights(tmp_path / name) for name in ("none", "plain"))
     for name, weight in expected.items():
-        # Softmax ignores what a key bias adds to all scores of a row: its gradient is rounding noise, which Adam scales up.
+        # Softmax ignores a bias of the keys: its gradient is rounding noise, which Adam scales up.
         if not name.endswith("key.bias"):
             assert torch.allclose(weight, given[name], atol=1e-4), name
 
