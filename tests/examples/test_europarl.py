@@ -87,6 +87,7 @@ def test_recipe_names_settings_that_exist(recipe: str) -> None:
     lines = {"kind": "lines", "source": "train.en", "target": "train.de"}
     table = {"model": {"preset": "tiny"}, "train": {"steps": 1000}, "data": {"train": [lines]}}
     recipe_run = RUN_FILES.parse(table, changes)
+    assert recipe_run.train.schedule.kind == "linear"
     assert recipe_run.train.schedule.lr == 0.003
 
 

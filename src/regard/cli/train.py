@@ -39,8 +39,8 @@ regard train --audio recordings --out my-audio
 regard train --resume my-model
 regard train --source train.en --target train.de --dry-run
 """
-ADVANCED = """columns languages validation_source validation_target teacher seed track export force more ranks
-    hosts rendezvous"""
+ADVANCED = """columns languages validation_source validation_target teacher seed track export force more
+    without ranks hosts rendezvous"""
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)

@@ -137,6 +137,9 @@ TRAIN_PARAMETERS = {
     ),
     "steps": option("Total number of optimizer steps.", metavar="N"),
     "seed": option("Random seed: initial weights, dropout, data order, validation split.", metavar="N"),
+    "without": option(
+        "Repeat the run in FILE without these samples: a list of lines, or of pairs with tabs.", metavar="LIST"
+    ),
     "resume": option("Resume the run in this folder.", metavar="FOLDER"),
     "more": option("With --resume: number of additional steps.", metavar="N"),
     "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
@@ -159,7 +162,7 @@ PANELS = {  # option headings in the help
     "Model and settings": ("preset", "teacher", "settings", "seed"),
     "Length of training": ("minutes", "steps"),
     "Output": ("out", "film", "track", "export", "explain", "dry_run"),
-    "Continue a run": ("resume", "more"),
+    "Continue or repeat a run": ("resume", "more", "without"),
     "Several processes": ("ranks", "hosts", "rendezvous"),
 }
 for panel, names in PANELS.items():

@@ -87,6 +87,9 @@ class DataConfig(SettingsModel):
     """Random masks on training audio clips; none by default."""
     seed: int = 1
     """Random seed of the batch order, of noise on text or images, and of the validation split."""
+    removed: dict[str, Annotated[tuple[Size, ...], Field(strict=False)]] = Field(default_factory=dict)
+    """Lines of each corpus file whose samples keep their place but are not learned from. `regard train RUN --without
+    FILE` sets them."""
 
 
 ORIGINAL_WEIGHT = 2.0  # original pairs are seen twice per epoch, each translation once
@@ -220,6 +223,8 @@ class RunConfig(CheckedSettings):
                 yield Fault("data.max_length", message, hint)
         if self.distillation is not None:
             yield from self._find_distillation_faults()
+        if self.data.removed:
+            yield from self._find_removal_faults()
         yield from self._find_tuning_faults()
         yield from self._find_validation_faults()
         for target in self.export:
@@ -299,6 +304,18 @@ class RunConfig(CheckedSettings):
                         "has a different size or number of channels than model.raster.",
                         f"Set {shape}; on the command line: --set model.raster.size=[HEIGHT,WIDTH].",
                     )
+
+    def _find_removal_faults(self) -> Iterator[Fault]:
+        """Yield what would let a removed sample influence the model, or change more than its absence."""
+        if self.spec.head == "none":
+            message = "is set, but the contrastive loss compares every sample with the others of its batch."
+            yield Fault("data.removed", message, "Remove the samples from the corpus, and train a new model.")
+        if self.distillation is not None:
+            message = "is set, but teachers have learned from the corpus or translated it."
+            yield Fault("data.removed", message, "Remove the samples from the corpus, and distill again.")
+        if self.train.minutes is not None:
+            message = "is set, but the number of steps follows the measured speed."
+            yield Fault("data.removed", message, "Set train.steps, and leave out train.minutes.")
 
     def _find_tuning_faults(self) -> Iterator[Fault]:
         is_kept = isinstance(self.tokenizer, ParentTokenizerConfig)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.base.formatting import format_duration
+from regard.base.formatting import format_duration, pluralize
+from regard.config import codec
 from regard.config.run import RunConfig
 from regard.data.example import FileInfo
 from regard.store.export_folder import Engine
@@ -18,7 +19,7 @@ from regard.store.run_folder import RunFolder
 from regard.training.distributed.rank import connect_processes
 from regard.training.events import Event, Finished, Listener, Message, Planned, Stage
 from regard.training.extensions import Extensions
-from regard.training.options import TrainOptions
+from regard.training.options import RUN_FILE, TrainOptions
 
 if TYPE_CHECKING:
     from regard.data.doctor.one_pass import TrainingCheckResult
@@ -79,7 +80,9 @@ def _start(
     folder = options.resume or options.out
     assert folder is not None  # noqa: S101 - `check` requires one of them
     trackers = [make_tracker(name, folder) for name in options.track or ()]  # a missing one is reported now
-    if options.resume is not None:
+    if options.without is not None and options.run is not None:
+        _write_replay(options.run, folder, options.without, listeners)
+    if options.resume is not None or options.without is not None:
         _prepare_teachers(options.read_run(), folder, listeners, prepare_teacher)
         return run.resume(
             folder,
@@ -105,6 +108,15 @@ def _start(
         processes=processes,
         extensions=extensions,
     )
+
+
+def _write_replay(original: Path, folder: Path, without: Path, listeners: Sequence[Listener]) -> None:
+    """Prepare the folder of a run without some samples; resuming it then starts from the first step."""
+    from regard.training.without import count_lines, read_removed, write_replay  # only when needed
+
+    removed = read_removed(without, codec.RUN_FILES.load(original / RUN_FILE))
+    write_replay(original, folder, removed)
+    _emit(Message(f"Repeating {original} without {pluralize(count_lines(removed), 'line')}."), listeners)
 
 
 def _prepare_teachers(

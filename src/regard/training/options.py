@@ -63,6 +63,7 @@ class TrainOptions:
     steps: int | None = None
     film: bool = False
     seed: int | None = None
+    without: Path | None = None  # a list of samples; `run` is then the folder of the run to repeat
     resume: Path | None = None
     more: int | None = None
     track: StringList = None
@@ -106,6 +107,8 @@ class TrainOptions:
         """Raise an error for mutually exclusive options or an unusable folder, without reading the corpus."""
         if self.resume is not None:
             self._check_resume(self.resume)
+        elif self.without is not None:
+            self._check_without()
         else:
             self._check_new()
         for name in ("minutes", "steps", "more", "lora", "layers"):
@@ -148,6 +151,19 @@ class TrainOptions:
             raise RegardError(
                 message, location=str(folder), hint=f"Give the {out} folder of a run; a new run starts with {out}."
             )
+
+    def _check_without(self) -> None:
+        without = self.format_option("without")
+        if self.run is None or not (self.run / RUN_FILE).is_file():
+            hint = f"Give the folder of a finished run: regard train my-model {without} pairs.tsv."
+            raise UsageError(f"{without} repeats a run, but no run folder was given.", hint=hint)
+        given = self._list_given(*CORPUS, *AUTOMATIC, "settings", "steps", "seed", "teacher", "parent", "dry_run")
+        if given:
+            message = f"{without} repeats a run with its own settings; {self.format_option(given[0])} cannot be given."
+            raise UsageError(message, hint=f"Leave out {self.format_option(given[0])}.")
+        if self.out is None:
+            hint = f"Give {self.format_option(out='FOLDER')} with the name of a new folder."
+            raise UsageError("No output folder was given.", hint=hint)
 
     def _check_new(self) -> None:
         if self.more is not None:
@@ -307,6 +323,8 @@ class TrainOptions:
         if self.run is None:
             return None
         path = self.run
+        if self.without is not None:
+            return codec.RUN_FILES.load(path / RUN_FILE)
         if path.is_dir():
             hint = (
                 f"To continue this run: {self.format_option(resume=str(path))}."

@@ -122,6 +122,7 @@ class Trainer:
             run.data.augmentation or run.data.spec_augment,
             gradient_accumulation=run.gradient_accumulation,
             resegment=resegment,
+            removed=run.data.removed,
             **self._share,
         )
         self.validator = self._make_validator(run_data)

@@ -7,7 +7,7 @@ for step in loader.steps(position):     # epoch after epoch, without end
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -19,6 +19,7 @@ from regard.data.batches.batch import Batch, empty_batch, make_batch
 from regard.data.batches.order import BatchSamples, DataPosition, Order, OrderSettings, Window, batches_of_rank
 from regard.data.batches.rows import RowMaker
 from regard.data.batches.subword_noise import Resegmenter
+from regard.data.batches.tombstones import Tombstones
 from regard.data.batches.too_long import TooLong
 from regard.data.batches.window_reader import WindowReader
 from regard.data.shards.shard import Shards
@@ -45,6 +46,7 @@ class Loader:
         world_size: Number of ranks.
         gradient_accumulation: Global batches per step, summed over all ranks.
         resegment: Adds subword noise to the stored tokens (`subword_noise.resegmenter`).
+        removed: Lines of each corpus file whose samples are removed (`tombstones`).
 
     Raises:
         RegardError: If the corpus, the task and the noise are incompatible.
@@ -60,6 +62,7 @@ class Loader:
         world_size: int = 1,
         gradient_accumulation: int = 1,
         resegment: Resegmenter | None = None,
+        removed: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         if shards.streams[: len(rows.needs)] != rows.needs:
             raise RegardError(
@@ -82,6 +85,7 @@ class Loader:
         self._window_reader: WindowReader | None = None
         self._empty_batch = empty_batch(rows)
         self._resegment = resegment
+        self._tombstones = Tombstones(shards, removed) if removed else None
 
     def steps(self, position: DataPosition | None = None) -> Iterator[StepBatches]:
         """Yield the batches of each step from a position (default: the start), epoch after epoch without end."""
@@ -155,7 +159,10 @@ class Loader:
         if self._resegment is not None:
             records = self._resegment(records)
         records = replace(records, shapes=self.order.settings.shapes)
-        return make_batch(number, records, self.rows.make_arrays(records))
+        if self._tombstones is None:
+            return make_batch(number, records, self.rows.make_arrays(records))
+        arrays = self.rows.make_arrays(self._tombstones.blank(records))
+        return make_batch(number, records, self._tombstones.ignore_labels(records, arrays))
 
     def _no_batch_error(self) -> RegardError:
         hint = str(self.too_long) if len(self.too_long) else "Give its sources larger weights, or more text."
