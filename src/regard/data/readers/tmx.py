@@ -22,7 +22,7 @@ from regard.data.readers.text_files import (
 INLINE_CODES = {"bpt", "ept", "it", "ph", "ut"}  # elements inside a segment that hold formatting, not text
 
 
-class Segment(NamedTuple):
+class TmxSegment(NamedTuple):
     """The text of a unit in one language."""
 
     language: str
@@ -33,7 +33,7 @@ class Unit(NamedTuple):
     """A translation unit (<tu>): the same text in several languages."""
 
     location: Location
-    segments: list[Segment]
+    segments: list[TmxSegment]
 
 
 def read_tmx(source: TmxConfig, defects: Defects) -> Iterator[Example]:
@@ -184,7 +184,7 @@ class _UnitReader:
             self.unit = None
         elif name == "seg" and self.text is not None:
             if self.unit is not None:
-                self.unit.segments.append(Segment(self.language, "".join(self.text)))
+                self.unit.segments.append(TmxSegment(self.language, "".join(self.text)))
             self.text = None
         elif self.open_codes and name in INLINE_CODES:
             self.open_codes -= 1

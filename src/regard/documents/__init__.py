@@ -1,0 +1,1 @@
+"""Documents: files whose text is translated and whose other content is preserved."""
