@@ -17,6 +17,7 @@ const SLOW = ["living", "findings", "experiments", "filters", "safety", "heads",
 const rest = readdirSync(folder).filter((name) => name.endsWith(".test.mjs") && !SLOW.includes(name));
 const files = [...SLOW, ...rest].map((name) => folder + name);
 
+process.env.OMP_NUM_THREADS ??= "1"; // threads of the Python programs would wait for each other
 const server = await chromium.launchServer(OPTIONS);
 process.env.LOOK_BROWSER = server.wsEndpoint();
 const tests = run({ files, concurrency: 2 });
