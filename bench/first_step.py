@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.corpora import DATA, require
+from bench.peers import ROOT
 
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCE = ROOT / "src"
 GOALS = {25_000: 8.0, 1_000_000: 60.0}  # CPU-seconds by number of pairs
 STAGES = {  # functions whose time is shown, "module:function" or "module:class.method"; missing ones are left out
     "regard.training.recipes.configure:collect_stats": "read, statistics",
@@ -93,8 +94,8 @@ def read_lines(path: Path) -> list[str]:
 
 def measure(checkout: Path, source: str, target: str, out: str) -> Stages:
     """Run `regard train` of a checkout until its first step has ended."""
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, "--probe", source, target, out]
+    environment = {**os.environ, "PYTHONPATH": f"{checkout}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "bench.first_step", "--probe", source, target, out]
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
     if not lines:
@@ -159,7 +160,6 @@ def probe(source: str, target: str, out: str) -> None:
     """Run the command in this process, time its stages, and exit after the first step."""
     clock = Clock()
     sys.meta_path.insert(0, TimedImports(clock))
-    sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
     sys.argv = ["regard", "train", "--source", source, "--target", target, "--out", out]
     from regard.cli import main as run_command
 
