@@ -10,7 +10,7 @@ from regard.base.errors import DamagedError
 from regard.base.files import sha256
 from regard.data.shards.prepare import CORPUS_FILE
 from regard.data.shards.remote import RemoteShards
-from regard.data.shards.shard import save_shard
+from regard.data.shards.stored import save_shard
 from tests.data.factories import make_shard
 from tests.hostile.doors import snapshot
 

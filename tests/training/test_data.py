@@ -11,11 +11,13 @@ import pytest
 
 from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
+from regard.base.files import sha256
 from regard.config.codec import RUN_FILES
 from regard.data.corpus import Corpus
 from regard.data.example import Defects
 from regard.data.held_out import train_validation_split
 from regard.data.readers import text_files
+from regard.data.shards import stored
 from regard.data.shards.prepare import prepare
 from regard.data.shards.remote import RemoteShards
 from regard.data.stats import collect_stats
@@ -95,6 +97,23 @@ def test_a_flipped_bit_in_a_shard_is_detected_and_repaired(tmp_path: Path) -> No
     assert "is then rewritten" in (caught.value.hint or "")
     shutil.rmtree(path.parent)
     assert read_data(run, tmp_path / "run").train.identity == before
+
+
+def test_shards_are_read_only_by_the_first_rank_of_a_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_small_run("translation", write_corpus(tmp_path / "corpus"))
+    before = read_data(run, tmp_path / "run").train.identity
+    hashed: list[str] = []
+
+    def hash_and_count(path: Path) -> str:
+        hashed.append(path.suffix)
+        return sha256(path)
+
+    monkeypatch.setattr(stored, "sha256", hash_and_count)
+    folder = RunFolder(tmp_path / "run")
+    other = prepare_data(run, folder, lambda _: None, verify=False)
+    assert (other.train.identity, hashed) == (before, [])
+    prepare_data(run, folder, lambda _: None)
+    assert sorted(hashed) == [".bin", ".bin", ".idx", ".idx", ".json", ".json"]  # of training and validation
 
 
 def test_prepared_shards_are_used_with_the_weights_of_the_run(tmp_path: Path) -> None:

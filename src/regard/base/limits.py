@@ -6,8 +6,10 @@ than 200 MB. See docs/reference/security.md for the guarantees and tests/hostile
 
 import ctypes
 import os
+from contextlib import suppress
 
 SETTINGS = 1 << 20  # bytes of a TOML file or of a manifest
+INDEX = 1 << 27  # bytes of the descriptions of all shards of a corpus: 700 for each shard
 DOCUMENT = 1 << 25  # bytes of a JSON file, tokenizers included: 250,000 tokens in any script
 HEADER = 4 << 20  # bytes of a safetensors header: about 115 per tensor, so 36,000 tensors
 VALUES = 2_000_000  # values in one JSON file: an empty list is 2 bytes of text and 60 of memory
@@ -27,6 +29,22 @@ SIZE = 1 << 40  # any other size in the settings
 def count_cores() -> int:
     """Return the number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def raise_descriptor_limit(number: int) -> bool:
+    """Raise this process's limit of open files and connections as far as the system allows; return whether it rose."""
+    try:
+        import resource
+    except ImportError:
+        return False  # Windows has no such limit
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft == resource.RLIM_INFINITY or soft >= limit:
+        return False
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        return True
+    return False
 
 
 def total_memory() -> int:

@@ -11,6 +11,7 @@ import uvicorn
 
 from regard.base.errors import RegardError
 from regard.base.formatting import escape_control_characters
+from regard.base.limits import raise_descriptor_limit
 from regard.serve.app import MEDIA_ROUTES, make_app
 from regard.serve.protocol import MAX_HEADER_BYTES, ConnectionLimits, make_protocol
 from regard.serve.settings import ServeConfig, check_bind
@@ -32,7 +33,7 @@ def run_server(settings: ServeConfig) -> None:
 
         torch.set_num_threads(settings.threads)
     _configure_logs(settings.log_format)
-    _allow_descriptors(DESCRIPTORS)
+    raise_descriptor_limit(DESCRIPTORS)
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again after draining
     server = uvicorn.Server(make_config(settings, ServerState(settings)))
     with suppress(KeyboardInterrupt):  # uvicorn raises it again, too
@@ -80,19 +81,6 @@ def make_limits(settings: ServeConfig) -> ConnectionLimits:
     message_bytes, media_bytes = (2 * size + MAX_HEADER_BYTES for size in (limits.file_bytes, limits.media_bytes))
     media = {route.encode(): media_bytes for route in MEDIA_ROUTES}
     return ConnectionLimits(deadlines.headers, deadlines.body, message_bytes, media, MAX_CONNECTIONS)
-
-
-def _allow_descriptors(number: int) -> None:
-    """Raise this process's limit of open files and connections as far as the system allows."""
-    try:
-        import resource
-    except ImportError:
-        return  # Windows has no such limit
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < number:
-        limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 class Formatter(logging.Formatter):

@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config.run import RunConfig
-from regard.data.batches.arrays import BatchArrays, StoredSamples, select_first_stream, shift_target
+from regard.data.batches.arrays import BatchArrays, StoredSamples, shift_target
 from regard.data.batches.batch import Batch
 from regard.data.batches.images import ImageRowMaker
 from regard.data.batches.rows import RowMaker
-from regard.data.shards.shard import Shards
+from regard.data.shards.shard import Shards, select_first_stream
 from regard.tasks.generation import MediaToText
 from regard.tasks.image_classification import ImageTask
 from regard.tasks.inputs.image import AnyImage, ImageInput

@@ -19,7 +19,6 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.files import read_json, write_atomic
 from regard.base.formatting import pluralize
 from regard.config.run import RunConfig
-from regard.data.batches.arrays import select_first_stream
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, FileInfo
 from regard.data.readers.text_files import is_url
@@ -58,7 +57,12 @@ class RunData:
 
 
 def prepare_data(
-    run: RunConfig, folder: RunFolder, emit: Listener, file_infos: Mapping[str, FileInfo] | None = None
+    run: RunConfig,
+    folder: RunFolder,
+    emit: Listener,
+    file_infos: Mapping[str, FileInfo] | None = None,
+    *,
+    verify: bool = True,
 ) -> RunData:
     """Prepare tokenizers, shards and validation examples in the run folder, or open existing ones.
 
@@ -67,6 +71,7 @@ def prepare_data(
         folder: The run's folder.
         emit: Called with an event for every stage, and for defects in the text.
         file_infos: Size and sha256 of the corpus files, if already known (`configure` computes them).
+        verify: Compare the shards in the run folder with their sha256.
 
     Raises:
         RegardError: If a corpus split is empty, or the shards were made with other tokenizers.
@@ -83,7 +88,7 @@ def prepare_data(
         distilled = distill(original_training_part(run), settings, folder, emit, device=device, max_length=max_length)
     training = TrainingCorpus(run, distilled)
     tokenizers = None if not run.has_tokenizer else make_tokenizers(run, training, folder, emit)
-    shards = _make_shards(run, training, tokenizers, folder, emit)
+    shards = _make_shards(run, training, tokenizers, folder, emit, verify=verify)
     examples = read_examples(folder.examples)
     return RunData(tokenizers, shards["train"], shards.get("validation"), examples, distilled)
 
@@ -119,7 +124,13 @@ def _make_full_corpus(run: RunConfig) -> Corpus:
 
 
 def _make_shards(
-    run: RunConfig, training: TrainingCorpus, tokenizers: TokenizerPair | None, folder: RunFolder, emit: Listener
+    run: RunConfig,
+    training: TrainingCorpus,
+    tokenizers: TokenizerPair | None,
+    folder: RunFolder,
+    emit: Listener,
+    *,
+    verify: bool,
 ) -> dict[str, Shards]:
     """Open the shards of every split; write missing ones in one pass over each corpus."""
     examples, defects, names = _ExampleFile(folder.examples), Defects(), training.names
@@ -137,7 +148,7 @@ def _make_shards(
         _write_splits(corpus, splits, ["validation"], examples, tokenizers, folder, defects, emit)
         names = [*names, "validation"]
     weights = {"validation": training.validation_weights} if "validation" in training.names else {}
-    return {name: _open_part(folder.shards / name, tokenizers, weights.get(name)) for name in names}
+    return {name: _open_part(folder.shards / name, tokenizers, weights.get(name), verify=verify) for name in names}
 
 
 def _write_splits(
@@ -220,9 +231,11 @@ class _ExampleFile:
         write_atomic(self.path, "".join(self._lines).encode("utf-8", "surrogatepass"))
 
 
-def _open_part(path: Path, tokenizers: TokenizerPair | None, weights: Mapping[str, float] | None = None) -> Shards:
+def _open_part(
+    path: Path, tokenizers: TokenizerPair | None, weights: Mapping[str, float] | None, *, verify: bool
+) -> Shards:
     try:
-        shards = open_corpus(path, weights, verify=True)
+        shards = open_corpus(path, weights, verify=verify)
     except DamagedError as error:
         hint = f"Remove {path} and resume; the file is then rewritten from the text."
         raise DamagedError(error.message, location=error.location, hint=hint) from error
@@ -241,10 +254,10 @@ def _check_tokenizers(shards: Shards, tokenizers: TokenizerPair | None, location
         return
     size = max(tokenizers.source.size, tokenizers.target.size)
     for shard in shards.shards:
-        tokens = shard.tokens
-        if shard.streams[0] in ("image", "audio") and tokens.size:
-            tokens = tokens[~select_first_stream(shard.lengths)]
-        if tokens.max(initial=0) >= size:
+        if isinstance(shards, RemoteShards) and not shard.has_statistics:
+            continue  # its tokens are not here yet
+        streams = zip(shard.streams, shard.largest, strict=True)
+        if any(largest >= size for stream, largest in streams if stream not in ("image", "audio")):
             message = f"Shard {shard.name} has token ids beyond the vocabulary of {size:,}."
             raise DamagedError(message, location=location, hint="Prepare it again from the text.")
     made_from = shards.shards[0].made_from

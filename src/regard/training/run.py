@@ -175,14 +175,15 @@ def _follow(
     match instruction:
         case Compute(run):
             with cpu_fast_path.enabled(run.device.cpu_fast_path):
-                load = make_load(run, prepare_data(run, folder, _ignore))
+                load = make_load(run, prepare_data(run, folder, _ignore, verify=False))
                 instruction = receive(processes, while_waiting=load)
             return _follow(instruction, folder, stop_request, processes, extensions)
         case Train(run, micro_batches):
             _set_threads(run, processes, _ignore)
             with cpu_fast_path.enabled(run.device.cpu_fast_path):
                 processes.init_device_mesh(run)
-                run_data = prepare_data(run, folder, _ignore)  # rank 0 has written all of it
+                # Rank 0 has written all of it; one rank of each host reads it and compares the sha256.
+                run_data = prepare_data(run, folder, _ignore, verify=processes.is_first_on_host)
                 trainer = Trainer(
                     run,
                     folder,

@@ -1,6 +1,6 @@
 """A removed sample keeps its place in the order, and nothing of it reaches the model."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from regard.base.labels import IGNORE_INDEX
 from regard.config.run import RunConfig
 from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader
-from regard.data.shards.shard import Shards
+from regard.data.shards.shard import Shard, Shards
 from regard.models.build import build
 from regard.training.batches import make_loader
 from regard.training.data import RunData
@@ -63,7 +63,8 @@ def overwrite(shards: Shards, removed: dict[str, list[int]]) -> Shards:
             if shard.locate(sample).line in removed.get(shard.locate(sample).file, ()):
                 part = tokens[offsets[sample] : offsets[sample + 1]]
                 part[:] = rng.permutation(part)[::-1] if part.size > 1 else part
-        changed.append(replace(shard, tokens=tokens))
+        values = {field.name: getattr(shard, field.name) for field in fields(Shard)}
+        changed.append(Shard(**{**values, "tokens": tokens}))
     return Shards(changed)
 
 

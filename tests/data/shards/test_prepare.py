@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from regard.data.shards.prepare import (
     prepare,
     prepare_in_memory,
 )
+from regard.data.shards.stored import INDEX_FILE
 from regard.data.shards.tokenize import deserialize_examples, serialize_examples
 from regard.text.learn import learn
 from regard.text.tokenizer_pair import TokenizerPair
@@ -136,8 +138,38 @@ def test_damage_is_found_when_it_is_opened(tmp_path: Path) -> None:
     sources = write_corpus(tmp_path, 100)
     run_prepare(sources, tmp_path / "out")
     (tmp_path / "out" / "000-000000.json").write_text("{}")
+    with pytest.raises(DamagedError, match=r"different content"):
+        open_corpus(tmp_path / "out", verify=True)
+    index = tmp_path / "out" / INDEX_FILE
+    index.write_bytes(index.read_bytes().replace(b'"line', b'"LINE', 1) + b"{}\n")
     with pytest.raises(DamagedError, match=r"does not match corpus\.json"):
         open_corpus(tmp_path / "out")
+    index.unlink()
+    with pytest.raises(DamagedError, match="missing"):
+        open_corpus(tmp_path / "out")
+
+
+def test_corpus_of_an_earlier_version_is_the_same_corpus(tmp_path: Path) -> None:
+    """It has no index and no statistics. Checkpoints store the identity."""
+    run_prepare(write_corpus(tmp_path, 100), tmp_path / "out")
+    new = open_corpus(tmp_path / "out")
+    document = json.loads((tmp_path / "out" / CORPUS_FILE).read_text())
+    for name in document["shards"]:
+        path = tmp_path / "out" / f"{name}.json"
+        content = json.loads(path.read_text())
+        del content["statistics"]
+        path.write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        document["shards"][name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    del document["index"]
+    (tmp_path / "out" / CORPUS_FILE).write_text(json.dumps(document))
+    (tmp_path / "out" / INDEX_FILE).unlink()
+    old = open_corpus(tmp_path / "out", verify=True)
+    assert old.identity == new.identity
+    assert [(shard.largest, shard.longest) for shard in old.shards] == [
+        (shard.largest, shard.longest) for shard in new.shards
+    ]
+    assert all(shard.has_statistics for shard in new.shards)
+    assert not any(shard.has_statistics for shard in old.shards)
 
 
 def test_an_error_in_a_worker_keeps_its_location(tmp_path: Path) -> None:

@@ -1,66 +1,14 @@
-import json
-from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
 import pytest
 
-from regard.base.errors import DamagedError, RegardError
-from regard.data.shards.shard import Shards, load_shard, save_shard, split_long
+from regard.base.errors import RegardError
+from regard.data.shards.shard import Shards, split_long
 from tests.data.factories import make_random_shards, make_shard
-
-
-def test_round_trip_on_disk(tmp_path: Path) -> None:
-    written = replace(make_shard([([1, 2], [3]), ([], [4, 5, 6])], name="x"), made_from={"text": "t"})
-    sha256 = save_shard(written, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.bin", "x.idx", "x.json"]
-    read = load_shard(tmp_path, "x", expected_sha256=sha256, verify=True)
-    assert read.tokens.tolist() == [1, 2, 3, 4, 5, 6]
-    assert read.tokens.dtype == np.uint16
-    assert (read.table == written.table).all()
-    assert (read.streams, read.files, read.languages) == (written.streams, written.files, written.languages)
-    assert (read.made_from, read.sha256) == ({"text": "t"}, sha256)
-    assert read.offsets().tolist() == [0, 3, 6]
-    assert str(read.locate(1)) == "made.txt:2"
 
 
 def test_pairs_of_all_shards_one_after_the_other() -> None:
     samples = [([1, 2], [3]), ([], [4, 5, 6]), ([7], [8])]
     shards = Shards([make_shard(samples[:2], name="x"), make_shard([], name="y"), make_shard(samples[2:], name="z")])
     assert list(shards.iter_pairs()) == samples
-
-
-def test_an_empty_shard(tmp_path: Path) -> None:
-    save_shard(make_shard([], name="x"), tmp_path)
-    assert len(load_shard(tmp_path, "x", verify=True)) == 0
-
-
-@pytest.mark.parametrize("suffix", ["bin", "idx", "json"])
-@pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
-def test_damage_is_found(tmp_path: Path, suffix: str, damage: str) -> None:
-    sha256 = save_shard(make_shard([([1, 2], [3]), ([7], [4, 5, 6])], name="x"), tmp_path)
-    path = tmp_path / f"x.{suffix}"
-    content = path.read_bytes()
-    match damage:
-        case "flip":
-            path.write_bytes(content[:3] + bytes([content[3] ^ 4]) + content[4:])
-        case "cut":
-            path.write_bytes(content[:-1])
-        case _:
-            path.unlink()
-    with pytest.raises(DamagedError):
-        load_shard(tmp_path, "x", expected_sha256=sha256, verify=True)
-    if damage != "flip":  # sizes are checked without reading everything
-        with pytest.raises(DamagedError):
-            load_shard(tmp_path, "x", expected_sha256=sha256)
-
-
-def test_another_format_is_rejected(tmp_path: Path) -> None:
-    save_shard(make_shard([([1], [2])], name="x"), tmp_path)
-    facts = json.loads((tmp_path / "x.json").read_text())
-    (tmp_path / "x.json").write_text(json.dumps(facts | {"format": 2}))
-    with pytest.raises(RegardError, match="format 2"):
-        load_shard(tmp_path, "x")
 
 
 def test_samples_are_numbered_across_shards() -> None:

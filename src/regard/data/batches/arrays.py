@@ -75,11 +75,6 @@ def scatter(tokens: NDArray[np.integer], mask: BoolArray, fill: int) -> IntArray
     return grid
 
 
-def select_first_stream(lengths: NDArray[np.integer]) -> BoolArray:
-    """Return which values of samples with two streams, (2, samples), belong to the first: to an image or a clip."""
-    return np.repeat(np.tile([True, False], lengths.shape[1]), lengths.T.ravel())
-
-
 def shift_target(
     records: StoredSamples, tokens: NDArray[np.integer], specials: SpecialIds, prompt: Sequence[int] = ()
 ) -> tuple[IntArray, IntArray]:

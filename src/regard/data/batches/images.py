@@ -16,10 +16,9 @@ from regard.config.run import AugmentationConfig
 from regard.data.batches.arrays import (
     StoredSamples,
     derive_sample_keys,
-    select_first_stream,
 )
 from regard.data.batches.keyed_random import integers
-from regard.data.shards.shard import Shards, describe_shape
+from regard.data.shards.shard import Shards, describe_shape, select_first_stream
 
 SHIFT_ROWS, SHIFT_COLUMNS, FLIP = range(100, 103)  # purposes of random keys; every task has its own numbers
 LEVELS = 256

@@ -80,7 +80,7 @@ class Loader:
         probe_lengths = rows.row_lengths(np.tile(np.arange(N_PROBE_LENGTHS), (len(rows.needs), 1)))
         identity = f"{shards.identity} {hashlib.sha256(probe_lengths.astype('<i8').tobytes()).hexdigest()}"
         self.order = Order(shards.counts, self._row_lengths, settings, weights=shards.weights, identity=identity)
-        self.too_long = TooLong.excluded(self.order, shards)
+        self.too_long = TooLong.excluded(self.order, rows, shards)
         self.truncated = TooLong.truncated(rows, shards)
         self._window_reader: WindowReader | None = None
         self._empty_batch = empty_batch(rows)

@@ -220,11 +220,17 @@ class Order:
             *shard_numbers, samples[order], draws[order], np.array([*boundaries, order.size], np.int64), batch_order
         )
 
-    def iter_too_long(self) -> Iterator[tuple[int, int]]:
-        """Yield the samples that no batch can hold, with their lengths. Packed text is cut, so none is too long."""
+    def iter_too_long(self, longest: Callable[[int], int] | None = None) -> Iterator[tuple[int, int]]:
+        """Yield the samples that no batch can hold, with their lengths. Packed text is cut, so none is too long.
+
+        Args:
+            longest: Returns the length of a shard's longest row, so that the lengths of most shards are not read.
+        """
         if self.settings.packs_sequences:
             return
         for shard, offset in enumerate(self.sample_offsets[:-1].tolist()):
+            if longest is not None and longest(shard) <= self.settings.length_limit:
+                continue
             longer_side = self._lengths(shard).max(axis=0)
             for sample in np.flatnonzero(longer_side > self.settings.length_limit).tolist():
                 yield offset + sample, int(longer_side[sample])

@@ -26,7 +26,10 @@ class RowMaker(Protocol):
         """The streams that the task reads; they must be the first ones stored."""
 
     def row_lengths(self, lengths: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Convert lengths of stored streams (streams, n) to lengths of rows (sides, n)."""
+        """Convert lengths of stored streams (streams, n) to lengths of rows (sides, n).
+
+        Longer streams must not give shorter rows.
+        """
 
     def make_arrays(self, records: StoredSamples) -> BatchArrays:
         """Make the inputs and labels of a batch."""

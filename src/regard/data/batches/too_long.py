@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.base.files import write_atomic
 from regard.data.batches.order import Order
 from regard.data.batches.rows import RowMaker, TruncatingRows
 from regard.data.example import Location
-from regard.data.shards.shard import Shards
+from regard.data.shards.shard import Shard, Shards
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,13 @@ class TooLong:
     status: str = "excluded"  # or "truncated"
 
     @classmethod
-    def excluded(cls, order: Order, shards: Shards) -> "TooLong":
+    def excluded(cls, order: Order, rows: RowMaker, shards: Shards) -> "TooLong":
         """Find the samples that the order excludes."""
-        samples = tuple((sample, shards.locate(sample), length) for sample, length in order.iter_too_long())
+
+        def longest(shard: int) -> int:
+            return int(rows.row_lengths(_longest_streams(shards.shards[shard], rows)).max())
+
+        samples = tuple((sample, shards.locate(sample), length) for sample, length in order.iter_too_long(longest))
         return cls(order.settings.length_limit, samples)
 
     @classmethod
@@ -33,6 +38,8 @@ class TooLong:
             return cls(0, ())
         samples: list[tuple[int, Location, int]] = []
         for shard, offset in zip(shards.shards, shards.sample_offsets.tolist(), strict=False):
+            if rows.untruncated_lengths(_longest_streams(shard, rows)).max() <= rows.max_length:
+                continue
             (lengths,) = rows.untruncated_lengths(shard.lengths[: len(rows.needs)])
             too_long = np.flatnonzero(lengths > rows.max_length).tolist()
             samples += [(offset + sample, shard.locate(sample), int(lengths[sample])) for sample in too_long]
@@ -54,3 +61,8 @@ class TooLong:
         """Write one line per sample: its location and length."""
         lines = [f"{location}\t{length} tokens, more than {self.max_length}\n" for _, location, length in self.samples]
         write_atomic(path, "".join(lines).encode())
+
+
+def _longest_streams(shard: Shard, rows: RowMaker) -> NDArray[np.int64]:
+    """Return the length of the longest sample of each stream, (streams, 1)."""
+    return np.array(shard.longest[: len(rows.needs)], np.int64)[:, None]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.errors import DamagedError
 from regard.data.batches.arrays import IntArray, StoredSamples
 from regard.data.batches.order import BatchSamples
 from regard.data.shards.shard import Shard, Shards
@@ -19,7 +20,7 @@ class WindowReader:
         self.shard_numbers = tuple(shard_numbers)
         self._sample_offsets = shards.sample_offsets
         self._tokens: list[memoryview] = [memoryview(b"")] * len(shards.shards)
-        self._dtype: np.dtype[Any] = shards.shards[0].tokens.dtype
+        self._dtype: np.dtype[Any] = shards.shards[0].dtype
         # A sample's number + the shift of its shard is its index in the arrays below.
         self._shift = np.zeros(len(shards.shards), np.int64)
         offset = 0
@@ -33,10 +34,13 @@ class WindowReader:
         self._labels = (
             np.concatenate([_renumber_column(shard, "label", (None, *shards.labels)) for shard in window]) - 1
         )
-        self._tag_numbers = [
-            _make_renumbering((None, *shard.labels), (None, *shards.labels)) for shard in shards.shards
-        ]
         self._has_tags = shards.streams[:streams][-1] == "tags"
+        self._tag_numbers = {
+            number: _make_renumbering((None, *shard.labels), (None, *shards.labels))
+            for number, shard in zip(shard_numbers, window, strict=True)
+        }
+        self._largest = max(max(shard.largest) for shard in window)
+        self._names = ", ".join(shard.name for shard in window)
 
     def read(self, batch_samples: BatchSamples) -> StoredSamples:
         """Read the stored tokens of a batch."""
@@ -70,6 +74,9 @@ class WindowReader:
         # Joining memory views is twice as fast as NumPy's concatenate.
         content = b"".join([tokens[shard][start:end] for shard, start, end in spans])
         stored = np.frombuffer(content, self._dtype)
+        if stored.size and stored.max() > self._largest:
+            hint = "Run `regard prepare` again: it finds and rewrites damaged shards."
+            raise DamagedError(f"The tokens of a shard have changed: one of {self._names}.", hint=hint)
         return self._renumber_tags(stored, shards, ends - starts) if self._has_tags else stored
 
     def _renumber_tags(self, tokens: NDArray[np.integer], shards: IntArray, sizes: IntArray) -> NDArray[np.integer]:

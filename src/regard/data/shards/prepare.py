@@ -28,11 +28,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.base import limits
 from regard.base.errors import DamagedError, RegardError
-from regard.base.files import read_json, write_atomic
+from regard.base.files import read_json, read_regular_file, write_atomic
 from regard.data.corpus import Corpus
 from regard.data.example import CorpusError, Defects, Example
-from regard.data.shards.shard import FORMAT, Shard, Shards, load_shard, save_shard
+from regard.data.shards.open_arrays import REWRITE_HINT
+from regard.data.shards.shard import Shard, Shards
+from regard.data.shards.stored import FORMAT, INDEX_FILE, StoredShard, load_shard, parse_index, save_shard, write_index
 from regard.data.shards.tokenize import deserialize_examples, find_word_encoder, serialize_examples, store_examples
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
@@ -141,11 +144,15 @@ def prepare_parts(
 
 
 def write_corpus(folder: Path, shards: Mapping[str, str], weights: Mapping[str, float]) -> None:
-    """Write `corpus.json` (sha256 by shard, weight by source), which finishes a folder; remove older shards."""
+    """Write the index and `corpus.json` (sha256 by shard, weight by source), which finishes a folder.
+
+    Older shards are removed.
+    """
     for path in folder.iterdir():
         if _SHARD_FILE.fullmatch(path.name) and path.stem not in shards:
             path.unlink()
-    content = {"format": FORMAT, "shards": dict(shards), "weights": dict(weights)}
+    index = write_index(folder, shards)
+    content = {"format": FORMAT, "index": index, "shards": dict(shards), "weights": dict(weights)}
     write_atomic(
         folder / CORPUS_FILE, (json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
     )
@@ -174,10 +181,29 @@ def open_corpus(folder: Path, weights: Mapping[str, float] | None = None, *, ver
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError("The file is damaged.", location=str(path), hint="Run `regard prepare` again.") from error
     weights = replace_weights(stored_weights, weights or {}, location=str(path))
-    shard_list = [
-        load_shard(folder, name, expected_sha256=sha256, verify=verify) for name, sha256 in sorted(shards.items())
-    ]
-    return Shards(shard_list, weights)
+    if "index" not in content:  # written by an earlier version
+        return Shards(
+            [load_shard(folder, name, expected_sha256=shards[name], verify=verify) for name in sorted(shards)], weights
+        )
+    stored = _read_index(folder, shards, str(content["index"]))
+    for shard in stored:
+        shard.check_sizes()
+        if verify:
+            shard.verify()
+    return Shards(stored, weights)
+
+
+def _read_index(folder: Path, shards: Mapping[str, str], expected_sha256: str) -> list[StoredShard]:
+    path = folder / INDEX_FILE
+    try:
+        content = read_regular_file(path, limits.INDEX)
+    except FileNotFoundError:
+        raise DamagedError("The file is missing.", location=str(path), hint=REWRITE_HINT) from None
+    if hashlib.sha256(content).hexdigest() != expected_sha256:
+        raise DamagedError(
+            "The file does not match corpus.json (sha256 differs).", location=str(path), hint=REWRITE_HINT
+        )
+    return parse_index(content, folder, shards, location=str(path))
 
 
 def replace_weights(stored: Mapping[str, float], new: Mapping[str, float], *, location: str) -> dict[str, float]:

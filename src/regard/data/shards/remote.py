@@ -16,8 +16,10 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.extras import import_optional
 from regard.base.files import create_folder, write_atomic
 from regard.base.parsing import parse_json
+from regard.data.shards.open_arrays import memory_map
 from regard.data.shards.prepare import CORPUS_FILE, replace_weights
-from regard.data.shards.shard import SHARD_NAME, Shards, Tokens, load_shard, memory_map
+from regard.data.shards.shard import SHARD_NAME, Shards, Tokens
+from regard.data.shards.stored import load_shard
 from regard.text.tokenizer_pair import JOINT_FILE, SOURCE_FILE, TARGET_FILE, TokenizerPair
 
 CACHE_BYTES = 32 << 30  # default capacity of a cache folder
@@ -91,9 +93,7 @@ class RemoteShards(Shards):
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "Let `regard prepare` finish, then copy the whole folder."
             raise DamagedError(f"The corpus is damaged: {error}.", location=url, hint=hint) from error
-        shards = [
-            load_shard(cache, name, expected_sha256=corpus["shards"][name], without_tokens=True) for name in names
-        ]
+        shards = [load_shard(cache, name, expected_sha256=corpus["shards"][name], is_local=False) for name in names]
         super().__init__(shards, replace_weights(stored_weights, weights or {}, location=url))
 
     def load_tokens(self, number: int) -> Tokens:

@@ -1,10 +1,7 @@
-"""The shard format: `.bin` (token ids), `.idx` (lengths and origin of each sample) and `.json` (description).
+"""Shards: samples as token ids, in memory here and on disk in `stored.py`, and the shards of a corpus.
 
-`.bin` holds sample after sample, and within a sample stream after stream: source, then target or tags. `.idx` is a
-table of 32-bit integers, column after column: the length of each stream, then file, line, languages and label of each
-sample. `.json` is written last, so a shard is either complete or absent. It stores the sha256 of both files, of the
-tokenizers and of the text, and the names for the integers of `.idx`. A shard's arrays may also be in memory: small
-corpora need no files. A shard of images has the stream `image` of 8-bit values; all images have the same shape.
+A sample's streams are stored one after another: source, then target or tags. A shard of images has the stream `image`
+of 8-bit values; all images have the same shape.
 """
 
 import hashlib
@@ -12,53 +9,24 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
-from math import prod
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter
 
-from regard.base import limits
-from regard.base.errors import DamagedError, RegardError
-from regard.base.files import read_regular_file, sha256, write_atomic
+from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
-from regard.base.parsing import parse_json
 from regard.data.example import Location
+from regard.data.shards.open_arrays import keep_open
 
 Tokens = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
-FORMAT = 1
 SHARD_NAME = re.compile(r"\w[\w-]*")  # a file name, never a path into another folder
+COLUMNS = ("file", "line", "languages", "label")
 
 
-_Side = Annotated[int, Field(ge=1, le=limits.SIZE)]
-
-
-@dataclass(frozen=True)
-class _ShardInfo:
-    """The content of `.json`."""
-
-    format: int
-    source: str
-    streams: tuple[Literal["source", "target", "tags", "image", "audio"], ...]
-    samples: Annotated[int, Field(ge=0, le=limits.SIZE)]
-    tokens: dict[str, Annotated[int, Field(ge=0, le=limits.SIZE)]]
-    width: Literal[1, 2, 4]
-    files: tuple[str, ...]
-    languages: tuple[tuple[str, ...], ...]
-    labels: tuple[str, ...]
-    made_from: dict[str, str]
-    sha256: dict[Literal["bin", "idx"], str]
-    image_shape: tuple[_Side, _Side, _Side] | None = None
-    sample_rate: Annotated[int, Field(ge=1, le=limits.SAMPLE_RATE)] | None = None
-
-
-_SHARD_INFO = TypeAdapter(_ShardInfo)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shard:
     """Samples as token ids, without special tokens; tasks add the ones they need."""
 
@@ -79,9 +47,44 @@ class Shard:
         return self.table.shape[1]
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the tokens."""
+        return self.tokens.dtype
+
+    @property
     def lengths(self) -> NDArray[np.uint32]:
         """Tokens of each stream and sample: (streams, samples)."""
         return self.table[: len(self.streams)]
+
+    @cached_property
+    def identity(self) -> str:
+        """The sha256 of the content."""
+        media = (self.image_shape, self.sample_rate)
+        description: list[Any] = [self.streams, self.languages, self.labels, self.dtype.str]
+        description += [value for value in media if value is not None]
+        digest = hashlib.sha256(json.dumps(description).encode())
+        digest.update(np.ascontiguousarray(self.table).data)
+        digest.update(np.ascontiguousarray(self.tokens).data)
+        return digest.hexdigest()
+
+    @cached_property
+    def largest(self) -> tuple[int, ...]:
+        """The largest id of each stream."""
+        tokens, lengths = self.tokens, self.lengths
+        if len(lengths) == 1:
+            return (int(tokens.max(initial=0)),)
+        is_first = select_first_stream(lengths)
+        return tuple(int(tokens[mask].max(initial=0)) for mask in (is_first, ~is_first))
+
+    @property
+    def has_statistics(self) -> bool:
+        """Whether `largest` and `longest` are known without reading tokens and table."""
+        return True
+
+    @cached_property
+    def longest(self) -> tuple[int, ...]:
+        """The length of the longest sample of each stream."""
+        return tuple(self.lengths.max(axis=1, initial=0).tolist())
 
     def offsets(self) -> NDArray[np.int64]:
         """Return where each sample begins in `tokens`, and the end of the last: (samples + 1,)."""
@@ -96,106 +99,60 @@ class Shard:
         return Location(self.files[self.column("file")[sample]], int(self.column("line")[sample]))
 
 
-COLUMNS = ("file", "line", "languages", "label")
-# Fields of a shard that `.json` has, too.
-DESCRIPTION = ("source", "streams", "files", "languages", "labels", "made_from", "image_shape", "sample_rate")
+class SplitShard(Shard):
+    """A shard whose samples are split into several of at most `max_length` tokens; no token is copied."""
 
+    def __init__(self, whole: Shard, max_length: int) -> None:
+        names = ("name", "source", "streams", "files", "languages", "labels", "made_from")
+        fields: dict[str, Any] = {name: getattr(whole, name) for name in names}
+        identity = hashlib.sha256(f"{whole.identity} cut {max_length}".encode()).hexdigest()
+        self.__dict__.update(fields, image_shape=None, sample_rate=None, sha256="", identity=identity)
+        self.__dict__.update(_whole=whole, _max_length=max_length)
+        is_split = whole.longest[0] > max_length
+        self.__dict__["_count"] = int(self._count_parts().sum()) if is_split else len(whole)
 
-def save_shard(shard: Shard, folder: Path) -> str:
-    """Write the three files, `.json` last, and return the sha256 of `.json`. Equal samples give equal bytes."""
-    parts = {"bin": shard.tokens.tobytes(), "idx": np.ascontiguousarray(shard.table).tobytes()}
-    for suffix, content in parts.items():
-        write_atomic(folder / f"{shard.name}.{suffix}", content)
-    info = {
-        "format": FORMAT,
-        "samples": len(shard),
-        "tokens": dict(zip(shard.streams, shard.lengths.sum(axis=1, dtype=np.int64).tolist(), strict=True)),
-        "width": shard.tokens.itemsize,
-        "sha256": {suffix: hashlib.sha256(content).hexdigest() for suffix, content in parts.items()},
-        **{name: value for name in DESCRIPTION if (value := getattr(shard, name)) is not None},
-    }
-    content = (json.dumps(info, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
-    write_atomic(folder / f"{shard.name}.json", content)
-    return hashlib.sha256(content).hexdigest()
+    _whole: Shard
+    _max_length: int
+    _count: int
 
+    def __len__(self) -> int:
+        return self._count
 
-def load_shard(
-    folder: Path, name: str, *, expected_sha256: str | None = None, verify: bool = False, without_tokens: bool = False
-) -> Shard:
-    """Memory-map a shard from disk. Sizes and the table are always checked.
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the tokens."""
+        return self._whole.dtype
 
-    Args:
-        folder: Where the three files are.
-        name: The file name without suffix.
-        expected_sha256: The sha256 that `.json` must have.
-        verify: Also read `.bin` and `.idx` and compare their sha256.
-        without_tokens: Do not open `.bin`; `tokens` is empty.
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens of the shard before the split."""
+        return self._whole.tokens
 
-    Raises:
-        DamagedError: If a file is missing, unfinished or damaged.
-    """
-    path = folder / f"{name}.json"
-    if not SHARD_NAME.fullmatch(name):
-        raise _damaged(f"{name[:80]!r} is not a valid shard name.", folder)
-    try:
-        content = read_regular_file(path, limits.DOCUMENT)
-    except FileNotFoundError:
-        raise _damaged("The shard is incomplete.", path) from None
-    digest = hashlib.sha256(content).hexdigest()
-    if expected_sha256 is not None and digest != expected_sha256:
-        raise _damaged("The shard does not match corpus.json (sha256 differs).", path)
-    try:
-        document = parse_json(content)
-        if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
-            message = f"The shard has format {str(document['format'])[:80]}, not {FORMAT}."
-            raise _damaged(message, path)
-        info = _SHARD_INFO.validate_python(document)
-    except ValueError as error:
-        raise _damaged("The shard's description is damaged.", path) from error
-    columns, count = len(info.streams) + len(COLUMNS), sum(info.tokens.values())
-    table = memory_map(folder / f"{name}.idx", "<u4", columns * info.samples).reshape(columns, info.samples)
-    dtype = f"<u{info.width}"
-    tokens = np.zeros(0, dtype) if without_tokens else memory_map(folder / f"{name}.bin", dtype, count)
-    if verify:
-        for suffix, part_sha256 in info.sha256.items():
-            part = folder / f"{name}.{suffix}"
-            if sha256(part) != part_sha256:
-                raise _damaged("The file has different content (sha256 differs).", part)
-    shard = Shard(
-        name=name, tokens=tokens, table=table, sha256=digest, **{name: getattr(info, name) for name in DESCRIPTION}
-    )
-    _check_table(shard, count, folder / f"{name}.idx")
-    return shard
+    @property
+    def table(self) -> NDArray[np.uint32]:
+        """The table of the parts."""
+        return keep_open((self, "idx"), self._split_table)
 
+    @property
+    def largest(self) -> tuple[int, ...]:
+        """The largest id of each stream."""
+        return self._whole.largest
 
-def _check_table(shard: Shard, count: int, path: Path) -> None:
-    """Check that the lengths add up to the number of tokens, and that every index is within its list."""
-    bounds = {"file": len(shard.files), "languages": len(shard.languages), "label": len(shard.labels) + 1}
-    invalid_columns = [name for name, end in bounds.items() if shard.column(name).max(initial=0) >= max(end, 1)]
-    if invalid_columns or int(shard.lengths.sum(dtype=np.int64)) != count:
-        raise _damaged("The table does not match the tokens.", path)
-    has_images, shape = shard.streams[0] == "image", shard.image_shape
-    if has_images != (shape is not None) or (shape is not None and bool((shard.lengths[0] != prod(shape)).any())):
-        raise _damaged("The table does not match images of one shape.", path)
-    if (shard.streams[0] == "audio") != (shard.sample_rate is not None):
-        raise _damaged("The table does not match audio clips of one rate.", path)
+    @property
+    def longest(self) -> tuple[int, ...]:
+        """The length of the longest part."""
+        return (min(self._whole.longest[0], self._max_length),)
 
+    def _count_parts(self) -> NDArray[np.int64]:
+        """Return into how many parts each sample is split."""
+        return np.maximum(-(-self._whole.lengths[0].astype(np.int64) // self._max_length), 1)
 
-def _damaged(message: str, path: Path) -> DamagedError:
-    hint = "Run `regard prepare` again; it reuses intact shards and rewrites the rest."
-    return DamagedError(message, location=str(path), hint=hint)
-
-
-def memory_map(path: Path, dtype: str, count: int) -> NDArray[Any]:
-    """Memory-map a file as an array; raise DamagedError if its size is wrong."""
-    expected_bytes = count * np.dtype(dtype).itemsize
-    actual_bytes = path.stat().st_size if path.is_file() else -1
-    if actual_bytes != expected_bytes:
-        message = "is missing" if actual_bytes < 0 else f"has {actual_bytes} bytes, not {expected_bytes}"
-        raise _damaged(f"The file {message}.", path)
-    if not count:
-        return np.zeros(0, dtype)  # an empty file cannot be mapped
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
+    def _split_table(self) -> NDArray[np.uint32]:
+        lengths, n_parts = self._whole.lengths[0].astype(np.int64), self._count_parts()
+        table = np.repeat(self._whole.table, n_parts, axis=1)
+        table[0] = self._max_length
+        table[0, np.cumsum(n_parts) - 1] = lengths - (n_parts - 1) * self._max_length
+        return table
 
 
 def split_long(shard: Shard, max_length: int) -> Shard:
@@ -204,13 +161,12 @@ def split_long(shard: Shard, max_length: int) -> Shard:
         raise RegardError(
             "Only samples with a single stream can be split.", location=shard.name, hint="Exclude long samples."
         )
-    lengths = shard.lengths[0].astype(np.int64)
-    n_parts = np.maximum(-(-lengths // max_length), 1)
-    table = np.repeat(shard.table, n_parts, axis=1)
-    table[0] = max_length
-    table[0, np.cumsum(n_parts) - 1] = lengths - (n_parts - 1) * max_length
-    sha256 = hashlib.sha256(f"{_content_fingerprint(shard)} cut {max_length}".encode()).hexdigest()
-    return replace(shard, table=table, sha256=sha256)
+    return SplitShard(shard, max_length)
+
+
+def select_first_stream(lengths: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return which values of samples with two streams, (2, samples), belong to the first: to an image or a clip."""
+    return np.repeat(np.tile([True, False], lengths.shape[1]), lengths.T.ravel())
 
 
 class Shards:
@@ -252,7 +208,7 @@ class Shards:
         self.sample_offsets = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
         self.languages = tuple(sorted({pair for shard in shards for pair in shard.languages}))
         self.labels = tuple(sorted({label for shard in shards for label in shard.labels}))
-        self.identity = hashlib.sha256("\n".join(_content_fingerprint(shard) for shard in shards).encode()).hexdigest()
+        self.identity = hashlib.sha256("\n".join(shard.identity for shard in shards).encode()).hexdigest()
 
     def __len__(self) -> int:
         return int(self.sample_offsets[-1])
@@ -309,17 +265,4 @@ def describe_shape(shape: tuple[int, int, int] | None) -> str:
 
 
 def _tokenizer_fingerprints(shard: Shard) -> tuple[str | None, str | None, int]:
-    return shard.made_from.get("source"), shard.made_from.get("target"), shard.tokens.itemsize
-
-
-def _content_fingerprint(shard: Shard) -> str:
-    """Return the sha256 of a shard, computing it for a shard in memory."""
-    if shard.sha256:
-        return shard.sha256
-    media = (shard.image_shape, shard.sample_rate)
-    description: list[Any] = [shard.streams, shard.languages, shard.labels, shard.tokens.dtype.str]
-    description += [value for value in media if value is not None]
-    digest = hashlib.sha256(json.dumps(description).encode())
-    digest.update(np.ascontiguousarray(shard.table).data)
-    digest.update(np.ascontiguousarray(shard.tokens).data)
-    return digest.hexdigest()
+    return shard.made_from.get("source"), shard.made_from.get("target"), shard.dtype.itemsize

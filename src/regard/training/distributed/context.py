@@ -122,6 +122,11 @@ class DistributedContext(SingleProcess):
         self._recipe: tuple[AnyModelConfig, int, str] | None = None  # settings, seed and device of a model on meta
 
     @property
+    def is_first_on_host(self) -> bool:
+        """Whether this process has the lowest rank of its machine."""
+        return self.rank % self.ranks_per_host == 0
+
+    @property
     def layout(self) -> ParallelLayout:
         """Parallel layout of the model; setting it updates the derived attributes."""
         return self._layout

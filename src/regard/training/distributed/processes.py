@@ -42,6 +42,11 @@ class SingleProcess:
         """Whether this process decides, writes and displays."""
         return self.rank == 0
 
+    @property
+    def is_first_on_host(self) -> bool:
+        """Whether this process has the lowest rank of its machine."""
+        return True
+
     def check(self, run: RunConfig) -> None:
         """Raise `RegardError` if these processes cannot train the run."""
 
