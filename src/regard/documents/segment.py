@@ -7,7 +7,7 @@ it), and `depth` counts the pairs around a span, so the order of tags at the sam
     a<b>c</b><br>   text "ac", pair (1, 2) at depth 0, point (2, 2) at depth 0
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -103,7 +103,7 @@ def iter_pieces(segment: Segment) -> Iterator[Piece]:
 class SegmentBuilder:
     """Builds a segment from text and markup in reading order; the reverse of `iter_pieces`.
 
-    Ids are assigned in order of the calls: 0, 1, 2, ...
+    Spans without a given id are numbered 0, 1, 2, ... in order of the calls.
     """
 
     def __init__(self) -> None:
@@ -117,10 +117,10 @@ class SegmentBuilder:
         self._texts.append(text)
         self._length += len(text)
 
-    def open(self) -> int:
+    def open(self, span_id: int | None = None) -> int:
         """Open a pair; returns its id."""
         self._open.append(len(self._spans))
-        return self._add(self._length, "pair", len(self._open) - 1)
+        return self._add(self._length, "pair", len(self._open) - 1, span_id)
 
     def close(self) -> int:
         """Close the innermost open pair; returns its id.
@@ -132,15 +132,28 @@ class SegmentBuilder:
         self._spans[index] = self._spans[index]._replace(end=self._length)
         return self._spans[index].id
 
-    def point(self) -> int:
+    def point(self, span_id: int | None = None) -> int:
         """Add a point; returns its id."""
-        return self._add(self._length, "point", len(self._open))
+        return self._add(self._length, "point", len(self._open), span_id)
 
-    def protect(self, text: str) -> int:
+    def protect(self, text: str, span_id: int | None = None) -> int:
         """Add a text that must be copied; returns its id."""
         start = self._length
         self.text(text)
-        return self._add(start, "protected", len(self._open))
+        return self._add(start, "protected", len(self._open), span_id)
+
+    def add(self, piece: Piece) -> None:
+        """Add a piece of another segment, with its id."""
+        if piece.kind == "text":
+            self.text(piece.text)
+        elif piece.kind == "open":
+            self.open(piece.id)
+        elif piece.kind == "close":
+            self.close()
+        elif piece.kind == "point":
+            self.point(piece.id)
+        else:
+            self.protect(piece.text, piece.id)
 
     @property
     def depth(self) -> int:
@@ -153,11 +166,6 @@ class SegmentBuilder:
             self.close()
         return Segment("".join(self._texts), tuple(self._spans), location)
 
-    def _add(self, start: int, kind: SpanKind, depth: int) -> int:
-        self._spans.append(Span(start, self._length, len(self._spans), kind, depth))
-        return len(self._spans) - 1
-
-
-def shift(spans: Sequence[Span], offset: int) -> tuple[Span, ...]:
-    """Return spans moved by a number of characters."""
-    return tuple(span._replace(start=span.start + offset, end=span.end + offset) for span in spans)
+    def _add(self, start: int, kind: SpanKind, depth: int, span_id: int | None) -> int:
+        self._spans.append(Span(start, self._length, len(self._spans) if span_id is None else span_id, kind, depth))
+        return self._spans[-1].id

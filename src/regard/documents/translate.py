@@ -1,0 +1,168 @@
+"""Translate a document: collect its sentences, translate them, put the translations back.
+
+`translation_steps` is a generator, so it does not matter how sentences are translated: it yields the sentences of a
+round and receives their translations. `translate_document` runs it with a function; the server runs it with a queue.
+
+A sentence goes to the model as plain text. Its protected texts (code, placeholders, URLs) are replaced by stand-ins
+that models copy. If the translation lacks one, or lacks a number of the source, it is translated again under the
+constraint that it contains them. What is still missing is inserted by word alignment, and the report says so.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.documents.format import FileDocument
+from regard.documents.project import make_pattern, project
+from regard.documents.protect import find_lost_numbers, protect, replace_protected, unprotect
+from regard.documents.segment import Segment, iter_pieces
+from regard.documents.split import SentencePart, join_parts, split_segment
+from regard.measure.alignment import Links
+
+MAX_SPANS = 300  # in one sentence; more is code or an attack, and placing them would take minutes
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence to translate."""
+
+    text: str
+    required: tuple[str, ...] = ()
+    """Phrases that the translation must contain."""
+    should_align: bool = False
+    """Whether the links between the words are needed."""
+
+
+@dataclass(frozen=True)
+class TranslatedSentence:
+    """The translation of a sentence."""
+
+    text: str
+    links: Links = frozenset()
+    """Pairs (source word, target word), counted from 0; spaces separate words."""
+    warnings: tuple[str, ...] = ()
+    """Reasons to check the translation."""
+
+
+Translate = Callable[[list[Sentence]], Sequence[TranslatedSentence]]
+
+
+@dataclass
+class DocumentReport:
+    """What to check in a translated document."""
+
+    segments: int = 0
+    sentences: int = 0
+    attention: list[dict[str, Any]] = field(default_factory=list)
+    """The segments to check: their number, location, source, translation and the reasons."""
+
+    def add(self, number: int, segment: Segment, translation: Segment, reasons: list[str]) -> None:
+        """Add a segment to check."""
+        texts = {"source": segment.text, "translation": translation.text}
+        self.attention.append({"segment": number, "location": segment.location, **texts, "reasons": reasons})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON."""
+        return {"segments": self.segments, "sentences": self.sentences, "attention": self.attention}
+
+
+@dataclass(eq=False)
+class _Task:
+    """A sentence with what is known about its translation."""
+
+    part: SentencePart
+    sent: Segment
+    """The sentence as the model reads it: with stand-ins."""
+    result: TranslatedSentence | None = None
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_translated(self) -> bool:
+        """Whether the sentence has words to translate."""
+        pieces = iter_pieces(self.part.segment)
+        has_words = any(piece.kind == "text" and any(map(str.isalpha, piece.text)) for piece in pieces)
+        return has_words and len(self.part.segment.spans) <= MAX_SPANS
+
+    def request(self) -> Sentence:
+        """Return the sentence; after a failure, with the phrases that its translation must contain."""
+        return Sentence(self.sent.text, tuple(dict.fromkeys(self.problems)), bool(self.sent.spans))
+
+    def receive(self, result: TranslatedSentence) -> None:
+        """Keep the better translation."""
+        problems = find_lost_numbers(self.sent.text, result.text)
+        texts = [self.sent.text[span.start : span.end] for span in self.sent.spans if span.kind == "protected"]
+        for text, count in Counter(texts).items():
+            found = len(re.findall(make_pattern(text), result.text))
+            problems += [text] * max(0, count - found)
+        if self.result is None or len(problems) < len(self.problems):
+            self.result, self.problems = result, problems
+
+
+def translation_steps(
+    document: FileDocument,
+) -> Generator[list[Sentence], Sequence[TranslatedSentence], tuple[bytes, DocumentReport]]:
+    """Translate a document in rounds.
+
+    Yields:
+        The sentences of a round; send their translations, in order. No sentence occurs twice in a round.
+
+    Returns:
+        The file, and the report.
+    """
+    segments = list(document.segments)
+    tasks = [[_make_task(part) for part in split_segment(protect(segment))] for segment in segments]
+    active = [task for parts in tasks for task in parts if task.is_translated]
+    report, translations = DocumentReport(len(segments), len(active)), list[Segment]()
+    yield from _run_round(active)
+    yield from _run_round([task for task in active if task.problems])
+    for number, (segment, parts) in enumerate(zip(segments, tasks, strict=True), 1):
+        finished = [_finish(task) for task in parts]
+        translation = join_parts([task.part for task in parts], [result for result, _ in finished], segment.location)
+        translations.append(unprotect(translation))
+        if reasons := list(dict.fromkeys(reason for _, reasons in finished for reason in reasons)):
+            report.add(number, segment, translations[-1], reasons)
+    return document.write(translations), report
+
+
+def translate_document(document: FileDocument, translate: Translate) -> tuple[bytes, DocumentReport]:
+    """Translate a document with a function that translates sentences; returns the file and the report."""
+    steps = translation_steps(document)
+    sentences = next(steps)
+    while True:
+        try:
+            sentences = steps.send(translate(sentences) if sentences else [])
+        except StopIteration as end:
+            result: tuple[bytes, DocumentReport] = end.value
+            return result
+
+
+def _run_round(tasks: Sequence[_Task]) -> Generator[list[Sentence], Sequence[TranslatedSentence], None]:
+    by_sentence = dict[Sentence, list[_Task]]()
+    for task in tasks:
+        by_sentence.setdefault(task.request(), []).append(task)
+    for result, equal in zip((yield list(by_sentence)), by_sentence.values(), strict=True):
+        for task in equal:
+            task.receive(result)
+
+
+def _make_task(part: SentencePart) -> _Task:
+    return _Task(part, part.segment)
+
+
+def _finish(task: _Task) -> tuple[Segment, list[str]]:
+    """Return the translation of a sentence with its spans and protected texts, and the reasons to check it."""
+    source, result = task.part.segment, task.result
+    if result is None:
+        is_large = len(source.spans) > MAX_SPANS
+        return source, [f"not translated: more than {MAX_SPANS} tags in one sentence"] if is_large else []
+    if not result.text.strip():
+        return source, ["not translated: the model returned nothing"]
+    projection = project(task.sent, result.text, result.links, from_start=task.part.from_start, to_end=task.part.to_end)
+    texts = {span.id: source.text[span.start : span.end] for span in source.spans if span.kind == "protected"}
+    reasons = [*result.warnings]
+    reasons += [f"inserted by position: {texts[span_id]}" for span_id in projection.missing]
+    if lost := find_lost_numbers(task.sent.text, result.text):
+        reasons.append(f"without the number {', '.join(lost)}")
+    return replace_protected(projection.segment, texts), reasons
