@@ -64,6 +64,7 @@ CROSS_CUTTING = {
     "test_lectures.py": "docs/lectures/coverage.md",
     "test_package.py": "imports, types and the release",
     "test_portable.py": "commands with the limits of Windows",
+    "test_release.py": "the files of a release: package, dependencies, community files",
     "test_results.py": "the committed results",
     "test_sample_sentences.py": "scripts/sample_sentences.py",
     "text/test_tokenizer_json.py": "the file of every kind of tokenizer",
