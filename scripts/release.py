@@ -18,9 +18,10 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -122,11 +123,9 @@ def write_licenses() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     lines = []
     for name in sorted(find_dependencies("regard", extras.keys() - {"dev", "bench"})):
-        metadata = distribution(name).metadata
-        classifiers = metadata.get_all("Classifier") or []
-        terms = choose_license(metadata.get("License-Expression"), metadata.get("License"), classifiers)
-        terms = terms or read_license(distribution(name))
-        lines.append(f"| {name} | {metadata['Version'].partition('+')[0]} | {terms} |")
+        metadata: dict[str, Any] = distribution(name).metadata.json
+        terms = choose_license(metadata) or read_license(distribution(name))
+        lines.append(f"| {name} | {metadata['version'].partition('+')[0]} | {terms} |")
     page = LICENSES_PAGE.format(python=".".join(platform.python_version_tuple()[:2])) + "\n".join(lines) + "\n"
     (ROOT / "docs" / "reference" / "licenses.md").write_text(page, encoding="utf-8", newline="\n")
 
@@ -148,18 +147,19 @@ def find_dependencies(package: str, extras: Set[str]) -> set[str]:
     return found
 
 
-def choose_license(expression: str | None, text: str | None, classifiers: list[str]) -> str:
+def choose_license(metadata: Mapping[str, Any]) -> str:
     """Return the SPDX expression of a package: as it states it, else from its classifiers, else from its license field.
 
-    >>> choose_license(None, "MIT", ["License :: OSI Approved :: Apache Software License"])
+    >>> choose_license({"license": "MIT", "classifier": ["License :: OSI Approved :: Apache Software License"]})
     'Apache-2.0'
     """
-    if expression:
-        return expression
-    names = [line.rpartition(" :: ")[2] for line in classifiers if line.startswith("License ::")]
+    if expression := metadata.get("license_expression"):
+        return str(expression)
+    names = [line.rpartition(" :: ")[2] for line in metadata.get("classifier", []) if line.startswith("License ::")]
     names = [name for name in names if name != "OSI Approved"]
+    text = metadata.get("license", "").strip()
     if not names and text and len(text) < 60:
-        names = [text.strip()]
+        names = [text]
     return " AND ".join(sorted({LICENSE_NAMES.get(name, name) for name in names}))
 
 
