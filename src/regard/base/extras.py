@@ -17,6 +17,7 @@ EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "audio": (("soundfile",), "reading .flac files"),
     "language": (("lingua",), "language detection in `regard check`"),
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "`regard export --to onnx` and `--to web`"),
+    "hub": (("huggingface_hub",), "`hf://` addresses of `regard export` and `regard import`"),
     "huggingface": (("transformers",), "verifying `regard export --to huggingface`"),
     "peft": (("peft", "transformers"), "verifying `regard export --to peft`"),
     "cluster": (("datatrove",), "corpus preparation on a cluster"),

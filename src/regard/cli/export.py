@@ -5,14 +5,17 @@ from typing import Annotated
 
 import typer  # noqa: TID251
 
+from regard.base.errors import RegardError
 from regard.cli.options import OUTPUT_PANEL, ModelArgument, check_output_folder, option
 from regard.cli.progress import show_stages
 from regard.exchange.export import TARGETS, ExportOptions, export_model
+from regard.exchange.hub import is_hub_address, publish_model
 
 EXAMPLES = """
 regard export my-model --to huggingface
 regard export my-model --to huggingface --type bfloat16 --out for-the-hub
 regard export my-model --to web --runtime node_modules/onnxruntime-web
+regard export my-model --to hf://anna/en-de --license cc-by-4.0
 """
 
 
@@ -20,7 +23,11 @@ def export(
     folder: ModelArgument,
     to: Annotated[
         str,
-        option(f"Engine or format: {', '.join(TARGETS)}.", metavar="TARGET", panel=OUTPUT_PANEL),
+        option(
+            f"Engine or format: {', '.join(TARGETS)}; or hf://OWNER/NAME to upload to the Hugging Face Hub.",
+            metavar="TARGET",
+            panel=OUTPUT_PANEL,
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -60,7 +67,14 @@ def export(
         dtype=dtype, max_positions=max_positions, architecture=architecture, license=license_name, runtime=runtime
     )
     with show_stages():
-        path, report = export_model(folder, to, out, options, replace=replace)
-    typer.echo(f"{path}: {report.summary}")
+        if is_hub_address(to):
+            if out is not None or replace:
+                hint = "Leave out --out and --replace: the Hub keeps every version."
+                raise RegardError("An upload writes no folder.", location=to, hint=hint)
+            place, report = to, publish_model(folder, to, options)
+        else:
+            path, report = export_model(folder, to, out, options, replace=replace)
+            place = str(path)
+    typer.echo(f"{place}: {report.summary}")
     for note in report.notes:
         typer.echo(f"- {note}")

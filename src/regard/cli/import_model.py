@@ -8,16 +8,22 @@ import typer  # noqa: TID251
 from regard.base.errors import RegardError
 from regard.cli.options import OUTPUT_PANEL, check_output_folder, option
 from regard.cli.progress import show_stages
+from regard.exchange.hub import is_hub_address
 
 EXAMPLES = """
 regard import all-MiniLM-L6-v2 --out minilm
 regard import SmolLM2.gguf --out smollm
+regard import hf://sentence-transformers/all-MiniLM-L6-v2 --out minilm
 """
 
 
 def import_model(
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="Hugging Face folder (safetensors), or a GGUF file (Llama).")
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Hugging Face folder (safetensors), a GGUF file (Llama), or hf://OWNER/NAME[@REVISION].",
+        ),
     ],
     out: Annotated[
         Path, option("New model folder.", metavar="FOLDER", panel=OUTPUT_PANEL, callback=check_output_folder)
@@ -29,9 +35,9 @@ def import_model(
     Reads safetensors and GGUF only and rejects files that could execute code. Also rejects models with components that
     Regard does not support.
     """
-    if not source.exists():
-        hint = "Give a Hugging Face folder or a GGUF file."
-        raise RegardError("There is no such file or folder.", location=str(source), hint=hint)
+    if not is_hub_address(source) and not Path(source).exists():
+        hint = "Give a Hugging Face folder, a GGUF file, or an address hf://OWNER/NAME."
+        raise RegardError("There is no such file or folder.", location=source, hint=hint)
     from regard.exchange.importer import import_model as read_and_write  # imports torch: only when needed
 
     with show_stages():

@@ -10,6 +10,7 @@ from regard.base.errors import DamagedError, RegardError
 from regard.base.files import AnyPath, backup_path
 from regard.base.progress import begin
 from regard.exchange.gguf.read import read_gguf
+from regard.exchange.hub import download_model, is_hub_address
 from regard.exchange.huggingface.read import read_folder
 from regard.exchange.imported_model import ImportedModel
 from regard.exchange.provenance import ORIGIN_FILE
@@ -24,7 +25,8 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     """Read a Hugging Face folder or a GGUF file and write it as a model folder of Regard.
 
     Args:
-        source: A folder with config.json, safetensors and tokenizer.json, or a .gguf file with a Llama model.
+        source: A folder with config.json, safetensors and tokenizer.json, a .gguf file with a Llama model, or an
+            address "hf://owner/name" of the Hugging Face Hub.
         out: The model folder to create.
         replace: Replace an older folder.
 
@@ -34,10 +36,18 @@ def import_model(source: AnyPath, out: AnyPath, *, replace: bool = False) -> Imp
     Raises:
         RegardError: The model is not supported, or a file is damaged.
     """
-    path, folder = as_path("source", source), as_path("out", out)
+    folder = as_path("out", out)
     if folder.exists() and not replace:
         hint = "Choose another name (--out), or add --replace."
         raise RegardError("The folder already exists.", location=str(folder), hint=hint)
+    if is_hub_address(source):
+        with download_model(str(source)) as path:
+            return _convert(path, folder, replace=replace)
+    return _convert(as_path("source", source), folder, replace=replace)
+
+
+def _convert(path: Path, folder: Path, *, replace: bool) -> ImportedModel:
+    """Read a model and write it as a model folder."""
     begin("reading the weights")
     model = _read(path)
     advance = begin("writing the model", len(model.weights))
