@@ -33,6 +33,7 @@ def test_concatenated_sentences_are_the_text(text: str) -> None:
         ("今日は。明日は！", ["今日は。", "明日は！"]),
         ("「行こう。」と言った。何？！はい。", ["「行こう。」と言った。", "何？！", "はい。"]),
         ("A heading\nand its text", ["A heading", "and its text"]),
+        ("1.\tA heading \t12", ["1.", "A heading", "12"]),
         ("e.g. this. That", ["e.g. this.", "That"]),
     ],
 )

@@ -1,9 +1,9 @@
 r"""Rule-based sentence splitting that keeps all white space.
 
-A sentence ends at a line break, or at . ! ? … (and their equivalents in other scripts), including closing quotes and
-brackets, if white space follows and the next word does not start with a lower-case letter. A full stop after a single
-letter, a number alone or a common abbreviation ("Dr.", "z. B.") does not end a sentence. The rules are approximate: a
-mistake makes a sentence too long or too short, but never loses text.
+A sentence ends at a line break or a tab, or at . ! ? … (and their equivalents in other scripts), including closing
+quotes and brackets, if white space follows and the next word does not start with a lower-case letter. A full stop after
+a single letter, a number alone or a common abbreviation ("Dr.", "z. B.") does not end a sentence. The rules are
+approximate: a mistake makes a sentence too long or too short, but never loses text.
 
 >>> split_sentences("He said: “Wait!” Then he left.\n\nDr. Who came at 5 p.m. today.")
 [('He said: “Wait!”', ' '), ('Then he left.', '\n\n'), ('Dr. Who came at 5 p.m. today.', '')]
@@ -22,7 +22,7 @@ ABBREVIATIONS = frozenset(
         *("vol", "vs"),
     }
 )
-_LINE_BREAK = re.compile(r"(?<!\s)\s*\n\s*")
+_LINE_BREAK = re.compile(r"(?<!\s)\s*[\n\t]\s*")
 _SENTENCE_END = re.compile(  # starts at the first mark and never goes back: linear time
     rf"(?<![{re.escape(END_MARKS)}])(?P<stop>[{re.escape(END_MARKS)}]++)[{re.escape(CLOSING_MARKS)}]*+(?P<space>\s++)"
 )
