@@ -31,6 +31,7 @@ CROSS_CUTTING = {
     "data/doctor/test_planted_defects.py": "planted defects and how many of them the check finds",
     "data/readers/test_defects.py": "the same defects in every format",
     "data/readers/test_round_trip.py": "the same examples in every format",
+    "documents/test_round_trip.py": "files of every format with an identity model",
     "decode/test_networks.py": "every search on real networks",
     "decode/test_oracle.py": "every search compared with exhaustive search",
     "exchange/test_claims.py": "claims of exportability compared with the parity cases",

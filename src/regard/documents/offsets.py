@@ -22,6 +22,8 @@ class Slot:
     """By span id: the opening and closing tag of a pair, or the markup of a point or protected piece and ""."""
     escape: Callable[[str], str] = copy
     """Writes text in the format's syntax."""
+    holds_source: bool = True
+    """Whether the range holds the source; a target is written even if the translation equals the source."""
 
     def render(self, translation: Segment) -> str:
         """Return a translation in the format's syntax."""
@@ -52,7 +54,10 @@ class OffsetDocument:
         parts, position = list[str](), 0
         for slot, translation in zip(self.slots, translations, strict=True):
             parts.append(self.text[position : slot.start])
-            is_unchanged = (translation.text, translation.spans) == (slot.segment.text, slot.segment.spans)
+            is_unchanged = slot.holds_source and (translation.text, translation.spans) == (
+                slot.segment.text,
+                slot.segment.spans,
+            )
             parts.append(self.text[slot.start : slot.end] if is_unchanged else slot.render(translation))
             position = slot.end
         return self.mark + "".join([*parts, self.text[position:]]).encode()

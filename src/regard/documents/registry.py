@@ -9,7 +9,22 @@ from types import MappingProxyType
 from regard.base.errors import RegardError
 from regard.documents.format import Format
 
-FORMATS: Mapping[str, str] = MappingProxyType({".txt": "txt.TextFormat"})
+FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        ".txt": "txt.TextFormat",
+        ".docx": "office.DocxFormat",
+        ".pptx": "office.PptxFormat",
+        ".odt": "odt.OdtFormat",
+        ".xlf": "xliff.XliffFormat",
+        ".xliff": "xliff.XliffFormat",
+        ".tmx": "tmx.TmxFormat",
+        ".po": "po.PoFormat",
+        ".pot": "po.PoFormat",
+        ".json": "json_strings.JsonFormat",
+        ".yaml": "yaml_strings.YamlFormat",
+        ".yml": "yaml_strings.YamlFormat",
+    }
+)
 """By suffix: the module in `regard.documents`, and the class."""
 _LANGUAGES = frozenset(  # ISO 639-1, and the codes of ISO 639-3 that Tatoeba uses for the larger languages
     """
