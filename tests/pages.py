@@ -133,6 +133,7 @@ def make_fixtures(folder: Path) -> None:
     write_digits(folder)
     (folder / "examples").symlink_to(ROOT / "examples")
     write_adapters(folder / "my-model" / "best", folder / "runs", ("law", "news"))
+    (folder / "terms.tsv").write_text("dogs\tHunde\tHunden\nRegard\n")
     (folder / "chat.jinja").write_text("{% for message in messages %}{{ message.content }}{% endfor %}")
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
     shutil.copyfile(folder / "run.toml", folder / "regard-demo" / "run.toml")

@@ -257,6 +257,22 @@ def test_translate_searches_and_constraints(translator_folder: str) -> None:
     assert (done.code, "--search sample" in done.errors) == (1, True)
 
 
+def test_glossary_terms_appear_and_missing_ones_are_reported(translator_folder: str, tmp_path: Path) -> None:
+    glossary = tmp_path / "terms.tsv"
+    glossary.write_text("men\tHolz\tHölzer\ngirl\tin der Nähe von\n", encoding="utf-8")
+    arguments = ["translate", translator_folder, *TEXTS[:2], "--glossary", str(glossary), "--json"]
+    done = run_command(*arguments, "--max-new-tokens", "20")
+    first, second = map(json.loads, done.output.splitlines())
+    assert "Holz" in first["text"]
+    assert "in der Nähe von" in second["text"]
+    assert not any("unsatisfied_terms" in record for record in (first, second))
+    assert done.errors == ""
+    for more in ([], ["--document"]):
+        done = run_command(*arguments, "--max-new-tokens", "2", *more)
+        assert '"unsatisfied_terms": ["girl"]' in done.output
+        assert "the translation lacks 'girl'" in done.errors
+
+
 def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> None:
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress("\n".join(LINES).encode() + b"\n"))

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from regard.decode.alternatives import alternatives
+from regard.decode.constrained_beam import constrained_beam
 from regard.decode.constraints import ConstrainedStep
 from regard.decode.ensemble import ensemble
 from regard.decode.exhaustive import exhaustive
 from regard.decode.filters import Filters
 from regard.decode.greedy import greedy
-from regard.decode.grid_beam import grid_beam
 from regard.decode.speculative import speculative
 from regard.decode.stochastic import stochastic_beam
 from regard.models.encoder_decoder import EncoderDecoder
@@ -136,11 +136,11 @@ def test_every_search_reports_the_networks_logprobs() -> None:
         generator=torch.Generator().manual_seed(1),
         **settings,  # type: ignore[arg-type]
     )
-    required = grid_beam(
+    required = constrained_beam(
         network.model.step,
         network.start(),
         network.prompt,
-        required=[[(30, 40)], [], [(40,), (30,)]],
+        required=[[[(30, 40)]], [], [[(40,)], [(30,)]]],
         beam_size=2,
         **settings,  # type: ignore[arg-type]
     )

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from regard.decode.beam import beam
+from regard.decode.constrained_beam import constrained_beam
 from regard.decode.constraints import ConstrainedStep
 from regard.decode.diverse import diverse_beam
 from regard.decode.ensemble import ensemble
 from regard.decode.exhaustive import exhaustive
 from regard.decode.greedy import greedy
-from regard.decode.grid_beam import grid_beam
 from regard.decode.length_penalty import LengthPenalty, gnmt
 from regard.decode.protocol import Hypothesis
 from regard.decode.stochastic import stochastic_beam
@@ -80,8 +80,8 @@ def test_full_beam_equals_exhaustive() -> None:
         }
         (hypotheses,) = beam(case.table.step, case.state(), PROMPT, exact=True, **settings)  # type: ignore[arg-type]
         check_same(hypotheses, oracle[:n_best])
-        (grid,) = grid_beam(case.table.step, case.state(), PROMPT, required=[[]], **settings)  # type: ignore[arg-type]
-        check_same(grid, oracle[:n_best])
+        (constrained,) = constrained_beam(case.table.step, case.state(), PROMPT, required=[[]], **settings)  # type: ignore[arg-type]
+        check_same(constrained, oracle[:n_best])
         ((diverse,),) = diverse_beam(case.table.step, case.state(), PROMPT, groups=1, **settings)  # type: ignore[arg-type]
         check_same(diverse, oracle[:n_best])
 
@@ -145,16 +145,21 @@ def test_required_phrases_equal_filtered_exhaustive() -> None:
         phrases = [case.rng.choices([0, *range(2, case.table.vocabulary_size)], k=min(size, case.max_new_tokens))]
         if case.max_new_tokens == 3:
             phrases.append([case.rng.choice([0, *range(2, case.table.vocabulary_size)])])
-        oracle = [
-            hypothesis for hypothesis in case.texts() if all(has_phrase(hypothesis, phrase) for phrase in phrases)
-        ]
+        required = [[phrase] for phrase in phrases]
+        required[0].append(case.rng.choices([0, *range(2, case.table.vocabulary_size)], k=case.max_new_tokens))
+
+        def is_satisfied(hypothesis: Hypothesis, required: list[list[list[int]]] = required) -> bool:
+            return all(any(has_phrase(hypothesis, phrase) for phrase in group) for group in required)
+
+        oracle = [hypothesis for hypothesis in case.texts() if is_satisfied(hypothesis)]
         settings = {"eos": EOS, "max_lengths": [case.max_new_tokens], "length_penalty": case.length_penalty}
-        grid = {"beam_size": case.full_beam_size, "n_best": 99, "required": [phrases]}
-        (hypotheses,) = grid_beam(case.table.step, case.state(), PROMPT, **settings, **grid)  # type: ignore[arg-type]
+        full_beam = {"beam_size": case.full_beam_size, "n_best": 99, "required": [required]}
+        (hypotheses,) = constrained_beam(case.table.step, case.state(), PROMPT, **settings, **full_beam)  # type: ignore[arg-type]
         check_same(hypotheses, oracle)
-        (small_beam,) = grid_beam(case.table.step, case.state(), PROMPT, **settings, beam_size=1, required=[phrases])  # type: ignore[arg-type]
-        assert all(has_phrase(small_beam[0], phrase) for phrase in phrases)
-        assert small_beam[0].score <= oracle[0].score + 1e-6
+        small_beam = {"beam_size": 1, "required": [required]}
+        ((best,),) = constrained_beam(case.table.step, case.state(), PROMPT, **settings, **small_beam)  # type: ignore[arg-type]
+        assert is_satisfied(best)
+        assert best.score <= oracle[0].score + 1e-6
 
 
 def has_phrase(text: Hypothesis, phrase: list[int]) -> bool:

@@ -20,6 +20,7 @@ from regard.store.weights import get_weights
 from regard.tasks.load import load_translator
 from regard.tasks.search import Beam
 from regard.tasks.translation.constraints import Constraints
+from regard.text.glossary import Glossary, Term
 from regard.text.special_marks import MARK, REPLACEMENT
 from tests.serve.factories import SENTENCES, RunningServer
 from tests.tasks.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
@@ -299,6 +300,37 @@ def test_two_sentences_prefix_and_required_phrase_hold_for_the_first(
         with server.client() as client:
             request = {"q": " ".join(SENTENCES), "source": "en", "target": "de", **field}
             assert client.post("/translate", json=request).json()["translatedText"] == f"{first} {second}"
+
+
+def test_glossary_terms_hold_in_every_sentence_and_missing_ones_are_named(
+    server: RunningServer, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = {SENTENCES[0].split()[0]: ["Zwei"], SENTENCES[1].split()[-1].strip("."): ["Holz"]}
+    translator = load_translator(folders["en-de"])
+    expected = translator.translate(SENTENCES, Beam(5), constraints=Constraints(glossary=Glossary(terms)))
+    assert all(term.is_in(result.text) for term, result in zip(Glossary(terms).terms, expected, strict=True))
+    request = {"q": " ".join(SENTENCES), "source": "en", "target": "de"}
+    lines = "\n".join("\t".join((term, *forms)) for term, forms in terms.items())
+    with server.client() as client:
+        for glossary in (terms, lines):
+            answer = client.post("/translate", json=request | {"glossary": glossary}).json()
+            assert answer["translatedText"] == " ".join(result.text for result in expected)
+            assert answer["unsatisfied_terms"] == []
+        assert "unsatisfied_terms" not in client.post("/translate", json=request | {"glossary": ""}).json()
+        endless = {"glossary": {SENTENCES[0].split()[0]: ["\u2603" * 50]}}  # more tokens than `limits.rows`
+        for wrong in (endless, {"glossary": {"a": [" "]}}, {"glossary": {"a": ["b" * 101]}}, {"glossary": "\tb"}):
+            assert client.post("/translate", json=request | wrong).status_code == 422
+        html = client.post(
+            "/translate", json=request | {"format": "html", "q": f"<p>{SENTENCES[0]}</p>", "glossary": terms}
+        )
+        assert html.json() == {
+            "translatedText": f"<p>{expected[0].text}</p>",
+            "alternatives": [],
+            "unsatisfied_terms": [],
+        }
+        monkeypatch.setattr(Term, "is_in", lambda *_: False)
+        answer = client.post("/translate", json=request | {"glossary": terms}).json()
+        assert answer["unsatisfied_terms"] == list(terms)
 
 
 def test_two_sentences_alignment_counts_words_of_the_whole_text(server: RunningServer) -> None:

@@ -31,6 +31,7 @@ from regard.tasks.translation.ctranslate2_translator import CTranslate2Translato
 from regard.tasks.translation.ensemble import EnsembleTranslator
 from regard.tasks.translation.inspect import token_alternatives, translate_traced
 from regard.tasks.translation.translator import Translator
+from regard.text.glossary import Glossary
 from tests.commands import run_command
 from tests.tasks.factories import (
     TEXTS,
@@ -289,6 +290,27 @@ def test_documents_run_on_the_engine(translator_folder: Path, monkeypatch: pytes
     monkeypatch.setattr("regard.tasks.ctranslate2_pipelines.LazyTorch.require", refuse)
     arguments = ["translate", str(translator_folder), TEXTS[0], "--document", "--engine", "ctranslate2"]
     assert run_command(*arguments).code == 0
+
+
+def test_terms_use_pytorch_only_where_the_engine_lacks_them(
+    engines: tuple[Translator, Translator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = engines
+    search = Beam(3, stop_after=3)
+    (word, *_) = theirs.translate(TEXTS[0], search).text.split()
+    lacking = Constraints(glossary=Glossary({TEXTS[1].split()[0]: ["Holz"]}))
+    expected = ours.translate(TEXTS[1:2], search, constraints=lacking)
+    results = theirs.translate(TEXTS[1:2], search, constraints=lacking)
+    assert [result.text for result in results] == [result.text for result in expected]
+    assert "Holz" in results[0].text
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("PyTorch was asked")
+
+    monkeypatch.setattr("regard.tasks.ctranslate2_pipelines.LazyTorch.require", refuse)
+    for terms in ({"unused": ["Holz"]}, {TEXTS[0].split()[0]: ["Holz", word]}):
+        result = theirs.translate(TEXTS[0], search, constraints=Constraints(glossary=Glossary(terms)))
+        assert result.unsatisfied_terms == ()
 
 
 IMPORT_SCRIPT = """

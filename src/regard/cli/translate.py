@@ -33,6 +33,7 @@ from regard.cli.options import (
 from regard.cli.progress import show_progress
 from regard.cli.search_options import SearchKind
 from regard.cli.text_input import CHUNK_LINES, check_paths, load_as, read_lines, read_text
+from regard.text.glossary import Glossary
 from regard.text.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -98,13 +99,21 @@ def translate(
     require: Annotated[
         StringList,
         _constraint(
-            "Phrase that every translation must contain (by tokens; case-sensitive). Repeatable.", metavar="PHRASE"
+            "Phrase that every translation must contain (whole words; case-sensitive). Repeatable.", metavar="PHRASE"
         ),
     ] = None,
     forbid: Annotated[
         StringList,
         _constraint(
             "Phrase that no translation may contain (by tokens; case-sensitive). Repeatable.", metavar="PHRASE"
+        ),
+    ] = None,
+    glossary: Annotated[
+        Path | None,
+        _constraint(
+            "Terms and their translations: lines of TERM, tab, target form, tab, another form ... A line with a term "
+            "only keeps it as it is. Missing terms are reported.",
+            metavar="FILE",
         ),
     ] = None,
     temperature: search_options.Temperature = 1.0,
@@ -147,6 +156,7 @@ def translate(
         "with_scores": as_json or n_best > 1,
     }
     # Fail on unreadable input before overwriting an existing output file.
+    terms = None if glossary is None else Glossary.load(glossary)
     documents = texts or [read_text(input_file)] if document else []
     lines, total, chunk_size = ([], 0, 1) if document else read_lines(texts, input_file)
     if total is None and chunk_size > 1:  # standard input: look ahead far enough to know whether an export pays off
@@ -162,7 +172,7 @@ def translate(
             else stack.enter_context(output_file.open("w", encoding="utf-8", newline="\n"))
         )
         if document:
-            options["constraints"] = Constraints(forbidden=forbid) if forbid else None
+            options["constraints"] = Constraints(forbidden=forbid or (), glossary=terms)
             options["report"] = stack.enter_context(show_progress("translating sentences", None))
             _translate_documents(translator, documents, out, as_json, ends_line=bool(texts), options=options)
             return
@@ -171,11 +181,12 @@ def translate(
         line_number = 0
         for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
             options["seed"] = chunk_seed(seed, chunk_index)  # every chunk uses different random numbers
-            constraints = None
-            if prefix or require or forbid:
-                constraints = Constraints(
-                    [prefix] * len(chunk) if prefix else None, [require] * len(chunk) if require else None, forbid or ()
-                )
+            constraints = Constraints(
+                [prefix] * len(chunk) if prefix else None,
+                [require] * len(chunk) if require else None,
+                forbid or (),
+                terms,
+            )
             translations = translator.translate(chunk, report=report, constraints=constraints, **options)
             if align:
                 from regard.tasks.translation.word_alignment import with_alignment
@@ -183,6 +194,7 @@ def translate(
                 translations = with_alignment(translator, chunk, translations, target_language=into)
             for text, translation in zip(chunk, translations, strict=True):
                 line_number += 1
+                _report_terms(translation, f"line {line_number}")
                 _write(out, line_number, text, translation, as_json, n_best)
             out.flush()
 
@@ -226,10 +238,19 @@ def _translate_documents(
     """Translate each text as a document; `ends_line` appends the line break that files have and arguments lack."""
     for text in documents:
         translation = translator.translate_document(text, **options)
+        for number, sentence in enumerate(translation.translations, 1):
+            _report_terms(sentence, f"sentence {number}")
         if as_json:
             out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n")
         else:
             out.write(translation.text + "\n" * ends_line)
+
+
+def _report_terms(translation: "Translation", location: str) -> None:
+    """Name the required phrases and terms that a translation lacks on standard error."""
+    if translation.unsatisfied_terms:
+        terms = ", ".join(map(repr, translation.unsatisfied_terms))
+        typer.echo(f"{location}: the translation lacks {terms}", err=True)
 
 
 def _write(out: TextIO, line_number: int, source: str, translation: "Translation", as_json: bool, n_best: int) -> None:
@@ -244,7 +265,7 @@ def _write(out: TextIO, line_number: int, source: str, translation: "Translation
 
 def _to_dict(translation: "Translation") -> dict[str, Any]:
     """Convert to a dict and drop empty optional fields."""
-    defaults = {"utility": None, "alternatives": (), "alignment": None}
+    defaults = {"utility": None, "alternatives": (), "alignment": None, "unsatisfied_terms": ()}
     return {
         name: value for name, value in asdict(translation).items() if name not in defaults or value != defaults[name]
     }

@@ -67,7 +67,7 @@ class FinishedHypotheses:
 
     def __init__(self, eos: int, max_new_tokens: int, length_penalty: LengthPenalty, n_best: int) -> None:
         self.eos, self.length_penalty, self.n_best = eos, length_penalty, n_best
-        self.max_divisor = as_function(length_penalty)(max_new_tokens)  # the divisor at the maximum length
+        self.max_new_tokens, self.penalty_fn = max_new_tokens, as_function(length_penalty)
         self.hypotheses: list[Hypothesis] = []
 
     def add(self, partials: Sequence[PartialHypothesis]) -> None:
@@ -77,8 +77,18 @@ class FinishedHypotheses:
         ]
         self.hypotheses = sorted(self.hypotheses, key=lambda hypothesis: -hypothesis.score)[: self.n_best]
 
-    def is_settled(self, open_hypotheses: Sequence[PartialHypothesis]) -> bool:
-        """Return whether no open hypothesis can still enter the n-best list (the bound of `regard.decode.beam`)."""
+    def is_settled(self, open_hypotheses: Sequence[PartialHypothesis], max_length: int | None = None) -> bool:
+        """Return whether no open hypothesis can still enter the n-best list (the bound of `regard.decode.beam`).
+
+        Args:
+            open_hypotheses: The open hypotheses.
+            max_length: Length by which they would have to end; None for the maximum length.
+        """
         if len(self.hypotheses) < self.n_best:
             return not open_hypotheses
-        return all(self.hypotheses[-1].score >= partial.total / self.max_divisor for partial in open_hypotheses)
+        divisor = self.penalty_fn(min(max_length or self.max_new_tokens, self.max_new_tokens))
+        return all(self.hypotheses[-1].score >= partial.total / divisor for partial in open_hypotheses)
+
+    def copy_empty(self) -> "FinishedHypotheses":
+        """Return an empty list with the same settings."""
+        return FinishedHypotheses(self.eos, self.max_new_tokens, self.length_penalty, self.n_best)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request
@@ -35,6 +36,7 @@ from regard.tasks.capabilities import TRANSLATES
 from regard.tasks.requests import BatchOptions, ModelRequest
 from regard.tasks.results import GeneratedText, Translation
 from regard.tasks.search import Beam
+from regard.text.glossary import Glossary
 
 Body = TypeVar("Body", TranslateRequest, DetectRequest, SuggestRequest)
 DEFAULT_BEAM = 5
@@ -60,7 +62,7 @@ def make_router(state: ServerState) -> APIRouter:
     async def translate(request: Request) -> Response:
         body = await _read_request(request, TranslateRequest)
         texts = [body.q] if isinstance(body.q, str) else body.q
-        state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden])
+        state.check_texts(texts, body.alternatives + 1, [body.prefix, *body.required, *body.forbidden, *_forms(body)])
         if body.explain and len(texts) != 1:
             raise HTTPException(422, "`explain` takes exactly one text.")
         if body.explain and len(texts[0]) > MAX_EXPLAINED_CHARACTERS:
@@ -69,8 +71,8 @@ def make_router(state: ServerState) -> APIRouter:
             raise HTTPException(422, f"HTML cannot be combined with {fields[0]}.")
         if body.stream and (fields := [name for name in NOT_IN_STREAMS if getattr(body, name)]):
             raise HTTPException(422, f"A stream cannot be combined with {fields[0]}.")
-        if body.explain and (body.prefix or body.required or body.forbidden):
-            raise HTTPException(422, "`explain` cannot be combined with a prefix, required or forbidden phrases.")
+        if body.explain and (body.prefix or body.required or body.forbidden or body.glossary):
+            raise HTTPException(422, "`explain` cannot be combined with a glossary, prefix, or phrases.")
         job = _make_job(state, body)
         if body.stream:
             return await respond_with_events(job.stream(texts), "/translate")
@@ -150,12 +152,15 @@ class _TranslationJob:
     body: TranslateRequest
     options: BatchOptions
     target_language: str | None
+    glossary: Glossary
 
     async def translate(self, texts: list[str]) -> list[dict[str, Any]]:
         """Return the response for each text; queues all sentences or none."""
         if self.body.format == "html":
-            translations = await translate_html_list(texts, self._translate_plain)
-            return [{"translatedText": text, "alternatives": []} for text in translations]
+            missing = dict[str, None]()
+            translations = await translate_html_list(texts, partial(self._translate_plain, missing=missing))
+            fields = {"unsatisfied_terms": list(missing)} if self.body.glossary else {}
+            return [{"translatedText": text, "alternatives": [], **fields} for text in translations]
         split_texts = [split_text(text) for text in texts]
         pending = iter(await self._translate_sentences([[text for text, _ in sentences] for sentences in split_texts]))
         return [
@@ -198,7 +203,7 @@ class _TranslationJob:
 
     async def stream(self, texts: list[str]) -> Events:
         """Yield events: text as it is generated with greedy search, otherwise sentence by sentence."""
-        is_plain = not (self.body.prefix or self.body.required or self.body.forbidden)
+        is_plain = not (self.body.prefix or self.body.required or self.body.forbidden or self.body.glossary)
         split_texts = [split_text(text) for text in texts]
         # Check the limits of all sentences before the first event.
         self.model.encode(self.options, self._make_requests([[text for text, _ in parts] for parts in split_texts]))
@@ -264,12 +269,19 @@ class _TranslationJob:
                     raise
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _translate_plain(self, texts: list[str]) -> list[str]:
-        return [answer["translatedText"] for answer in await self._as_plain().translate(texts)]
+    async def _translate_plain(self, texts: list[str], missing: dict[str, None]) -> list[str]:
+        """Translate texts, and add the terms that they lack to `missing`."""
+        answers = await self._as_plain().translate(texts)
+        missing.update(dict.fromkeys(term for answer in answers for term in answer.get("unsatisfied_terms", ())))
+        return [answer["translatedText"] for answer in answers]
 
     def _as_plain(self) -> "_TranslationJob":
         return _TranslationJob(
-            self.model, self.body.model_copy(update={"format": "text"}), self.options, self.target_language
+            self.model,
+            self.body.model_copy(update={"format": "text"}),
+            self.options,
+            self.target_language,
+            self.glossary,
         )
 
     async def _translate_sentences(self, texts: list[list[str]]) -> list[GeneratedText]:
@@ -278,14 +290,14 @@ class _TranslationJob:
         return results
 
     def _make_requests(self, texts: list[list[str]]) -> list[ModelRequest]:
-        """Return a request for each sentence of each text; constraints apply to the first sentence of each text."""
-        body = self.body
+        """Return a request for each sentence; a prefix and required phrases apply to the first one of each text."""
+        body, glossary = self.body, self.glossary
         return [
             ModelRequest(
                 sentence,
                 self.target_language,
                 prefix=body.prefix if number == 0 else "",
-                required=tuple(body.required) if number == 0 else (),
+                required=(*(body.required if number == 0 else ()), *glossary.find_terms(sentence)),
                 should_align=body.alignment,
                 should_calibrate=body.confidence,
                 should_score=body.scores or body.confidence,
@@ -297,6 +309,9 @@ class _TranslationJob:
     def _describe(self, sentences: list[tuple[str, str]], results: list[GeneratedText]) -> dict[str, Any]:
         """Return the requested additional fields."""
         body, fields = self.body, dict[str, Any]()
+        if body.required or body.glossary:
+            terms = [term for result in results for term in getattr(result, "unsatisfied_terms", ())]
+            fields["unsatisfied_terms"] = list(dict.fromkeys(terms))
         if body.scores:
             fields["scores"] = [result.score for result in results]
         if body.tokens:
@@ -316,12 +331,12 @@ class _TranslationJob:
 
 def _make_job(state: ServerState, body: TranslateRequest) -> _TranslationJob:
     limits = state.settings.limits
-    beam_size = body.beam_size or DEFAULT_BEAM
+    beam_size, phrases = body.beam_size or DEFAULT_BEAM, [*body.required, *body.forbidden, *_forms(body)]
     for name, value, limit in (
         ("beam_size", beam_size, limits.beam_size),
         ("required phrases", len(body.required), limits.stop),
         ("forbidden phrases", len(body.forbidden), limits.stop),
-        ("characters in a phrase", max(map(len, [*body.required, *body.forbidden]), default=0), limits.stop_characters),
+        ("characters in a phrase", max(map(len, phrases), default=0), limits.stop_characters),
         ("characters in a prefix", len(body.prefix), limits.sentence_tokens),
     ):
         if value > limit:
@@ -336,7 +351,16 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _TranslationJob:
         target_language = body.target or only
         if not target_language:
             raise HTTPException(422, f"Choose a target language: {', '.join(model.targets)}.")
-    return _TranslationJob(model, body, options, target_language)
+    try:
+        glossary = Glossary(body.glossary)
+    except RegardError as error:
+        raise HTTPException(422, error.message) from None
+    return _TranslationJob(model, body, options, target_language, glossary)
+
+
+def _forms(body: TranslateRequest) -> list[str]:
+    """Return the terms of a request's glossary and their target forms."""
+    return [text for term, forms in body.glossary.items() for text in (term, *forms)]
 
 
 def _choose_model(state: ServerState, body: TranslateRequest) -> ServedModel:

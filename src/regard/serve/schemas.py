@@ -3,13 +3,29 @@
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from regard.base.errors import RegardError
+from regard.text.glossary import Glossary
 from regard.text.special_marks import replace_marks
 
 # The server's limits are lower; the body has its own limit. Clients cannot send special tokens.
 Text = Annotated[str, Field(max_length=10_000_000), AfterValidator(replace_marks)]
 MIN_SIMILARITY = 0.8  # minimum similarity of two names, from 0 to 1
+
+
+def _read_terms(value: Any) -> Any:
+    """Read a glossary given as the text of a file."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return {term.source: term.forms for term in Glossary.parse(value).terms} if value.strip() else {}
+    except RegardError as error:
+        raise ValueError(error.message) from None
+
+
+# Target forms by term, or tab-separated lines as in a glossary file.
+Terms = Annotated[dict[Text, list[Text]], BeforeValidator(_read_terms)]
 
 
 class _Request(BaseModel):
@@ -41,6 +57,7 @@ class TranslateRequest(_Request):
     prefix: Text = ""
     required: list[Text] = []
     forbidden: list[Text] = []
+    glossary: Terms = Field({}, examples=[{"house": ["Haus", "Hauses"]}])
     scores: bool = False
     tokens: bool = False
     alignment: bool = False

@@ -57,11 +57,11 @@ class LimitsConfig(_Table):
     """Generated texts per input: `n` and `alternatives`."""
     beam_size: PositiveInt = 16
     rows: PositiveInt = 128
-    """Beams of a text; required phrases of n tokens multiply them by n + 1."""
+    """Beams of a text; required phrases and terms of n tokens need at least n + 1."""
     stop: PositiveInt = 4
     """Stop strings of a request; also required or forbidden phrases."""
     stop_characters: PositiveInt = 100
-    """Characters of a stop string or a phrase."""
+    """Characters of a stop string, a phrase, or a form in a glossary."""
 
 
 class QueueConfig(_Table):

@@ -41,7 +41,7 @@ def find_obstacle(search: Search, n_best: int, constraints: Constraints | None) 
         return f"CTranslate2 does not support {type(search).__name__}"
     if callable(search.length_penalty):
         return "CTranslate2 does not support this length penalty"
-    if constraints is not None:
+    if constraints is not None and constraints.required is None:
         return "CTranslate2 does not support constraints"
     if search.exact:
         return "CTranslate2 stops before the result is certain"

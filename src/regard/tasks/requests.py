@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.tasks.search import Beam, Sampling, Search
+from regard.text.glossary import Term
 
 NO_SEARCH = Beam(1)  # for models that do not generate: all their requests share batches
 
@@ -27,7 +28,7 @@ class ModelRequest:
     item: Any
     target_language: str | None = None
     prefix: str = ""
-    required: tuple[str, ...] = ()
+    required: tuple[str | Term, ...] = ()
     seed: int | None = None
     should_align: bool = False
     should_calibrate: bool = False

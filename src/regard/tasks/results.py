@@ -63,6 +63,8 @@ class Translation(GeneratedText):
 
     alignment: tuple[tuple[int, int], ...] | None = None
     """Pairs (source word, target word), counted from 0, if an alignment was requested."""
+    unsatisfied_terms: tuple[str, ...] = ()
+    """Required phrases, and terms of the source, whose target forms the text lacks."""
 
 
 @dataclass(frozen=True, repr=False)

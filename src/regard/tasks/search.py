@@ -17,6 +17,7 @@ from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.decode.length_penalty import LengthPenalty
 from regard.decode.protocol import Hypothesis, State, Step
+from regard.decode.requirements import Requirement, WordEdges
 
 if TYPE_CHECKING:
     import torch
@@ -46,8 +47,10 @@ class SearchInput:
     """Random generators for sampling: one for all texts, or one per text."""
     n_best: int = 1
     """Number of hypotheses per text."""
-    required: Sequence[Sequence[Phrase]] = ()
-    """Phrases that each text must contain, one list per text; may be empty."""
+    required: Sequence[Sequence[Requirement]] = ()
+    """Phrases that each text must contain, with alternatives; one list per text; may be empty."""
+    edges: WordEdges | None = None
+    """Word boundaries, for required phrases that are whole words."""
     trace: "Trace | None" = None
 
     @property
@@ -140,11 +143,9 @@ class Beam(Search):
         if inputs.required:
             if inputs.trace is not None:
                 raise RegardError("A beam with required phrases cannot be traced.", hint="Leave one of them out.")
-            if self.stop_after is not None:
-                raise RegardError("A beam with required phrases has no stop_after.", hint="Leave one of them out.")
-            from regard.decode.grid_beam import grid_beam
+            from regard.decode.constrained_beam import constrained_beam
 
-            return grid_beam(*inputs.model_arguments, **arguments, required=inputs.required)
+            return constrained_beam(*inputs.model_arguments, **arguments, required=inputs.required, edges=inputs.edges)
         from regard.decode.beam import beam
 
         arguments |= {"stop_after": self.stop_after, "exact": self.exact}

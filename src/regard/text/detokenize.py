@@ -7,10 +7,12 @@ streaming decoder therefore holds back characters that the next token could chan
 
 import codecs
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from regard.base.errors import RegardError
 from regard.text import pretokenize
+from regard.text.glossary import is_word_character
 from regard.text.specials import SpecialIds
 
 _WHITESPACE = (b" ", b"\t", b"\n", b"\r")
@@ -59,6 +61,22 @@ class TokenBytes:
                 for token, entry in zip(vocabulary, self.bytes, strict=True)
             ]
         self.is_end = [has_trailing_space and entry.endswith(b" ") for entry in self.bytes]
+
+    @cached_property
+    def begins_inside(self) -> list[bool]:
+        """Whether each token begins with a character that continues the word before it."""
+        return [
+            not is_start and _is_inside(content.decode("utf-8", "replace")[:1])
+            for content, is_start in zip(self.bytes, self.is_start, strict=True)
+        ]
+
+    @cached_property
+    def ends_inside(self) -> list[bool]:
+        """Whether each token ends with a character that the next token may continue."""
+        return [
+            not is_end and _is_inside(content.decode("utf-8", "replace")[-1:])
+            for content, is_end in zip(self.bytes, self.is_end, strict=True)
+        ]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids to text.
@@ -122,6 +140,10 @@ class StreamingDecoder:
         """Return the rest of the text: U+FFFD for bytes that do not complete a character, otherwise empty."""
         self._pending_space = ""
         return self._decoder.decode(b"", final=True)
+
+
+def _is_inside(character: str) -> bool:
+    return character == "\ufffd" or is_word_character(character)  # or part of a character
 
 
 def _encode_token(token: str, join_style: pretokenize.JoinStyle) -> bytes:

@@ -1,21 +1,20 @@
 """Prefixes, forbidden phrases and required phrases of translations."""
 
+import re
+
 import pytest
 import torch
 
 from regard.base.errors import RegardError
 from regard.tasks.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
 from regard.tasks.translation.constraints import Constraints, token_variants
-from regard.tasks.translation.translator import Translator
+from regard.text.glossary import Glossary, Term
 from tests.tasks.factories import (
     MAX_LENGTH,
     TEXTS,
     all_texts,
-    make_encoder_decoder,
     make_tokenizer,
-    make_tokenizers,
     make_translator,
-    make_translator_settings,
 )
 
 
@@ -90,8 +89,34 @@ def test_invalid_constraints_are_refused() -> None:
         translator.translate(TEXTS[:1], constraints=Constraints(prefixes=["Zwei Hunde"]), max_new_tokens=1)
 
 
-def test_required_phrases_and_stop_after_exclude_each_other() -> None:
-    settings = make_translator_settings()
-    translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
-    with pytest.raises(RegardError, match="has no stop_after"):
-        translator.translate(TEXTS[:1], Beam(5, stop_after=1), constraints=Constraints(required=[["men"]]))
+def test_glossary_terms_appear_and_missing_ones_are_reported() -> None:
+    translator = make_translator()
+    glossary = Glossary({"men": ["Holz", "Hölzern"], "girl": ["Mädchen"], "unused": ["x"]})
+    plain = translator.translate(TEXTS, Beam(3), max_new_tokens=20)
+    results = translator.translate(TEXTS, Beam(3), constraints=Constraints(glossary=glossary), max_new_tokens=20)
+    terms = [glossary.find_terms(text) for text in TEXTS]
+    assert any(terms)
+    for found, before, result in zip(terms, plain, results, strict=True):
+        assert all(term.is_in(result.text) for term in found)
+        assert result.unsatisfied_terms == ()
+        if not found:
+            assert result == before
+    tight = Constraints(required=[["Holz", Term("girl", ("in der Nähe von",))], *[[]] * 3])
+    (result, *_) = translator.translate(TEXTS, Beam(3), constraints=tight, max_new_tokens=3)
+    assert "girl" in result.unsatisfied_terms
+    assert ("Holz" in result.unsatisfied_terms) == ("Holz" not in result.text)
+
+
+def test_satisfied_requirements_keep_the_translation_and_n_best_all_satisfy_them() -> None:
+    translator = make_translator()
+    plain = translator.translate(TEXTS, Beam(3), max_new_tokens=MAX_LENGTH)
+    words = [re.findall(r"\w+", result.text)[:1] for result in plain]
+    assert any(words)
+    constraints = Constraints(required=words)
+    assert translator.translate(TEXTS, Beam(3), constraints=constraints, max_new_tokens=MAX_LENGTH) == plain
+    for phrases, result in zip(
+        words,
+        translator.translate(TEXTS, Beam(3), constraints=constraints, n_best=3, max_new_tokens=MAX_LENGTH),
+        strict=True,
+    ):
+        assert all(Term(phrase, (phrase,)).is_in(text) for phrase in phrases for text in all_texts(result))

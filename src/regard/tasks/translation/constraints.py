@@ -1,9 +1,9 @@
-"""Constraints on generated text: prefixes, required phrases and forbidden phrases.
+"""Constraints on generated text: prefixes, glossaries, required phrases and forbidden phrases.
 
-A tokenizer may encode a phrase in two ways: at the beginning of a text, and after a space. Both variants of a forbidden
-phrase are forbidden. A required phrase must occur as encoded after a space, or at the beginning of the text if both
-variants are equal. Phrases are case-sensitive: forbidding "cat" forbids "cat" and words that begin with its tokens, but
-not "Cat".
+Required phrases and the terms of a glossary appear as whole words (`regard.text.glossary`); a term may have several
+forms. A tokenizer may encode a phrase in two ways: at the beginning of a text, and after a space. Both variants are
+searched for, and both variants of a forbidden phrase are forbidden. Forbidden phrases are matched by tokens: forbidding
+"cat" forbids "cat" and words that begin with its tokens, but not "Cat".
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,24 @@ from dataclasses import dataclass, replace
 
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
+from regard.decode.requirements import WordEdges, count_slots
 from regard.tasks.search import Phrase, SearchInput
+from regard.text.glossary import Glossary, Term, capitalize
 from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """Prefixes, required phrases and forbidden phrases of translations."""
+    """Prefixes, required and forbidden phrases of translations."""
 
     prefixes: Sequence[str] | None = None
     """The prefix of each translation, one per text; "" for no constraint."""
-    required: Sequence[Sequence[str]] | None = None
-    """Phrases that each translation must contain, one list per text."""
+    required: Sequence[Sequence[str | Term]] | None = None
+    """Phrases or terms that each translation must contain, one list per text."""
     forbidden: Sequence[str] = ()
     """Phrases that no translation may contain."""
+    glossary: Glossary | None = None
+    """Terms that the translation of every text in which they occur must contain."""
 
     def check(self, text_count: int) -> None:
         """Check that there is one prefix and one list of required phrases per text."""
@@ -36,15 +40,40 @@ class Constraints:
         if isinstance(self.forbidden, str) or any(isinstance(phrases, str) for phrases in self.required or ()):
             raise RegardError("A string was given where a list of phrases is expected.", hint='Write ["..."].')
 
-    def beam_multiplier(self, tokenizer: Tokenizer) -> int:
-        """Return the number of beams: one for each possible number of generated required tokens."""
-        phrase_lists = {tuple(phrases) for phrases in self.required or ()}
-        return 1 + max((sum(map(len, required_ids(tokenizer, phrases))) for phrases in phrase_lists), default=0)
+    def find_terms(self, texts: Sequence[str]) -> "Constraints | None":
+        """Return the constraints with the glossary's terms as required ones; None if there are no constraints left."""
+        self.check(len(texts))
+        required = self.required
+        if self.glossary is not None:
+            required = [
+                [*(() if required is None else required[index]), *self.glossary.find_terms(text)]
+                for index, text in enumerate(texts)
+            ]
+        constraints = replace(self, glossary=None, required=required if any(required or ()) else None)
+        return None if constraints == Constraints() else constraints
+
+    def select(self, indices: Sequence[int]) -> "Constraints":
+        """Return the constraints of the texts at `indices`."""
+        return replace(
+            self,
+            prefixes=None if self.prefixes is None else [self.prefixes[index] for index in indices],
+            required=None if self.required is None else [self.required[index] for index in indices],
+        )
+
+    def count_slots(self, tokenizer: Tokenizer, beam_size: int) -> int:
+        """Return the number of beams of a text: required phrases may need more than `beam_size`."""
+        lists = {tuple(terms) for terms in self.required or ()}
+        return max((count_slots(_encode_terms(tokenizer, terms), beam_size) for terms in lists), default=beam_size)
 
     def apply(self, inputs: SearchInput, tokenizer: Tokenizer, indices: Sequence[int]) -> SearchInput:
         """Return the search input of the texts at `indices` under these constraints."""
         if self.required is not None:
-            inputs = replace(inputs, required=[required_ids(tokenizer, self.required[index]) for index in indices])
+            required = [_encode_terms(tokenizer, self.required[index]) for index in indices]
+            inputs = replace(
+                inputs,
+                required=required,
+                edges=WordEdges(tokenizer.token_bytes.begins_inside, tokenizer.token_bytes.ends_inside),
+            )
         if self.prefixes is None and not self.forbidden:
             return inputs
         prefixes = [""] * len(indices) if self.prefixes is None else [self.prefixes[index] for index in indices]
@@ -80,6 +109,20 @@ def forbidden_ids(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[Phrase]:
     return [variant for phrase in phrases for variant in token_variants(tokenizer, phrase)]
 
 
-def required_ids(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[Phrase]:
-    """Return the tokens of each phrase as encoded after a space."""
-    return [token_variants(tokenizer, phrase)[0] for phrase in phrases]
+def _encode_terms(tokenizer: Tokenizer, terms: Sequence[str | Term]) -> list[list[Phrase]]:
+    """Return the tokens of the forms of each term; a term is left out if the model cannot write any of its forms."""
+    unwritable = {tokenizer.specials.unk, *tokenizer.specials.not_text}
+    encoded = [[phrase for form in to_term(term).forms for phrase in _encode_form(tokenizer, form)] for term in terms]
+    written = [[phrase for phrase in phrases if unwritable.isdisjoint(phrase)] for phrases in encoded]
+    return [list(dict.fromkeys(phrases)) for phrases in written if phrases]
+
+
+def _encode_form(tokenizer: Tokenizer, form: str) -> list[Phrase]:
+    """Return the tokens of a form after a space and, if they differ, at the beginning of a text."""
+    after_space, *at_start = token_variants(tokenizer, form)
+    return [after_space, *at_start, *(token_variants(tokenizer, capitalize(form))[1:] if at_start else ())]
+
+
+def to_term(term: str | Term) -> Term:
+    """Return a phrase as a term with one form."""
+    return Term(term, (term,)) if isinstance(term, str) else term

@@ -124,7 +124,8 @@ class Translator(ScoresTexts, Pipeline):
             texts: One or several sources. Empty or whitespace-only texts have empty translations.
             search: Search strategy (`regard.tasks.search`): `Beam(1)` is greedy, default `Beam(5)`.
             n_best: Number of hypotheses per text: the best is the translation, the others its `alternatives`.
-            constraints: Prefixes, required phrases and forbidden phrases.
+            constraints: Prefixes, a glossary, required and forbidden phrases. Required phrases and terms that a
+                translation lacks are in its `unsatisfied_terms`.
             max_new_tokens: Maximum number of target tokens, eos included. Default: `max_length_ratio * source_length +
                 50` (the ratio is in the model's settings), at most the number of learned positions.
             target_language: Language to translate into, one for all texts or one for each (multilingual models).
@@ -146,7 +147,7 @@ class Translator(ScoresTexts, Pipeline):
             sources,
             search,
             n_best=n_best,
-            constraints=constraints,
+            constraints=None if constraints is None else constraints.find_terms(texts),
             max_new_tokens=max_new_tokens,
             batch_tokens=batch_tokens,
             seed=seed,
@@ -170,15 +171,43 @@ class Translator(ScoresTexts, Pipeline):
         """Translate sources encoded by `encode_sources`; see `translate` for the other arguments."""
         if batch_tokens < 1:
             raise RegardError(f"batch_tokens must be at least 1, got {batch_tokens}.", hint="Use 1 or more.")
+        options: dict[str, Any] = {
+            "n_best": n_best,
+            "max_new_tokens": max_new_tokens,
+            "batch_tokens": batch_tokens,
+            "with_scores": with_scores,
+        }
         if constraints is not None:
             constraints.check(len(sources))
+            if constraints.required is not None:
+                from regard.tasks.translation.required import translate_required
+
+                return translate_required(self, sources, search, constraints, options | {"seed": seed}, report)
+        return self._translate_batches(sources, search, constraints=constraints, seed=seed, report=report, **options)
+
+    def _translate_batches(
+        self,
+        sources: Sequence[list[int]],
+        search: Search,
+        *,
+        n_best: int,
+        constraints: Constraints | None,
+        max_new_tokens: int | None,
+        batch_tokens: int,
+        seed: Seed,
+        with_scores: bool,
+        report: Callable[[int], None] | None,
+    ) -> list[Translation]:
+        """Translate sources in batches of similar length; required phrases are forced by the search."""
         max_lengths = self.resolve_max_lengths(sources, max_new_tokens)
         translations = [EMPTY] * len(sources)
         nonempty = [index for index, source in enumerate(sources) if source]
         if report is not None and len(nonempty) < len(sources):
             report(len(sources) - len(nonempty))
         target = self.tokenizers.target
-        rows_per_text = self._count_rows(search) * (constraints.beam_multiplier(target) if constraints else 1)
+        rows_per_text = self._count_rows(search)
+        if constraints is not None:
+            rows_per_text = constraints.count_slots(target, rows_per_text)
         with self._searching(seed, len(sources)) as generators:
             for batch in batch_by_length([len(sources[index]) for index in nonempty], batch_tokens, rows_per_text):
                 indices = [nonempty[number] for number in batch]
@@ -374,11 +403,9 @@ class Translator(ScoresTexts, Pipeline):
         return replace(request, size=len(source), tokens=source)
 
     def count_rows(self, request: ModelRequest, options: BatchOptions) -> int:
-        """Return the number of beams of a request; required phrases of n tokens multiply it by n + 1."""
+        """Return the number of beams of a request: required phrases of n tokens need at least n + 1."""
         rows = super().count_rows(request, options)
-        if not request.required:
-            return rows
-        return rows * Constraints(required=[request.required]).beam_multiplier(self.tokenizers.target)
+        return Constraints(required=[request.required]).count_slots(self.tokenizers.target, rows)
 
     def run(self, requests: Sequence[ModelRequest], options: BatchOptions) -> list[Translation]:
         """Translate the texts of requests; add calibrated log-probabilities and alignments if requested."""
