@@ -12,10 +12,10 @@ The beam has `beam_size` slots, or one for each bank if that is more. The cost i
 `regard.decode.beam`.
 """
 
-import heapq
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import math
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 
 import torch
 from torch import Tensor
@@ -24,17 +24,12 @@ from regard.base.errors import RegardError
 from regard.decode.beam import LOOKAHEAD
 from regard.decode.length_penalty import LengthPenalty
 from regard.decode.partial import FinishedHypotheses, PartialHypothesis, advance, next_logprobs
-from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, check_not_nan
-from regard.decode.requirements import Progress, Requirement, Requirements, WordEdges
+from regard.decode.protocol import NEG_INF, Hypothesis, S, Step, check_max_lengths, nan_error
+from regard.decode.requirements import Requirement, Requirements, WordEdges
 from regard.decode.topk import topk
 
-
-class _Candidate(NamedTuple):
-    total: float
-    parent: int  # among the open hypotheses
-    token: int
-    logprob: float
-    progress: Progress
+TokenLogprobs = list[tuple[int, float]]  # tokens and their log-probabilities
+Candidate = tuple[float, int, int, float]  # log p, index of the hypothesis that it extends, token, its log p
 
 
 def constrained_beam(
@@ -75,15 +70,15 @@ def constrained_beam(
             Requirements(requirements, edges, eos),
             beam_size,
             FinishedHypotheses(eos, max_new_tokens, length_penalty, n_best),
-            PartialHypothesis(row),
+            row,
         )
         for row, (requirements, max_new_tokens) in enumerate(zip(required, max_lengths, strict=True))
     ]
-    phrase_tokens = sorted({eos}.union(*(phrase for search in searches for phrase in search.requirements.trie.phrases)))
     tokens = prompt
     for length in range(1, max(max_lengths) + 1):
         logprobs = next_logprobs(step, state, tokens, suppress_tokens)  # (R, V)
-        rows = _read_rows(logprobs, phrase_tokens, beam_size)
+        forced_tokens = [tokens for search in searches for tokens in search.list_forced_tokens()]  # of each row
+        rows = _read_rows(logprobs, forced_tokens, beam_size)
         for search in searches:
             search.extend(rows, length)
         open_hypotheses = [hypothesis for search in searches for hypothesis in search.open_hypotheses]
@@ -93,95 +88,94 @@ def constrained_beam(
     return [search.collect_hypotheses() for search in searches]
 
 
-class _Row(NamedTuple):
-    """The log-probabilities of one row that the search needs."""
-
-    best: list[tuple[int, float]]  # the likeliest tokens, best first
-    phrase_tokens: dict[int, float]
-
-
-def _read_rows(logprobs: Tensor, phrase_tokens: Sequence[int], beam_size: int) -> list[_Row]:
-    values, tokens = topk(logprobs, min(2 * beam_size, logprobs.size(1)))  # (R, n)
-    known = [token for token in phrase_tokens if 0 <= token < logprobs.size(1)]
-    index = torch.tensor(known, dtype=torch.long, device=logprobs.device)
+def _read_rows(
+    logprobs: Tensor, forced_tokens: Sequence[Sequence[int]], beam_size: int
+) -> Iterator[tuple[TokenLogprobs, TokenLogprobs]]:
+    """Yield the likeliest tokens of each row, best first, and its forced tokens."""
+    values, best_tokens = topk(logprobs, min(2 * beam_size, logprobs.size(1)))  # (R, n)
+    pairs = [(row, token) for row, tokens in enumerate(forced_tokens) for token in tokens if token < logprobs.size(1)]
+    index = torch.tensor(pairs, dtype=torch.long, device=logprobs.device).reshape(-1, 2)
+    forced_values = logprobs[index[:, 0], index[:, 1]]
     # the only synchronization with the device
-    packed = torch.cat((tokens.double(), values.double(), logprobs[:, index].double()), dim=1).tolist()
-    count, rows = values.size(1), []
-    for row in packed:
-        check_not_nan(row[count:])
-        best = [(int(token), value) for token, value in zip(row[:count], row[count : 2 * count], strict=True)]
-        rows.append(_Row(best, dict(zip(known, row[2 * count :], strict=True))))
-    return rows
+    packed = torch.cat((values.double().flatten(), best_tokens.double().flatten(), forced_values.double())).tolist()
+    (count, width), forced = values.shape, dict(zip(pairs, packed[2 * values.numel() :], strict=True))
+    for row, tokens in enumerate(forced_tokens):
+        start = row * width
+        if math.isnan(packed[start]):  # NaN is the first of all values, and log_softmax spreads it over the row
+            raise nan_error()
+        row_tokens = map(int, packed[(count * width) + start : (count * width) + start + width])
+        best = list(zip(row_tokens, packed[start : start + width], strict=True))
+        yield best, [(token, forced.get((row, token), NEG_INF)) for token in tokens]
 
 
-@dataclass
 class _SentenceSearch:
     """The beam of one sentence."""
 
-    requirements: Requirements
-    beam_size: int
-    finished: FinishedHypotheses
-    start: PartialHypothesis
-    open_hypotheses: dict[PartialHypothesis, Progress] = field(default_factory=dict)
+    def __init__(self, requirements: Requirements, beam_size: int, finished: FinishedHypotheses, row: int) -> None:
+        self.requirements, self.beam_size = requirements, beam_size
+        self.slots = max(beam_size, requirements.bank_count)
+        self.finished, self.incomplete, self.incomplete_bank = finished, finished.copy_empty(), 0
+        self.open_hypotheses, self.states = [PartialHypothesis(row)], [requirements.start]
 
-    def __post_init__(self) -> None:
-        self.open_hypotheses = {self.start: Progress()}
-        self.slots = max(self.beam_size, self.requirements.bank_count)
-        self.incomplete, self.incomplete_bank = self.finished.copy_empty(), 0
+    def list_forced_tokens(self) -> list[tuple[int, ...]]:
+        """Return the tokens of each open hypothesis that are always candidates."""
+        return [self.requirements.forced_tokens[state] for state in self.states]
 
-    def extend(self, rows: Sequence[_Row], length: int) -> None:
-        """Extend every open hypothesis by one token."""
+    def extend(self, rows: Iterator[tuple[TokenLogprobs, TokenLogprobs]], length: int) -> None:
+        """Extend every open hypothesis by one token, given the next rows."""
         if not self.open_hypotheses:
             return
-        parents, is_last = list(self.open_hypotheses.items()), length >= self.finished.max_new_tokens
-        banks: dict[int, list[_Candidate]] = {}
-        for candidate in self._propose(parents, rows):
-            banks.setdefault(self.requirements.count_tokens(candidate.progress), []).append(candidate)
-        for bank, candidates in banks.items():
+        is_last, parents = length >= self.finished.max_new_tokens, self.open_hypotheses
+        banks: dict[int, list[tuple[Candidate, int]]] = {}
+        for candidate in self._propose(rows):
+            _, parent, token, _ = candidate
+            state = self.requirements.advance(self.states[parent], parents[parent].tokens[-1:], token)
+            banks.setdefault(self.requirements.banks[state], []).append((candidate, state))
+        for bank, entries in banks.items():
             ended = [
-                parents[candidate.parent][0].extend(candidate.token, candidate.logprob)
-                for candidate in candidates[: self.beam_size]
-                if is_last or candidate.token == self.finished.eos
+                parents[parent].extend(token, logprob)
+                for (_, parent, token, logprob), _ in entries[: self.beam_size]
+                if is_last or token == self.finished.eos
             ]
             self._finish(bank, ended)
-            banks[bank] = [candidate for candidate in candidates if candidate.token != self.finished.eos]
+            banks[bank] = [entry for entry in entries if entry[0][2] != self.finished.eos]
         chosen = [] if is_last else _allocate(banks, self.slots, self.requirements.bank_count)
-        self.open_hypotheses = {
-            parents[candidate.parent][0].extend(candidate.token, candidate.logprob): candidate.progress
-            for candidate in chosen
-        }
-        if self.finished.is_settled(list(self.open_hypotheses), length + LOOKAHEAD):
-            self.open_hypotheses = {}
+        hypotheses = [parents[parent].extend(token, logprob) for (_, parent, token, logprob), _ in chosen]
+        self.open_hypotheses, self.states = hypotheses, [state for _, state in chosen]
+        if self.finished.is_settled(self._list_promising(length), length + LOOKAHEAD):
+            self.open_hypotheses, self.states = [], []
 
     def collect_hypotheses(self) -> list[Hypothesis]:
         """Return the best finished hypotheses; the ones with the most progress if none satisfies everything."""
         return self.finished.hypotheses or self.incomplete.hypotheses
 
-    def _propose(self, parents: Sequence[tuple[PartialHypothesis, Progress]], rows: Sequence[_Row]) -> list[_Candidate]:
+    def _list_promising(self, length: int) -> list[PartialHypothesis]:
+        """Return the open hypotheses that may still win: those that lack a phrase only for LOOKAHEAD more tokens.
+
+        They have not paid for the phrase yet, so the bound would let them go on long after the best hypothesis ended.
+        """
+        if length < max((len(hypothesis.tokens) for hypothesis in self.finished.hypotheses), default=0) + LOOKAHEAD:
+            return self.open_hypotheses
+        last_bank = self.requirements.bank_count - 1
+        return [
+            hypothesis
+            for hypothesis, state in zip(self.open_hypotheses, self.states, strict=True)
+            if not self.finished.hypotheses or self.requirements.banks[state] == last_bank
+        ]
+
+    def _propose(self, rows: Iterator[tuple[TokenLogprobs, TokenLogprobs]]) -> list[Candidate]:
         """Return the candidates of the step, best first."""
-        likeliest = heapq.nlargest(
-            2 * self.slots,
-            (
-                (hypothesis.total + logprob, -number, token, logprob)
-                for number, (hypothesis, _) in enumerate(parents)
-                for token, logprob in rows[hypothesis.row].best
-            ),
-        )
-        proposals = {(-number, token): logprob for _, number, token, logprob in likeliest}
-        for number, (hypothesis, progress) in enumerate(parents):
-            row = rows[hypothesis.row]
-            token, logprob = row.best[0]
-            proposals.setdefault((number, token), logprob)
-            for token in {self.finished.eos, *self.requirements.continuing_tokens(progress)}:
-                proposals.setdefault((number, token), row.phrase_tokens.get(token, NEG_INF))
-        candidates = []
-        for (number, token), logprob in proposals.items():
-            if logprob > NEG_INF:
-                hypothesis, progress = parents[number]
-                last_token = hypothesis.tokens[-1] if hypothesis.tokens else None
-                new_progress = self.requirements.advance(progress, last_token, token)
-                candidates.append(_Candidate(hypothesis.total + logprob, number, token, logprob, new_progress))
-        return sorted(candidates, key=lambda candidate: -candidate.total)
+        likeliest, others = list[Candidate](), list[Candidate]()
+        for parent, (hypothesis, (best, forced)) in enumerate(zip(self.open_hypotheses, rows, strict=False)):
+            total = hypothesis.total
+            likeliest += [(total + logprob, parent, token, logprob) for token, logprob in best if logprob > NEG_INF]
+            others += [
+                (total + logprob, parent, token, logprob)
+                for token, logprob in chain(best[:1], forced)
+                if logprob > NEG_INF
+            ]
+        likeliest.sort(key=itemgetter(0), reverse=True)
+        return sorted(dict.fromkeys(likeliest[: 2 * self.slots] + others), key=itemgetter(0), reverse=True)
 
     def _finish(self, bank: int, hypotheses: list[PartialHypothesis]) -> None:
         if bank == self.requirements.bank_count - 1:
@@ -192,12 +186,15 @@ class _SentenceSearch:
             self.incomplete.add(hypotheses)
 
 
-def _allocate(banks: dict[int, list[_Candidate]], slots: int, bank_count: int) -> list[_Candidate]:
+def _allocate(
+    banks: dict[int, list[tuple[Candidate, int]]], slots: int, bank_count: int
+) -> list[tuple[Candidate, int]]:
     """Divide the slots evenly among the banks (the last one also has the remainder); the best others fill the rest."""
     size, remainder = divmod(slots, bank_count)
-    chosen, others = list[_Candidate](), list[_Candidate]()
-    for bank, candidates in banks.items():
+    chosen, others = list[tuple[Candidate, int]](), list[tuple[Candidate, int]]()
+    for bank, entries in banks.items():
         count = size + remainder * (bank == bank_count - 1)
-        chosen += candidates[:count]
-        others += candidates[count:]
-    return chosen + heapq.nlargest(slots - len(chosen), others, key=lambda candidate: candidate.total)
+        chosen += entries[:count]
+        others += entries[count:]
+    others.sort(key=lambda entry: -entry[0][0])
+    return chosen + others[: slots - len(chosen)]

@@ -8,6 +8,7 @@ and phrases may overlap. With `WordEdges`, a phrase counts only as whole words: 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regard.base.errors import RegardError
 from regard.decode.phrases import ROOT, PhraseTrie
@@ -27,9 +28,8 @@ class WordEdges:
         return self.ends_inside[token] and self.begins_inside[next_token]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a hypothesis."""
+class _PhraseProgress(NamedTuple):
+    """What a hypothesis has generated."""
 
     completed: frozenset[int] = frozenset()
     """Satisfied requirements."""
@@ -49,7 +49,16 @@ def count_slots(required: Sequence[Requirement], beam_size: int) -> int:
 
 
 class Requirements:
-    """The requirements of one sentence, and how a token changes a hypothesis's progress."""
+    """The requirements of one sentence as an automaton, whose states are made when they are first reached.
+
+    Args:
+        requirements: The requirements.
+        edges: Word boundaries; None lets phrases be parts of words.
+        eos: The end-of-sequence token.
+    """
+
+    start = 0
+    """The state of an empty hypothesis."""
 
     def __init__(self, requirements: Sequence[Requirement], edges: WordEdges | None, eos: int) -> None:
         phrases = [(tuple(phrase), number) for number, group in enumerate(requirements) for phrase in group]
@@ -58,33 +67,54 @@ class Requirements:
             raise RegardError("A required phrase contains eos.", hint="Remove it: the search ends hypotheses itself.")
         if not all(requirements):
             raise RegardError("A requirement has no phrases.", hint="Give at least one phrase for each.")
-        self.edges = edges
+        self.edges, self.eos = edges, eos
+        self.phrase_tokens = frozenset(token for phrase in self.trie.phrases for token in phrase)
         self.all_completed = frozenset(range(len(requirements)))
         self.requirements_of = [  # a phrase may satisfy several requirements
             frozenset(number for other, number in phrases if other == phrase) for phrase in self.trie.phrases
         ]
         self.lengths = [max(map(len, group)) for group in requirements]
         self.bank_count = 1 + sum(self.lengths)
+        self.banks = list[int]()
+        """The number of required tokens that are no longer missing, by state."""
+        self.forced_tokens = list[tuple[int, ...]]()
+        """The tokens that start or continue a phrase, or eos if nothing is missing, by state."""
+        self._states = dict[_PhraseProgress, int]()
+        self._progress = list[_PhraseProgress]()
+        self._next = dict[tuple[int, int, bool], int]()
+        self._add(_PhraseProgress())
 
-    def advance(self, progress: Progress, last_token: int | None, token: int) -> Progress:
-        """Return the progress after one more token."""
-        is_joined = last_token is not None and self.edges is not None and self.edges.is_joined(last_token, token)
+    def advance(self, state: int, last_tokens: Sequence[int], token: int) -> int:
+        """Return the state after one more token; `last_tokens` has the one before, if any."""
+        is_joined = bool(last_tokens) and self.edges is not None and self.edges.is_joined(last_tokens[0], token)
+        key = (state, token if token in self.phrase_tokens else -1, is_joined)
+        if key not in self._next:
+            self._next[key] = self._add(self._advance(self._progress[state], token, is_joined))
+        return self._next[key]
+
+    def _add(self, progress: _PhraseProgress) -> int:
+        """Return the number of a state."""
+        if progress not in self._states:
+            self._states[progress] = len(self._progress)
+            self._progress.append(progress)
+            self.banks.append(self._count_tokens(progress))
+            self.forced_tokens.append(tuple(sorted(self._continuing_tokens(progress))))
+        return self._states[progress]
+
+    def _advance(self, progress: _PhraseProgress, token: int, is_joined: bool) -> _PhraseProgress:
         completed = progress.completed - progress.ending if is_joined else progress.completed
         node = self.trie.step(progress.node, token)
         if is_joined and self.trie.depth[node] == 1:  # a phrase cannot begin inside a word
             node = ROOT
-        if node == ROOT and completed == progress.completed:
-            return Progress(completed) if progress.node != ROOT or progress.ending else progress
         ended = [self.requirements_of[phrase] for phrase in self.trie.phrases_ending[node]]
         ending = frozenset[int]().union(*ended) - completed
-        return Progress(completed | ending, ending, node)
+        return _PhraseProgress(completed | ending, ending, node)
 
-    def count_tokens(self, progress: Progress) -> int:
-        """Return the bank of a hypothesis: the number of required tokens that are no longer missing."""
+    def _count_tokens(self, progress: _PhraseProgress) -> int:
         count = sum(self.lengths[number] for number in progress.completed)
-        return count + (0 if progress.completed == self.all_completed else self._count_partial(progress))
+        return count + self._count_partial(progress)
 
-    def _count_partial(self, progress: Progress) -> int:
+    def _count_partial(self, progress: _PhraseProgress) -> int:
         """Return how much of a requirement the phrase at the end of the hypothesis saves."""
         best, node = 0, progress.node
         while node != ROOT:
@@ -95,10 +125,9 @@ class Requirements:
             node = self.trie.fallback[node]
         return best
 
-    def continuing_tokens(self, progress: Progress) -> set[int]:
-        """Return the tokens that start or continue a phrase of an open requirement."""
+    def _continuing_tokens(self, progress: _PhraseProgress) -> set[int]:
         if progress.completed == self.all_completed:
-            return set()
+            return {self.eos}
         satisfied = frozenset(
             phrase for phrase, numbers in enumerate(self.requirements_of) if numbers <= progress.completed
         )

@@ -62,13 +62,13 @@ class Constraints:
 
     def count_slots(self, tokenizer: Tokenizer, beam_size: int) -> int:
         """Return the number of beams of a text: required phrases may need more than `beam_size`."""
-        lists = {tuple(terms) for terms in self.required or ()}
-        return max((count_slots(_encode_terms(tokenizer, terms), beam_size) for terms in lists), default=beam_size)
+        encoded = _encode_terms(tokenizer, self.required or ())
+        return max((count_slots(requirements, beam_size) for requirements in encoded), default=beam_size)
 
     def apply(self, inputs: SearchInput, tokenizer: Tokenizer, indices: Sequence[int]) -> SearchInput:
         """Return the search input of the texts at `indices` under these constraints."""
         if self.required is not None:
-            required = [_encode_terms(tokenizer, self.required[index]) for index in indices]
+            required = _encode_terms(tokenizer, [self.required[index] for index in indices])
             inputs = replace(
                 inputs,
                 required=required,
@@ -95,32 +95,46 @@ class Constraints:
         return replace(inputs, step=step, state=step.start(inputs.state, len(indices)))
 
 
-def token_variants(tokenizer: Tokenizer, phrase: str) -> list[Phrase]:
-    """Return the tokens of a phrase after a space and at the beginning of a text; one entry if they are equal."""
-    if not phrase.strip():
+def encode_variants(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[list[Phrase]]:
+    """Return the tokens of each phrase after a space and at the beginning of a text; one entry if they are equal."""
+    if not all(phrase.strip() for phrase in phrases):
         raise RegardError("A phrase is empty.", hint="Leave empty phrases out.")
-    context, with_context, at_start = tokenizer.encode_ids([".", f". {phrase}", phrase])
-    after_space = with_context[len(context) :] if with_context[: len(context)] == context else at_start
-    return list(dict.fromkeys((tuple(after_space), tuple(at_start))))
+    context, *encoded = tokenizer.encode_ids([".", *(f". {phrase}" for phrase in phrases), *phrases])
+    variants = []
+    for with_context, at_start in zip(encoded[: len(phrases)], encoded[len(phrases) :], strict=True):
+        after_space = with_context[len(context) :] if with_context[: len(context)] == context else at_start
+        variants.append(list(dict.fromkeys((tuple(after_space), tuple(at_start)))))
+    return variants
 
 
 def forbidden_ids(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[Phrase]:
     """Return the tokens of every variant of every phrase."""
-    return [variant for phrase in phrases for variant in token_variants(tokenizer, phrase)]
+    return [variant for variants in encode_variants(tokenizer, phrases) for variant in variants]
 
 
-def _encode_terms(tokenizer: Tokenizer, terms: Sequence[str | Term]) -> list[list[Phrase]]:
-    """Return the tokens of the forms of each term; a term is left out if the model cannot write any of its forms."""
+def _encode_terms(tokenizer: Tokenizer, texts: Sequence[Sequence[str | Term]]) -> list[list[list[Phrase]]]:
+    """Return the tokens of the forms of each term of each text.
+
+    A form is encoded after a space and, if that differs, at the beginning of a text, also with a capital. A term is
+    left out if the model cannot write any of its forms.
+    """
+    forms = list(dict.fromkeys(form for terms in texts for term in terms for form in to_term(term).forms))
+    capitalized = [capitalize(form) for form in forms]
+    phrases = {
+        form: list(dict.fromkeys((*variants, *(capital_variants[1:] if len(variants) > 1 else ()))))
+        for form, variants, capital_variants in zip(
+            forms, encode_variants(tokenizer, forms), encode_variants(tokenizer, capitalized), strict=True
+        )
+    }
     unwritable = {tokenizer.specials.unk, *tokenizer.specials.not_text}
-    encoded = [[phrase for form in to_term(term).forms for phrase in _encode_form(tokenizer, form)] for term in terms]
-    written = [[phrase for phrase in phrases if unwritable.isdisjoint(phrase)] for phrases in encoded]
-    return [list(dict.fromkeys(phrases)) for phrases in written if phrases]
-
-
-def _encode_form(tokenizer: Tokenizer, form: str) -> list[Phrase]:
-    """Return the tokens of a form after a space and, if they differ, at the beginning of a text."""
-    after_space, *at_start = token_variants(tokenizer, form)
-    return [after_space, *at_start, *(token_variants(tokenizer, capitalize(form))[1:] if at_start else ())]
+    encoded = [
+        [
+            [phrase for form in to_term(term).forms for phrase in phrases[form] if unwritable.isdisjoint(phrase)]
+            for term in terms
+        ]
+        for terms in texts
+    ]
+    return [[list(dict.fromkeys(group)) for group in groups if group] for groups in encoded]
 
 
 def to_term(term: str | Term) -> Term:

@@ -1,7 +1,8 @@
 """Required phrases and terms of a glossary: translate as usual, then search again where one is missing.
 
-Most translations already contain their terms, and a fast engine finds them. The others are translated again in PyTorch
-by `regard.decode.constrained_beam`. A term that is still missing is reported in `Translation.unsatisfied_terms`.
+Most translations already contain their terms, or another hypothesis of the same beam does, and a fast engine finds
+them. The others are translated again in PyTorch by `regard.decode.constrained_beam`. A term that is still missing is
+reported in `Translation.unsatisfied_terms`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from regard.base.errors import RegardError
-from regard.tasks.results import Translation
+from regard.tasks.results import EMPTY, Translation
 from regard.tasks.search import Beam, Search
 from regard.tasks.translation.constraints import Constraints, to_term
 from regard.text.glossary import Term
@@ -46,9 +47,17 @@ def translate_required(
         for source, terms in zip(sources, constraints.required or (), strict=True)
     ]
     others = replace(constraints, required=None)
-    translations = translator.translate_sources(
-        sources, search, constraints=None if others == Constraints() else others, report=report, **options
-    )
+    translations: list[Translation] = [EMPTY] * len(sources)
+    for indices, count in _group(required, options["n_best"], search.beam_size):
+        results = translator.translate_sources(
+            [sources[index] for index in indices],
+            search,
+            constraints=None if others == Constraints() else others.select(indices),
+            report=report,
+            **_select(options, indices) | {"n_best": count},
+        )
+        for index, result in zip(indices, results, strict=True):
+            translations[index] = result if count == options["n_best"] else _choose(result, required[index])
     lacking = [
         index
         for index, (result, terms) in enumerate(zip(translations, required, strict=True))
@@ -60,17 +69,36 @@ def translate_required(
             search,
             constraints=constraints.select(lacking),
             report=None,
-            **options,
+            **_select(options, lacking),
         )
         for index, result in zip(lacking, again, strict=True):
-            if len(_find_missing(result.text, required[index])) <= len(
-                _find_missing(translations[index].text, required[index])
-            ):
-                translations[index] = result
+            translations[index] = min(
+                (result, translations[index]), key=lambda text: len(_find_missing(text.text, required[index]))
+            )
     return [
         replace(result, unsatisfied_terms=tuple(term.source for term in _find_missing(result.text, terms)))
         for result, terms in zip(translations, required, strict=True)
     ]
+
+
+def _group(required: Sequence[Sequence[Term]], n_best: int, beam_size: int) -> list[tuple[list[int], int]]:
+    """Return the texts without and with terms, and the number of hypotheses that each group needs."""
+    groups = [([index for index, terms in enumerate(required) if bool(terms) == has_terms]) for has_terms in (0, 1)]
+    counts = (n_best, beam_size if n_best == 1 else n_best)
+    return [(indices, count) for indices, count in zip(groups, counts, strict=True) if indices]
+
+
+def _choose(result: Translation, terms: Sequence[Term]) -> Translation:
+    """Return the best hypothesis of a beam that lacks the fewest terms, as a translation of its own."""
+    best = min((result, *result.alternatives), key=lambda text: len(_find_missing(text.text, terms)))
+    assert isinstance(best, Translation)  # noqa: S101 - alternatives have the same type
+    return replace(best, alternatives=())
+
+
+def _select(options: dict[str, Any], indices: Sequence[int]) -> dict[str, Any]:
+    """Return the options for the texts at `indices`."""
+    seed = options["seed"]
+    return options if seed is None or isinstance(seed, int) else options | {"seed": [seed[index] for index in indices]}
 
 
 def _find_missing(text: str, terms: Sequence[Term]) -> list[Term]:
