@@ -1,7 +1,7 @@
 """Stop a run at random steps, again and again, by every means; it must end like an uninterrupted run.
 
     python -m tests.training.stops --stops 30        # each kind of run: "30 of 30 stops as meant; 0 files differ"
-    python -m tests.training.stops early             # a run that stops early (validation.patience)
+    python -m tests.training.stops early=8           # 8 stops of a run that stops early (validation.patience)
 
 Children are forked from a process that has imported torch already, so that each stop costs only a resume. Three
 means in turn: SIGTERM (the run saves and leaves), a pause at a step (a step limit), SIGKILL (at any event of an
@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from regard.training.events import Diverged, Event, Listener, Saved, StepFinished, Validated
 from regard.training.run import fit, resume
@@ -33,7 +34,11 @@ from tests.training.runs import (
 
 EARLY = "early"  # a run that stops before its last step
 DIVERGED = "diverged"  # a run that diverges and recovers
-CHANGES = {EARLY: PATIENCE, DIVERGED: DIVERGING}
+CHANGES: dict[str, dict[str, Any]] = {
+    EARLY: PATIENCE,
+    DIVERGED: DIVERGING,
+    RECURRENT: {"train.steps": 16, "train.film_points": 3},  # a step takes three times as long
+}
 METHODS = ("terminate", "pause", "kill")
 Start = Callable[[list[Listener], int | None], object]
 
@@ -67,8 +72,8 @@ def _make_stopper(step: int, method: str) -> Listener:
 def prove(task: str, folder: Path, stops: int, seed: int) -> tuple[int, list[str]]:
     """Stop a run `stops` times; return how often a child ended as expected, and the files that differ at the end."""
     files = write_corpus(folder / "corpus")
-    changes = {"train.film_points": 8, **CHANGES.get(task, {})}
-    run = make_small_run("translation" if task in CHANGES else task, files, changes)
+    changes = {"train.film_points": 4, **CHANGES.get(task, {})}
+    run = make_small_run("translation" if task in (EARLY, DIVERGED) else task, files, changes)
     undisturbed, disturbed = folder / "undisturbed", folder / "disturbed"
     end = fit(run, undisturbed)  # in this process, so that the children inherit its imports
     if (end.reason, end.step) != (("no improvement", EARLY_STOP) if task == EARLY else ("finished", run.train.steps)):
@@ -112,12 +117,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     failed = False
-    for task in options.runs:
+    for name in options.runs:
+        task, _, number = name.partition("=")
+        stops = int(number or options.stops)
         with tempfile.TemporaryDirectory() as folder:
-            expected_exits, differing = prove(task, Path(folder), options.stops, options.seed)
-        sys.stdout.write(f"{task}: {expected_exits} of {options.stops} stops as meant; {len(differing)} files differ\n")
+            expected_exits, differing = prove(task, Path(folder), stops, options.seed)
+        sys.stdout.write(f"{task}: {expected_exits} of {stops} stops as meant; {len(differing)} files differ\n")
         sys.stdout.write("".join(f"  {line}\n" for line in differing))
-        failed = failed or bool(differing) or expected_exits != options.stops
+        sys.stdout.flush()
+        failed = failed or bool(differing) or expected_exits != stops
     sys.exit(failed)
 
 
