@@ -52,7 +52,10 @@ def test_a_number_without_a_lecture_is_refused() -> None:
         load_lecture(6)
 
 
-def test_command_saves_the_site_and_lists_the_subjects(tmp_path: Path) -> None:
+def test_command_saves_the_site_and_lists_the_subjects(
+    lectures: list[Lecture], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.lectures.site.load_lectures", lambda: lectures)  # web/test runs the whole command
     saved = run_command("lectures", "--save", str(tmp_path / "site"))
     assert saved.code == 0, saved.errors
     assert (tmp_path / "site" / "index.html").is_file()
