@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from regard.documents.inline import PLAIN, Atom, Paragraph, Style
+from regard.documents.inline import Atom, Paragraph, Style, balance
 from regard.documents.segment import Segment
 from regard.documents.xml import Element, Xml, write_text
 
@@ -69,8 +69,7 @@ def make_paragraph(
         (e.attributes["xml:space"] for e in [element, *element.ancestors()] if "xml:space" in e.attributes), ""
     )
     atoms = list(_read_atoms(xml, element, pairs, marks, keeps_space=keeps_space == "preserve"))
-    balanced = [atom for atom, _ in _balance(atoms)]
-    return Paragraph(xml, element.open_end, element.close_start, balanced, location, _write)
+    return Paragraph(xml, element.open_end, element.close_start, balance(atoms), location, _write)
 
 
 def is_locked(element: Element) -> bool:
@@ -139,30 +138,3 @@ def _texts(xml: Xml, element: Element) -> Iterator[str]:
             yield from _texts(xml, item)
         else:
             yield item[2]
-
-
-def _balance(atoms: Sequence[_KeyedAtom]) -> Sequence[_KeyedAtom]:
-    """Make points of tags that have no partner, or overlap another pair."""
-    opened, is_matched = list[int](), set[int]()
-    for index, (atom, key) in enumerate(atoms):
-        if atom.kind == "open":
-            opened.append(index)
-        elif atom.kind == "close":
-            place = next((place for place in reversed(range(len(opened))) if atoms[opened[place]][1] == key), None)
-            if place is not None and all(_is_mark(atoms[above]) for above in opened[place + 1 :]):
-                is_matched |= {opened[place], index}
-                del opened[place:]
-    return [
-        (
-            atom
-            if atom.kind not in ("open", "close") or index in is_matched
-            else replace(atom, kind="point", style=PLAIN),
-            key,
-        )
-        for index, (atom, key) in enumerate(atoms)
-    ]
-
-
-def _is_mark(atom: _KeyedAtom) -> bool:
-    """Return whether a tag may lose its partner: elements cannot."""
-    return " " in atom[1]

@@ -7,7 +7,7 @@ style becomes a pair. Content before the first and after the last word stays whe
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from regard.documents.segment import Segment, SegmentBuilder, iter_pieces
@@ -80,7 +80,7 @@ class Paragraph:
         write_text: Callable[[Style, str], bytes],
     ) -> None:
         self.xml, self.start, self.end, self.atoms, self.write_text = xml, start, end, atoms, write_text
-        self._first, self._last = _trim(atoms)
+        self._first, self._last = trim(atoms)
         inner = atoms[self._first : self._last]
         counts = Counter[bytes]()
         styles = dict[bytes, Style]()
@@ -138,7 +138,7 @@ class Paragraph:
         builder, open_pairs = SegmentBuilder(), list[int]()
         styled = list[Style]()  # the style of each open pair, and that of the paragraph
         current = self._base  # of the last text; differs from that of the pair if a pair of a style is open
-        matches = _match(atoms)
+        matches = match_tags(atoms)
         for index, atom in enumerate(atoms):
             around = styled[-1] if styled else self._base
             if atom.kind == "text":
@@ -204,9 +204,39 @@ class Paragraph:
         return swaps
 
 
-def _trim(atoms: Sequence[Atom]) -> tuple[int, int]:
-    """Return the range of the atoms between the first and the last word."""
-    matches = _match(atoms)
+def balance(atoms: Sequence[tuple[Atom, str]]) -> list[Atom]:
+    """Make points of tags that have no partner, or overlap another pair. Linear time, however the tags cross.
+
+    Args:
+        atoms: Atoms with a key that both tags of a pair share. Tags with a space in it may lose their partner; the
+            others are known to be nested.
+    """
+    opened, places, fixed = list[int](), dict[str, list[int]](), list[int]()  # indices, and places among them
+    is_matched = set[int]()
+    for index, (atom, key) in enumerate(atoms):
+        if atom.kind == "open":
+            places.setdefault(key, []).append(len(opened))
+            if " " not in key:
+                fixed.append(len(opened))
+            opened.append(index)
+        elif atom.kind == "close" and places.get(key):
+            place = places[key][-1]
+            if fixed and place < fixed[-1]:
+                continue
+            is_matched |= {opened[place], index}
+            while len(opened) > place:
+                places[atoms[opened.pop()][1]].pop()
+            if fixed and fixed[-1] == place:
+                fixed.pop()
+    return [
+        replace(atom, kind="point", style=PLAIN) if atom.kind in ("open", "close") and index not in is_matched else atom
+        for index, (atom, _) in enumerate(atoms)
+    ]
+
+
+def trim(atoms: Sequence[Atom]) -> tuple[int, int]:
+    """Return the range of the atoms between the first and the last word, without the pairs around them."""
+    matches = match_tags(atoms)
     first, last = 0, len(atoms)
     while first < last:
         if atoms[first].is_blank:
@@ -220,7 +250,7 @@ def _trim(atoms: Sequence[Atom]) -> tuple[int, int]:
     return first, last
 
 
-def _match(atoms: Sequence[Atom]) -> dict[int, int]:
+def match_tags(atoms: Sequence[Atom]) -> dict[int, int]:
     """Return the index of the closing tag of each opening tag."""
     matches, opened = dict[int, int](), list[int]()
     for index, atom in enumerate(atoms):

@@ -12,6 +12,9 @@ from regard.documents.format import Format
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         ".txt": "txt.TextFormat",
+        ".html": "html.HtmlFormat",
+        ".htm": "html.HtmlFormat",
+        ".xhtml": "html.HtmlFormat",
         ".docx": "office.DocxFormat",
         ".pptx": "office.PptxFormat",
         ".odt": "odt.OdtFormat",
