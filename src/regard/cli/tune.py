@@ -13,7 +13,7 @@ regard tune my-model --source law.en --target law.de --out law-model
 regard tune my-model law.tsv --out law-model --lora 8
 regard tune my-encoder reviews.tsv --out sentiment --layers 2
 """
-ADVANCED = """columns languages validation_source validation_target seed track export force ranks hosts
+ADVANCED = """without columns languages validation_source validation_target seed track export force ranks hosts
     rendezvous extra_layers fresh_layers freeze_embeddings add_tokens chat_template"""
 CORPUS_PANEL = "Corpus"
 PANEL = "Trained parameters (default: all)"
