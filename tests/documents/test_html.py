@@ -10,30 +10,14 @@ from hypothesis import strategies as st
 from regard.base.errors import RegardError
 from regard.documents.html import MAX_TAGS, HtmlFormat
 from regard.documents.project import project
-from regard.documents.segment import Segment, SegmentBuilder, Span, iter_pieces
-
-
-def show(segment: Segment) -> str:
-    """Write a segment with its spans: {a pair}, a point as ^, [protected]."""
-    marks = {"open": "{", "close": "}", "point": "^"}
-    return "".join(
-        f"[{piece.text}]" if piece.kind == "protected" else marks.get(piece.kind, piece.text)
-        for piece in iter_pieces(segment)
-    )
+from regard.documents.segment import Span
+from tests.documents.marks import show, upper
 
 
 def read(html: str) -> list[str]:
     document = HtmlFormat().read(html.encode())
     assert document.write(document.segments) == html.encode()
     return [show(segment) for segment in document.segments]
-
-
-def upper(segment: Segment) -> Segment:
-    """Write the texts of a segment in capitals, without the protected ones."""
-    builder = SegmentBuilder()
-    for piece in iter_pieces(segment):
-        builder.add(piece._replace(text=piece.text.upper()) if piece.kind == "text" else piece)
-    return builder.build()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from regard.base.errors import RegardError
 
 EXTRAS = {  # by extra: the modules that it installs, and what needs them
     "formats": (("fsspec", "polib", "pyarrow", "zstandard"), "URLs, gettext, Parquet, .zst"),
-    "documents": (("yaml",), "translating YAML files"),
+    "documents": (("markdown_it", "yaml"), "translating Markdown and YAML files"),
     "images": (("PIL",), "reading image files"),
     "audio": (("soundfile",), "reading .flac files"),
     "language": (("lingua",), "language detection in `regard check`"),

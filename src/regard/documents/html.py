@@ -15,32 +15,33 @@ import re
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape, unescape
 from typing import Literal, NamedTuple
 
 from regard.base import limits
 from regard.base.errors import RegardError
 from regard.documents.format import decode_utf8
-from regard.documents.inline import Atom, balance, trim
+from regard.documents.inline import Atom, balance, build_segment, trim
 from regard.documents.offsets import OffsetDocument, Slot
-from regard.documents.segment import Segment, SegmentBuilder
+from regard.documents.segment import Segment
 from regard.documents.strings import has_words
 
 MAX_TAGS = 250_000  # a tag takes about 0.5 KB of memory
-_PAIRS = frozenset(
+PAIRS = frozenset(
     """
     a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark nobr q s small span strike strong sub sup
     time u
     """.split()  # noqa: SIM905 - one word per name
 )
 _POINTS = frozenset({"br", "img", "input", "wbr"})
-_PROTECTED = frozenset({"code", "kbd", "samp", "tt", "var"})
+PROTECTED = frozenset({"code", "kbd", "samp", "tt", "var"})
 _COPIED = frozenset({"math", "script", "style", "svg", "textarea"})
-_INLINE = _PAIRS | _POINTS | _PROTECTED | _COPIED | {""}  # all other elements bound segments
+_INLINE = PAIRS | _POINTS | PROTECTED | _COPIED | {""}  # all other elements bound segments
 _ATTRIBUTES = ("alt", "aria-label", "placeholder", "title")
 _MARKUP = re.compile(r"<(?:(/?)([a-zA-Z][^\s/>]*)|[/!?])")
 _CLOSING = {  # of the elements that are copied with their content
-    name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in sorted(_PROTECTED | _COPIED | {"pre"})
+    name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in sorted(PROTECTED | _COPIED | {"pre"})
 }
 _HAS_ATTRIBUTE = re.compile("|".join(_ATTRIBUTES), re.IGNORECASE)
 _HAS_LOCK = re.compile("translate", re.IGNORECASE)  # translate="no" or class="notranslate"
@@ -203,7 +204,7 @@ def _find_tag_end(finder: _Finder, position: int) -> int:
 def _make_atom(part: _Part, raw: str) -> Atom:
     if part.kind == "text":
         return Atom("text", part.start, part.end, _SPACE.sub(" ", unescape(raw)))
-    if part.kind == "copied" and part.name in _PROTECTED:
+    if part.kind == "copied" and part.name in PROTECTED:
         text = _SPACE.sub(" ", unescape(_INNER_TAG.sub("", raw))).strip()
         return Atom("protected" if text else "point", part.start, part.end, text)
     if part.kind == "copied" or part.name in _POINTS or raw.endswith("/>"):
@@ -217,32 +218,26 @@ def _make_slot(html: str, atoms: Sequence[Atom], breaks: Sequence[int], first_li
     atoms = atoms[first:last]
     if not any(atom.kind == "text" and has_words(atom.text) for atom in atoms):
         return
-    builder, markup = SegmentBuilder(), dict[int, tuple[str, str]]()
-    end = " "  # the last character; "" after a line break that touches a word
-    for atom in atoms:
-        raw, text = html[atom.start : atom.end], atom.text
-        if text:
-            text = text.lstrip(" ") if end == " " else text if end or text[0] == " " else f" {text}"
-            text = text.rstrip(" ") if atom is atoms[-1] else text
-            end = text[-1:] or end
-        if atom.kind == "text":
-            builder.text(text)
-        elif atom.kind == "open":
-            markup[builder.open()] = raw, ""
-        elif atom.kind == "close":
-            span = builder.close()
-            markup[span] = markup[span][0], raw
-        elif atom.kind == "protected":
-            builder.text(text[: len(text) - len(atom.text)])
-            markup[builder.protect(atom.text)] = raw, ""
-        else:
-            markup[builder.point()] = raw, ""
-            end = "" if end != " " and _BREAK.match(raw) else "^"
     content = html[atoms[0].start : atoms[-1].end]
     start = atoms[0].start + len(content) - len(content.lstrip(_BLANKS))
     stop = atoms[-1].end - len(content) + len(content.rstrip(_BLANKS))
-    segment = builder.build(f"line {first_line + bisect(breaks, start)}")
+    segment, markup = build_segment(html, _join_spaces(html, atoms), f"line {first_line + bisect(breaks, start)}")
     yield Slot(start, stop, segment, markup, _escape)
+
+
+def _join_spaces(html: str, atoms: Sequence[Atom]) -> Iterator[Atom]:
+    """Yield atoms with one space between words, also where only a line break separates them."""
+    end = " "  # the last character; "" after a line break that touches a word
+    for atom in atoms:
+        if not end and atom.text[:1] not in ("", " "):
+            yield Atom("text", atom.start, atom.start, " ")
+        text = atom.text.lstrip(" ") if end == " " else atom.text
+        text = text.rstrip(" ") if atom is atoms[-1] else text
+        if text:
+            end = text[-1]
+        elif atom.kind == "point":
+            end = "" if end != " " and _BREAK.match(html, atom.start) else "^"
+        yield replace(atom, text=text)
 
 
 def _read_attributes(html: str) -> Iterator[Slot]:

@@ -6,12 +6,14 @@ style becomes a pair. Content before the first and after the last word stays whe
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from regard.documents.segment import Segment, SegmentBuilder, iter_pieces
 from regard.documents.xml import Xml
+
+AtomKind = Literal["text", "open", "close", "point", "protected"]
 
 
 class Style(NamedTuple):
@@ -32,7 +34,7 @@ PLAIN = Style()
 class Atom:
     """A part of a paragraph: a text, one tag of a pair, a point, or a protected text."""
 
-    kind: Literal["text", "open", "close", "point", "protected"]
+    kind: AtomKind
     start: int
     end: int
     """Its range in the document."""
@@ -202,6 +204,23 @@ class Paragraph:
                 if start in position and identifier in position and position[start] > position[identifier]:
                     swaps |= {start: identifier, identifier: start}
         return swaps
+
+
+def build_segment(source: str, atoms: Iterable[Atom], location: str) -> tuple[Segment, dict[int, tuple[str, str]]]:
+    """Return a segment, and by span id its markup in the source; the text of a closing tag replaces that markup."""
+    builder, markup = SegmentBuilder(), dict[int, tuple[str, str]]()
+    for atom in atoms:
+        raw = source[atom.start : atom.end]
+        if atom.kind == "text":
+            builder.text(atom.text)
+        elif atom.kind == "open":
+            markup[builder.open()] = raw, ""
+        elif atom.kind == "close":
+            span = builder.close()
+            markup[span] = markup[span][0], atom.text or raw
+        else:
+            markup[builder.protect(atom.text) if atom.kind == "protected" else builder.point()] = raw, ""
+    return builder.build(location), markup
 
 
 def balance(atoms: Sequence[tuple[Atom, str]]) -> list[Atom]:

@@ -12,6 +12,8 @@ from regard.documents.format import Format
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         ".txt": "txt.TextFormat",
+        ".md": "markdown.MarkdownFormat",
+        ".markdown": "markdown.MarkdownFormat",
         ".html": "html.HtmlFormat",
         ".htm": "html.HtmlFormat",
         ".xhtml": "html.HtmlFormat",
@@ -80,7 +82,7 @@ def find_suffix(name: str) -> str:
 def is_text(suffix: str) -> bool:
     """Return whether a suffix stands for text with one segment per line: .txt, a language code or none.
 
-    >>> [is_text(suffix) for suffix in (".txt", "", ".de", ".en-gb", ".md")]
+    >>> [is_text(suffix) for suffix in (".txt", "", ".de", ".en-gb", ".mdx")]
     [True, True, True, True, False]
     """
     code = re.fullmatch(r"\.([a-z]{2,3})([-_][a-z]{2,4})?", suffix)
