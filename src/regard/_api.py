@@ -60,6 +60,7 @@ def train(
     seed: int | None = None,
     settings: Mapping[str, Any] | None = None,
     run: AnyPath | None = None,
+    without: AnyPath | None = None,
     track: Sequence[str] = (),
     loss: LossFunction | None = None,
     metrics: Mapping[str, MetricFunction] | None = None,
@@ -98,6 +99,7 @@ def train(
         seed: Random seed: initial weights, dropout, data order, validation split.
         settings: Settings that override every choice, e.g. {"train.steps": 9} or {"train": {"steps": 9}}.
         run: Run file (TOML) with all settings, instead of a corpus.
+        without: List of lines or pairs: repeat the run in the folder `run` without these samples.
         track: Trackers that receive the metrics: "tensorboard", "wandb", "mlflow".
         loss: Training loss: a function of logits (N, C) and labels (N) that returns the loss of each label, (N).
         metrics: Validation metrics by name: functions of outputs and references that return a number.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from regard.base.files import sha256
+from regard.data.shards.stored import INDEX_FILE
 from tests.hostile.attack import attack
 from tests.hostile.doors import Place
 
@@ -18,14 +19,62 @@ DAMAGED = "damaged|bytes, not|does not match"
 
 def _edit_shard(place: Place, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the description of a shard and update its hash in corpus.json."""
-    name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
+    name = find_description(place).name
     place.edit(name, change)
     _update_digest(place, name)
+
+
+def find_description(place: Place) -> Path:
+    """Return the description of a shard, in a corpus without an index: it would be read instead of the description."""
+    place.edit("corpus.json", lambda corpus: corpus.pop("index") and None)
+    return next(path for path in place.folder.glob("*.json") if path.name != "corpus.json")
 
 
 def _update_digest(place: Place, name: str) -> None:
     digest = sha256(place.folder / name)
     place.edit("corpus.json", lambda corpus: corpus["shards"].update({name.removesuffix(".json"): digest}))
+
+
+def _write_index(place: Place, text: str) -> None:
+    """Write the index of all shards and update its hash in corpus.json."""
+    index = place.folder / INDEX_FILE
+    index.write_text(text, encoding="utf-8")
+    place.edit("corpus.json", lambda corpus: corpus.update(index=sha256(index)))
+
+
+def _edit_index(place: Place, **changes: object) -> None:
+    lines = (place.folder / INDEX_FILE).read_text(encoding="utf-8").splitlines()
+    _write_index(place, "".join(json.dumps(json.loads(line) | changes) + "\n" for line in lines))
+
+
+@attack("prepared", DAMAGED)
+def index_of_strange_width(place: Place) -> None:
+    """An index with tokens of a billion bytes each."""
+    _edit_index(place, width=10**9)
+
+
+@attack("prepared", DAMAGED)
+def index_of_endless_samples(place: Place) -> None:
+    """An index with a shard of 10^18 samples."""
+    _edit_index(place, samples=10**18)
+
+
+@attack("prepared", DAMAGED)
+def index_of_wrong_types(place: Place) -> None:
+    """An index whose streams, files and hashes are numbers."""
+    _edit_index(place, streams=[1, 2], files=3, sha256=4, languages=5)
+
+
+@attack("prepared", DAMAGED)
+def index_of_shards_outside(place: Place) -> None:
+    """An index whose shards leave the folder."""
+    _edit_index(place, name="../outside/victim")
+
+
+@attack("prepared", DAMAGED)
+def deep_index(place: Place) -> None:
+    """An index of 100,000 nested lists."""
+    _write_index(place, "[" * 100_000 + "]" * 100_000 + "\n")
 
 
 @attack("prepared", "shard")
@@ -67,9 +116,9 @@ def shard_of_wrong_types(place: Place) -> None:
 @attack("prepared", DAMAGED)
 def deep_shard(place: Place) -> None:
     """A description of 100,000 nested lists."""
-    name = next(path.name for path in place.folder.glob("*.json") if path.name != "corpus.json")
-    (place.folder / name).write_text("[" * 100_000 + "]" * 100_000)
-    _update_digest(place, name)
+    path = find_description(place)
+    path.write_text("[" * 100_000 + "]" * 100_000)
+    _update_digest(place, path.name)
 
 
 @attack("prepared", DAMAGED)

@@ -137,7 +137,7 @@ def enter(door: Door, path: Path) -> object:
         case "vocabulary":
             return TokenizerPair.load(path).source.encode("the old dog sees a cat")
         case "prepared":
-            return open_corpus(path)
+            return [shard.lengths for shard in open_corpus(path).shards]
         case "corpus":
             return _read(path)
         case "import":

@@ -5,7 +5,9 @@ import shutil
 import socket
 from pathlib import Path
 
+from regard.data.shards.stored import INDEX_FILE
 from tests.hostile.attack import attack
+from tests.hostile.corpora import find_description
 from tests.hostile.doors import Place
 
 
@@ -174,7 +176,13 @@ def pipe_for_corpus(place: Place) -> None:
 @attack("prepared", "not a regular file")
 def pipe_for_shard(place: Place) -> None:
     """The description of a shard is a named pipe."""
-    _make_pipe(next(path for path in place.folder.glob("*.json") if path.name != "corpus.json"))
+    _make_pipe(find_description(place))
+
+
+@attack("prepared", "not a regular file")
+def pipe_for_index(place: Place) -> None:
+    """The index of the shards is a named pipe."""
+    _make_pipe(place.folder / INDEX_FILE)
 
 
 @attack("corpus", "not a regular file")

@@ -62,7 +62,7 @@ def test_options_survive_json_as_ranks_read_them(tmp_path: Path) -> None:
     paths: dict[str, Any] = {
         field.name: tmp_path / field.name for field in fields(TrainOptions) if field.type == Path | None
     }
-    assert {"run", "out", "resume", "parent", "add_tokens", "chat_template"} == paths.keys()
+    assert {"run", "out", "without", "resume", "parent", "add_tokens", "chat_template"} == paths.keys()
     options = TrainOptions(**paths, source=["a"], languages=("en", "de"), settings={"train.max_grad_norm": 0.5}, lora=4)
     assert TrainOptions.from_arguments(json.loads(json.dumps(asdict(options), default=str))) == options
 

@@ -69,7 +69,7 @@ class Paragraph:
         end: Where it ends.
         atoms: The atoms of the paragraph in order; pairs are balanced.
         location: Where the paragraph is, for reports.
-        write_text: Writes a text with a style.
+        write_run: Writes a text with a style.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Paragraph:
         end: int,
         atoms: Sequence[Atom],
         location: str,
-        write_text: Callable[[Style, str], bytes],
+        write_run: Callable[[Style, str], bytes],
     ) -> None:
-        self.xml, self.start, self.end, self.atoms, self.write_text = xml, start, end, atoms, write_text
+        self.xml, self.start, self.end, self.atoms, self.write_run = xml, start, end, atoms, write_run
         self._first, self._last = trim(atoms)
         inner = atoms[self._first : self._last]
         counts = Counter[bytes]()
@@ -109,7 +109,7 @@ class Paragraph:
         order = self._order_ranges([piece.id for piece in iter_pieces(translation) if piece.kind == "point"])
         for piece in iter_pieces(translation):
             if piece.kind == "text":
-                parts.append(self.write_text(styles[-1], piece.text))
+                parts.append(self.write_run(styles[-1], piece.text))
                 continue
             markup = self._markup[piece.id]
             if piece.kind == "open":
@@ -133,7 +133,7 @@ class Paragraph:
         atom = self.atoms[self._last - 1 if side else self._first]
         text = atom.text
         space = text[len(text.rstrip()) :] if side else text[: len(text) - len(text.lstrip())]
-        return self.write_text(atom.style, space) if space and atom.kind == "text" else b""
+        return self.write_run(atom.style, space) if space and atom.kind == "text" else b""
 
     def _build(self, atoms: Sequence[Atom], location: str) -> Segment:
         """Return the segment and remember the markup of its spans."""

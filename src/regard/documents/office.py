@@ -130,7 +130,7 @@ def _read_paragraphs(part: Xml, name: str) -> Iterator[Paragraph]:
                 reader = _ParagraphReader(part, element)
                 reader.read(children)
                 atoms, location = reader.finish(), f"{name}, paragraph {number}"
-                yield Paragraph(part, children[0].start, children[-1].end, atoms, location, reader.write_text)
+                yield Paragraph(part, children[0].start, children[-1].end, atoms, location, reader.write_run)
 
 
 class _ParagraphReader:
@@ -144,7 +144,7 @@ class _ParagraphReader:
         self.is_word = paragraph.name == "w:p"
         self.prefix = tag[: tag.index(b":") + 1] if re.match(rb"[^\s/>]*:", tag) else b""
 
-    def write_text(self, style: Style, text: str) -> bytes:
+    def write_run(self, style: Style, text: str) -> bytes:
         """Return a run; in PowerPoint, a line break ends it."""
         tag, space = self.prefix + b"t", b' xml:space="preserve"' if self.is_word else b""
         parts, run = list[bytes](), [style.open, style.close]
