@@ -28,7 +28,7 @@ class CommandResult:
 
 def run_command(*arguments: str, columns: int = 100) -> CommandResult:
     """Run `regard arguments...` on a terminal of this width, without colors."""
-    output, errors, code = io.StringIO(), io.StringIO(), 0
+    output, errors, code = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", write_through=True), io.StringIO(), 0
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
     with (
         mock.patch.object(sys, "argv", ["regard", *arguments]),
@@ -41,7 +41,8 @@ def run_command(*arguments: str, columns: int = 100) -> CommandResult:
             code = run()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return CommandResult(code, output.getvalue(), errors.getvalue())
+    output.seek(0)
+    return CommandResult(code, output.read(), errors.getvalue())
 
 
 def show_next_steps(folder: Path) -> str:

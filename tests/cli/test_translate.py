@@ -44,7 +44,7 @@ def translator_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 def translate_expected(folder: str, texts: list[str], **options: Any) -> list[str]:
     translator = load(folder)
     assert isinstance(translator, Translator)
-    translations = translator.translate(texts, max_new_tokens=7, **options)
+    translations = translator.translate(texts, **{"max_new_tokens": 7, **options})
     return [translation.text.replace("\r", " ").replace("\n", " ") for translation in translations]
 
 
@@ -55,7 +55,7 @@ def test_texts_on_the_command_line(translator_folder: str) -> None:
 
 
 def test_line_n_of_a_file_becomes_line_n(translator_folder: str, tmp_path: Path) -> None:
-    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source, target = tmp_path / "in.en", tmp_path / "out.de"
     source.write_bytes("\n".join(LINES).encode() + b"\n")
     done = run_command(
         "translate", translator_folder, "--input", str(source), "--output", str(target), "--max-new-tokens", "7"
@@ -84,7 +84,7 @@ def test_standard_input_and_json(translator_folder: str, monkeypatch: pytest.Mon
 
 def test_many_chunks_keep_the_order(translator_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.cli.text_input.CHUNK_LINES", 3)
-    source = tmp_path / "in.txt"
+    source = tmp_path / "in.en"
     source.write_text("\n".join(LINES) + "\n", encoding="utf-8", newline="\n")
     done = run_command("translate", translator_folder, "--input", str(source), "--max-new-tokens", "7", "--beam", "1")
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES, search=Beam(1))
@@ -150,7 +150,7 @@ def test_errors_name_the_fix(translator_folder: str, generator_folder: str, tmp_
     assert text.read_bytes() == b"good\nb\xe4d\n"
 
 
-@pytest.mark.parametrize("mode", [[], ["--document"]])
+@pytest.mark.parametrize("mode", [[], ["--json"]])
 def test_an_unreadable_input_leaves_an_existing_output(translator_folder: str, mode: list[str], tmp_path: Path) -> None:
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_bytes(b"b\xe4d\n")
@@ -159,46 +159,57 @@ def test_an_unreadable_input_leaves_an_existing_output(translator_folder: str, m
     assert output.read_text() == "old"
 
 
-def test_a_document_keeps_its_white_space(translator_folder: str, tmp_path: Path) -> None:
-    folder = translator_folder
-    (tmp_path / "letter.txt").write_text("\n  A bee. C dee!\n\nF\n", encoding="utf-8")
-    done = run_command(
-        "translate", folder, "--input", str(tmp_path / "letter.txt"), "--document", "--max-new-tokens", "3"
-    )
+def test_document_is_translated_and_the_report_names_segments_to_check(translator_folder: str, tmp_path: Path) -> None:
+    source, output, report = tmp_path / "app.json", tmp_path / "out.json", tmp_path / "report.json"
+    source.write_text('{"a": "Open %s.", "b": "A bee. C dee!", "c": 3}\n', encoding="utf-8")
+    command = ("translate", translator_folder, "--input", str(source), "--max-new-tokens", "5", "--beam", "1")
+    done = run_command(*command, "--output", str(output), "--report", str(report))
     assert done.code == 0, done.errors
-    assert done.output.startswith("\n  ")
-    assert done.output.endswith("\n")
-    assert "\n\n" in done.output[1:]
-    record = json.loads(
-        run_command("translate", folder, "A bee. C dee!", "--document", "--json", "--max-new-tokens", "3").output
-    )
-    assert record["sources"] == ["A bee.", "C dee!"]
-    options = ("translate", folder, "A bee.", "--document", "--max-new-tokens", "3", "--beam", "1")
+    translated = json.loads(output.read_text(encoding="utf-8"))
+    assert list(translated) == ["a", "b", "c"]
+    assert "%s" in translated["a"]
+    checks = json.loads(report.read_text(encoding="utf-8"))
+    assert (checks["file"], checks["segments"], checks["sentences"]) == ("app.json", 2, 3)
+    assert checks["attention"][0]["reasons"] == ["the translation stops at the maximum length"]
+    assert f"{checks['attention'][0]['location']}: the translation stops" in done.errors
+    assert "of 2 should be checked" in done.errors
+    assert run_command(*command).output == output.read_text(encoding="utf-8")
     with mock.patch.object(Translator, "translate", side_effect=RegardError("stopped")) as translate:
-        run_command(*options, "--forbid", "bee")
+        run_command(*command, "--forbid", "bee")
     assert translate.call_args.kwargs["constraints"].forbidden == ["bee"]
-    for option in (("--prefix", "A"), ("--require", "A"), ("--n-best", "2"), ("--align", "--json")):
-        assert "--document cannot be combined" in run_command(*options, *option).errors
-    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
-    wrong = run_command("translate", folder, "--input", str(tmp_path / "latin.txt"), "--document")
-    assert "not UTF-8" in wrong.errors
+    for option in (("--prefix", "A"), ("--require", "A"), ("--n-best", "2"), ("--json",)):
+        assert f"{option[0]} is for lines of text" in run_command(*command, *option).errors
+    assert "is a .json file" in run_command(*command, "--output", str(tmp_path / "out.docx")).errors
+    assert "--report is for documents" in run_command(*command[:2], "A bee.", "--report", str(report)).errors
 
 
-@pytest.mark.parametrize(
-    "name", ["film.srt", "film.VTT.gz", "page.html", "letter.docx", "letter.pdf", "data.json", "app.po"]
-)
-@pytest.mark.parametrize("mode", [[], ["--document"]])
-def test_file_with_structure_is_refused_and_output_stays(
-    translator_folder: str, tmp_path: Path, name: str, mode: list[str]
+def test_lines_of_a_text_file_are_split_into_sentences(translator_folder: str, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("\n  A bee. C dee!\n\nF\n", encoding="utf-8")
+    command = ("translate", translator_folder, "--input", str(tmp_path / "letter.txt"), "--max-new-tokens", "3")
+    done = run_command(*command)
+    assert done.code == 0, done.errors
+    first, second, third = translate_expected(translator_folder, ["A bee.", "C dee!", "F"], max_new_tokens=3)
+    assert done.output == f"\n  {first} {second}\n\n{third}\n"
+    records = [json.loads(line) for line in run_command(*command, "--json").output.splitlines()]
+    assert [record["source"] for record in records] == [
+        "",
+        "  A bee. C dee!",
+        "",
+        "F",
+    ]  # an option of lines
+
+
+@pytest.mark.parametrize("name", ["letter.pdf", "film.JSON.gz", "data.xlsx"])
+def test_file_that_cannot_be_translated_is_refused_and_output_stays(
+    translator_folder: str, tmp_path: Path, name: str
 ) -> None:
-    (tmp_path / name).write_text("1\n00:00:01,000 --> 00:00:02,000\nHello!\n", encoding="utf-8")
+    (tmp_path / name).write_text("Hello!\n", encoding="utf-8")
     (tmp_path / "out").write_text("kept", encoding="utf-8")
-    arguments = ("--input", str(tmp_path / name), "--output", str(tmp_path / "out"))
-    done = run_command("translate", translator_folder, *arguments, *mode)
+    done = run_command(
+        "translate", translator_folder, "--input", str(tmp_path / name), "--output", str(tmp_path / "out")
+    )
     assert done.code == 1
-    assert "would destroy the structure of a" in done.errors
-    assert "Give plain text" in done.errors
-    assert ("/translate_file" in done.errors) == name.lower().startswith(("film", "page"))
+    assert "cannot be translated" in done.errors
     assert (tmp_path / "out").read_text(encoding="utf-8") == "kept"
 
 
@@ -267,10 +278,9 @@ def test_glossary_terms_appear_and_missing_ones_are_reported(translator_folder: 
     assert "in der Nähe von" in second["text"]
     assert not any("unsatisfied_terms" in record for record in (first, second))
     assert done.errors == ""
-    for more in ([], ["--document"]):
-        done = run_command(*arguments, "--max-new-tokens", "2", *more)
-        assert '"unsatisfied_terms": ["girl"]' in done.output
-        assert "the translation lacks 'girl'" in done.errors
+    done = run_command(*arguments, "--max-new-tokens", "2")
+    assert '"unsatisfied_terms": ["girl"]' in done.output
+    assert "the translation lacks 'girl'" in done.errors
 
 
 def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> None:
@@ -278,10 +288,6 @@ def test_compressed_files_are_read(translator_folder: str, tmp_path: Path) -> No
     source.write_bytes(gzip.compress("\n".join(LINES).encode() + b"\n"))
     done = run_command("translate", translator_folder, "--input", str(source), "--max-new-tokens", "7")
     assert done.output.split("\n")[:-1] == translate_expected(translator_folder, LINES)
-    document = run_command(
-        "translate", translator_folder, "--input", str(source), "--max-new-tokens", "7", "--document"
-    )
-    assert document.code == 0, document.errors
 
 
 def test_many_lines_export_the_model_and_few_use_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,83 +1,42 @@
-"""The structure of files stays: only their text is translated."""
+"""Files are read in linear time and with bounds, and their translations wait for the download."""
 
-import asyncio
 import time
 
 import pytest
 
 from regard.base.errors import RegardError
-from regard.serve.documents import translate_document
+from regard.documents.translate import DocumentTranslation, TranslatedSentence
+from regard.serve import documents
+from regard.serve.documents import TranslatedFile, TranslatedFiles, read_document
 from tests.serve.factories import BOUND
 
-VTT = """WEBVTT - a film
 
-STYLE
-::cue {
-  color: white;
-}
-
-NOTE a remark
-over two lines
-
-intro
-00:01.000 --> 00:02.000
-[[Good morning.]]
-[[NOTE that he left.]]
-
-00:03.000 --> 00:04.000
-[[42]]
-"""
-SRT = """1
-00:00:01,000 --> 00:00:02,000
-[[NOTE that he left.]]
-[[7]]
-
-2
-00:00:03,000 --> 00:00:04,000
-[[Good morning.]]
-"""
-MARKDOWN = """# [[Title]]
-
-- [[first]]
-```python
-print("hello")
-~~~
-```
-[[after]]
-~~~~
-```
-code
-~~~~
-1. [[last]]
-"""
-
-
-@pytest.mark.parametrize(("name", "marked"), [("a.vtt", VTT), ("a.srt", SRT), ("a.md", MARKDOWN), ("a.txt", "[[a]]\n")])
-def test_only_text_is_translated(name: str, marked: str) -> None:
-    """The texts in brackets are those that must be translated."""
-
-    async def translate(texts: list[str]) -> list[str]:
-        return [f"[[{text}]]" for text in texts]
-
-    content = marked.replace("[[", "").replace("]]", "").encode()
-    result = asyncio.run(translate_document(name, content, translate, max_lines=1000))
-    assert result.content.decode() == marked
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.srt", "a.html"])
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
 def test_files_are_read_in_linear_time_and_bounded(name: str) -> None:
-    async def translate(texts: list[str]) -> list[str]:
-        return [text.upper() for text in texts]
-
     def read(content: str) -> bytes:
         begin = time.process_time()
-        file = asyncio.run(translate_document(name, content.encode(), translate, max_lines=1000))
+        translation = DocumentTranslation(read_document(name, content.encode(), max_lines=1000))
+        while sentences := translation.start_round():
+            translation.receive([TranslatedSentence(sentence.text) for sentence in sentences])
         assert time.process_time() - begin < BOUND
-        return file.content
+        return translation.finish()[0]
 
     spaces = "a" + " " * 200_000 + "b"
-    assert read(spaces).decode() == spaces.upper()
-    assert read("> " * 50_000 + "1" * 50_000 + "b \n").endswith(b"B \n")
-    for unit in ("\n", "\r", "\u2028") if name != "a.html" else ("<b>",):
+    assert read(spaces).decode() == spaces
+    marks = "> " * 50_000 + "1" * 50_000 + "b \n"
+    assert read(marks).decode() == marks
+    for unit in ("\n", "\r", "<b>"):
         with pytest.raises(RegardError, match="more than 1,000 lines"):
             read(unit * 200_000)
+
+
+def test_new_files_replace_the_oldest_and_old_ones_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "KEPT_BYTES", 5)
+    files = TranslatedFiles()
+    names = [files.add(TranslatedFile(f"{number}.txt", b"AB", "text/plain"), now=float(number)) for number in range(4)]
+    assert len(set(names)) == 4
+    assert [files.find(name, now=4.0) is not None for name in names] == [False, False, True, True]
+    large = files.add(TranslatedFile("large.txt", b"A" * 9, "text/plain"), now=5.0)
+    assert files.find(large, now=5.0) is not None  # one file is always kept
+    assert files.find(names[3], now=5.0) is None
+    assert files.find(large, now=5.0 + documents.KEPT_SECONDS) is None

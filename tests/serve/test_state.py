@@ -45,7 +45,8 @@ def test_a_model_is_replaced_without_a_lost_request(start: Start) -> None:
         with server.client() as client:
             if number % 10 == 0:
                 response = client.post("/translate_file", files=file)
-                return response.status_code, response.text.count("\n") == 150
+                file_url = response.json()["translatedFileUrl"]
+                return response.status_code, client.get(file_url).text.count("\n") == 150
             if number % 2 == 0:
                 response = client.post("/translate", json=stream)
                 return response.status_code, response.text.endswith("data: [DONE]\n\n") and "error" not in response.text

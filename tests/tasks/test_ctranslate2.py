@@ -146,9 +146,10 @@ def test_without_scores(engines: tuple[Translator, Translator]) -> None:
 
 def test_documents_and_iterators(engines: tuple[Translator, Translator]) -> None:
     ours, theirs = engines
-    document = "\n\n".join(TEXTS)
+    document = "\n\n".join(TEXTS).encode()
     search = Beam(3, stop_after=3)
-    assert theirs.translate_document(document, search).text == ours.translate_document(document, search).text
+    results = [translator.translate_document(document, "a.txt", search)[0] for translator in engines]
+    assert results[0] == results[1]
     texts = make_texts(7)
     assert [result.text for result in theirs.translate_iter(texts, search, chunk_size=3)] == [
         result.text for result in ours.translate_iter(texts, search, chunk_size=3)
@@ -283,13 +284,14 @@ def test_engine_translator_looks_and_ensembles_use_pytorch(
     assert look_into(generator, text, **short).document == look_into(generator_folder, text, **short).document
 
 
-def test_documents_run_on_the_engine(translator_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_run_on_the_engine(translator_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("PyTorch was asked")
 
     monkeypatch.setattr("regard.tasks.ctranslate2_pipelines.LazyTorch.require", refuse)
-    arguments = ["translate", str(translator_folder), TEXTS[0], "--document", "--engine", "ctranslate2"]
-    assert run_command(*arguments).code == 0
+    file = tmp_path / "letter.txt"
+    file.write_text(TEXTS[0])
+    assert run_command("translate", str(translator_folder), "--input", str(file), "--engine", "ctranslate2").code == 0
 
 
 def test_terms_use_pytorch_only_where_the_engine_lacks_them(

@@ -4,11 +4,26 @@ import { fill, h } from "../dom.ts";
 import { report } from "../report.ts";
 import { request } from "./api.ts";
 
-const ENDINGS = ".txt,.md,.html,.htm,.xhtml,.srt,.vtt";
+const ENDINGS =
+  ".txt,.md,.markdown,.html,.htm,.xhtml,.srt,.vtt,.docx,.pptx,.odt,.xlf,.xliff,.tmx,.po,.pot,.json,.yaml,.yml";
+
+interface Report {
+  segments: number;
+  attention: { location: string; translation: string; reasons: string[] }[];
+}
+
+interface Answer {
+  translatedFileUrl: string;
+  report: Report;
+}
 
 /** Return the row with the button; `options` gives the model and the target language. */
 export function makeFileRow(options: () => Record<string, string>): HTMLElement {
-  const status = h("p", { class: "small", role: "status" }, "Text, HTML and subtitles keep their structure.");
+  const status = h(
+    "p",
+    { class: "small", role: "status" },
+    "Documents, pages, subtitles and string tables keep everything but their text.",
+  );
   const input = h("input", {
     type: "file",
     accept: ENDINGS,
@@ -27,10 +42,11 @@ export function makeFileRow(options: () => Record<string, string>): HTMLElement 
     form.append("file", file);
     try {
       const response = await request(`translate_file?${new URLSearchParams(options())}`, form);
-      const name = readName(response.headers.get("Content-Disposition") ?? "") || file.name;
-      const url = URL.createObjectURL(await response.blob());
-      const link = h("a", { href: url, download: name }, `Download ${name}`);
-      fill(status, link);
+      const { translatedFileUrl: url, report: checks } = (await response.json()) as Answer;
+      const path = url.slice(url.indexOf("download_file/")); // a proxy may change everything before it
+      const name = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+      const link = h("a", { href: path, download: name }, `Download ${name}`);
+      fill(status, link, describe(checks));
       link.click();
     } catch (error) {
       report(status, `${file.name} was not translated. ${(error as Error).message}`, true);
@@ -45,7 +61,19 @@ export function makeFileRow(options: () => Record<string, string>): HTMLElement 
   );
 }
 
-function readName(disposition: string): string {
-  const name = /filename\*=UTF-8''([^;]+)/.exec(disposition)?.[1];
-  return name ? decodeURIComponent(name) : "";
+/** Return the segments that the reader should check; empty if there are none. */
+function describe(report: Report): HTMLElement | string {
+  if (!report.attention.length) return "";
+  return h(
+    "details",
+    {},
+    h("summary", {}, `${report.attention.length} of ${report.segments} segments should be checked`),
+    h(
+      "ul",
+      {},
+      ...report.attention.map((segment) =>
+        h("li", {}, `${segment.location}: ${segment.reasons.join("; ")} `, h("q", {}, segment.translation)),
+      ),
+    ),
+  );
 }

@@ -125,7 +125,7 @@ COLUMNS_HELP = "Columns of a table by number or name: 2,4 or 2,label=3. Default:
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model folder or run folder.", callback=check_model)
 ]
-InputFile = Annotated[Path | None, input_file_option("Read the texts from a file, one per line.", "--input")]
+InputFile = Annotated[Path | None, input_file_option("Read the texts from a file.", "--input")]
 TargetLanguage = Annotated[
     str | None,
     option("Target language (multilingual models).", "--target-language", metavar="LANGUAGE", panel=INPUT_PANEL),

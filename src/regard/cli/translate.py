@@ -1,4 +1,4 @@
-"""`regard translate`: translate arguments, a file or standard input; line n of the output translates line n."""
+"""`regard translate`: translate arguments, lines of a file or of standard input, or a document."""
 
 import json
 import sys
@@ -27,14 +27,15 @@ from regard.cli.options import (
     StringList,
     TargetLanguage,
     check_models,
+    is_given,
     option,
     output_file_option,
 )
 from regard.cli.progress import show_progress
 from regard.cli.search_options import SearchKind
-from regard.cli.text_input import CHUNK_LINES, check_paths, load_as, read_lines, read_text
+from regard.cli.text_input import CHUNK_LINES, check_paths, load_as, read_lines
+from regard.cli.translate_document import is_document_file, translate_file
 from regard.text.glossary import Glossary
-from regard.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from regard.tasks.results import Translation
@@ -42,17 +43,14 @@ if TYPE_CHECKING:
 
 _input, _output, _search = (partial(option, panel=panel) for panel in (INPUT_PANEL, OUTPUT_PANEL, SEARCH_PANEL))
 _constraint = partial(option, panel="Constraints")
-SERVED_FORMATS = (".srt", ".vtt", ".html", ".htm", ".xhtml")  # formats whose structure `regard serve` preserves
-OTHER_FORMATS = (
-    *(".ass", ".docx", ".doc", ".odt", ".rtf", ".pdf", ".epub", ".pptx", ".xlsx", ".ods", ".xml", ".json"),
-    *(".po", ".xliff", ".xlf", ".tmx", ".yaml", ".yml"),
-)
 EXAMPLES = """
 regard translate my-model "Where is Tom?"
 regard translate my-model --input news.en --output news.de
+regard translate my-model --input letter.docx --output brief.docx --report report.json
 regard translate my-model "Where is Tom?" --n-best 3 --beam 10
 cat news.en | regard translate my-model > news.de
 """
+PER_LINE = ("n_best", "as_json", "align", "prefix", "require")  # options of lines, not of documents
 ADVANCED = "align prefix require forbid top_k min_p batch_tokens engine"
 
 
@@ -88,9 +86,10 @@ def translate(
     into: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
     engine: EngineOption = Engine.auto,
-    document: Annotated[
-        bool, _input("Treat the input as one document: split it into sentences and keep its layout.", "--document")
-    ] = False,
+    report_file: Annotated[
+        Path | None,
+        output_file_option("Documents: write the segments to check, with the reasons, as JSON.", "--report"),
+    ] = None,
     align: Annotated[bool, _output("With --json: add word alignments.", "--align")] = False,
     as_json: Annotated[
         bool, _output("Print one JSON object per text: text, score, tokens, logprobs, ...", "--json")
@@ -122,20 +121,19 @@ def translate(
     min_p: search_options.MinP = None,
     seed: search_options.Seed = None,
 ) -> None:
-    """Translate texts, every line of a file, or every line of standard input.
+    """Translate texts, lines or a document.
 
-    Line n of the output translates line n of the input; empty lines stay empty.
+    Line n of the output translates line n of the input. A document keeps everything but its text; the suffix of --input
+    names its format. Files without a suffix or with a language code (news.en) are lines, like standard input.
     """
     check_paths(texts, input_file, output_file)
-    _check_format(input_file)
+    per_line = [name for name in PER_LINE if is_given(context, name)]
+    is_document = input_file is not None and is_document_file(input_file, per_line)
+    if report_file is not None and not is_document:
+        raise RegardError("--report is for documents.", hint="Leave it out.")
     search_options.check_unused_options(context, search)
     if align and not as_json:
         raise RegardError("--align needs --json.", hint="Add --json, or leave out --align.")
-    if document and (n_best > 1 or align or prefix or require):
-        raise RegardError(
-            "--document cannot be combined with --n-best, --align, --prefix or --require.",
-            hint="Leave them out, or translate line by line.",
-        )
     from regard.tasks.encoding import chunk_seed, chunks  # imports the settings of models: only when needed
     from regard.tasks.translation.constraints import Constraints
 
@@ -157,36 +155,37 @@ def translate(
     }
     # Fail on unreadable input before overwriting an existing output file.
     terms = None if glossary is None else Glossary.load(glossary)
-    documents = texts or [read_text(input_file)] if document else []
-    lines, total, chunk_size = ([], 0, 1) if document else read_lines(texts, input_file)
+    load = partial(_load_translator, folder, ensemble or [], engine)
+    if input_file is not None and is_document:
+        options["constraints"] = Constraints(forbidden=forbid or (), glossary=terms)
+        translate_file(load, input_file, output_file, report_file, options)
+        return
+    lines, total, chunk_size = read_lines(texts, input_file)
     if total is None and chunk_size > 1:  # standard input: look ahead far enough to know whether an export pays off
         ahead = list(islice(lines, CHUNK_LINES))
         lines, sentences = chain(ahead, lines), len(ahead)
     else:
-        sentences = sum(len(split_sentences(text)) for text in documents) or total or 0
-    translator = _load_translator(folder, ensemble or [], engine, sentences)
+        sentences = total or 0
+    translator = load(sentences)
     with ExitStack() as stack:
         out = (
             sys.stdout
             if output_file is None
             else stack.enter_context(output_file.open("w", encoding="utf-8", newline="\n"))
         )
-        if document:
-            options["constraints"] = Constraints(forbidden=forbid or (), glossary=terms)
-            options["report"] = stack.enter_context(show_progress("translating sentences", None))
-            _translate_documents(translator, documents, out, as_json, ends_line=bool(texts), options=options)
-            return
         is_waiting = not texts and chunk_size > 1 and not (out is sys.stdout and out.isatty())
         report = stack.enter_context(show_progress("translating", total)) if is_waiting else None
         line_number = 0
         for chunk_index, chunk in enumerate(chunks(lines, chunk_size)):
             options["seed"] = chunk_seed(seed, chunk_index)  # every chunk uses different random numbers
-            constraints = Constraints(
-                [prefix] * len(chunk) if prefix else None,
-                [require] * len(chunk) if require else None,
-                forbid or (),
-                terms,
-            )
+            constraints = None
+            if prefix or require or forbid or terms:
+                constraints = Constraints(
+                    [prefix] * len(chunk) if prefix else None,
+                    [require] * len(chunk) if require else None,
+                    forbid or (),
+                    terms,
+                )
             translations = translator.translate(chunk, report=report, constraints=constraints, **options)
             if align:
                 from regard.tasks.translation.word_alignment import with_alignment
@@ -199,21 +198,6 @@ def translate(
             out.flush()
 
 
-def _check_format(input_file: Path | None) -> None:
-    """Reject files whose timestamps, tags or binary content would be translated like sentences."""
-    name = "" if input_file is None else input_file.name.lower()
-    for ending in (".gz", ".xz", ".zst"):
-        name = name.removesuffix(ending)
-    suffix = Path(name).suffix
-    if suffix in SERVED_FORMATS + OTHER_FORMATS:
-        hint = "Give plain text, e.g. a .txt file: one text per line, or a document with --document."
-        if suffix in SERVED_FORMATS:
-            hint += f" `regard serve` translates {suffix} files: POST them to /translate_file."
-        raise RegardError(
-            f"This command would destroy the structure of a {suffix} file.", location=str(input_file), hint=hint
-        )
-
-
 def _load_translator(folder: Path, ensemble: list[Path], engine: Engine, sentences: int) -> "Translator":
     from regard.tasks.translation.translator import Translator
 
@@ -224,26 +208,6 @@ def _load_translator(folder: Path, ensemble: list[Path], engine: Engine, sentenc
     from regard.tasks.translation.ensemble import EnsembleTranslator  # imports torch
 
     return EnsembleTranslator([load_as(path, Translator) for path in (folder, *ensemble)])
-
-
-def _translate_documents(
-    translator: "Translator",
-    documents: list[str],
-    out: TextIO,
-    as_json: bool,
-    *,
-    ends_line: bool,
-    options: dict[str, Any],
-) -> None:
-    """Translate each text as a document; `ends_line` appends the line break that files have and arguments lack."""
-    for text in documents:
-        translation = translator.translate_document(text, **options)
-        for number, sentence in enumerate(translation.translations, 1):
-            _report_terms(sentence, f"sentence {number}")
-        if as_json:
-            out.write(json.dumps(asdict(translation), ensure_ascii=False) + "\n")
-        else:
-            out.write(translation.text + "\n" * ends_line)
 
 
 def _report_terms(translation: "Translation", location: str) -> None:

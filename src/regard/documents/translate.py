@@ -1,7 +1,7 @@
-"""Translate a document: collect its sentences, translate them, put the translations back.
+"""Translate documents: collect their sentences, translate them, put the translations back.
 
-`translation_steps` is a generator, so it does not matter how sentences are translated: it yields the sentences of a
-round and receives their translations. `translate_document` runs it with a function; the server runs it with a queue.
+`DocumentTranslation` does not know how sentences are translated: the caller asks for the sentences of a round and
+returns their translations. `translate_document` does so with a function; the server does so with a queue.
 
 A sentence goes to the model as plain text. Its protected texts (code, placeholders, URLs) are replaced by stand-ins
 that models copy. If the translation lacks one, or lacks a number of the source, it is translated again under the
@@ -10,7 +10,7 @@ constraint that it contains them. What is still missing is inserted by word alig
 
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,51 +100,55 @@ class _Task:
             self.result, self.problems = result, problems
 
 
-def translation_steps(
-    document: FileDocument,
-) -> Generator[list[Sentence], Sequence[TranslatedSentence], tuple[bytes, DocumentReport]]:
-    """Translate a document in rounds.
+class DocumentTranslation:
+    """The translation of a document, in two rounds: all sentences, then those whose translation lacks something.
 
-    Yields:
-        The sentences of a round; send their translations, in order. No sentence occurs twice in a round.
-
-    Returns:
-        The file, and the report.
+    while sentences := translation.start_round():
+        translation.receive(translate(sentences))
+    content, report = translation.finish()
     """
-    segments = list(document.segments)
-    tasks = [[_make_task(part) for part in split_segment(protect(segment))] for segment in segments]
-    active = [task for parts in tasks for task in parts if task.is_translated]
-    report, translations = DocumentReport(len(segments), len(active)), list[Segment]()
-    yield from _run_round(active)
-    yield from _run_round([task for task in active if task.problems])
-    for number, (segment, parts) in enumerate(zip(segments, tasks, strict=True), 1):
-        finished = [_finish(task) for task in parts]
-        translation = join_parts([task.part for task in parts], [result for result, _ in finished], segment.location)
-        translations.append(unprotect(translation))
-        if reasons := list(dict.fromkeys(reason for _, reasons in finished for reason in reasons)):
-            report.add(number, segment, translations[-1], reasons)
-    return document.write(translations), report
+
+    def __init__(self, document: FileDocument) -> None:
+        self._document, self._round, self._waiting = document, 0, list[list[_Task]]()
+        self.segments = list(document.segments)
+        self._tasks = [[_make_task(part) for part in split_segment(protect(segment))] for segment in self.segments]
+        self._active = [task for tasks in self._tasks for task in tasks if task.is_translated]
+        self.report = DocumentReport(len(self.segments), len(self._active))
+
+    def start_round(self) -> list[Sentence]:
+        """Return the sentences to translate, each once; empty after the last round."""
+        self._round += 1
+        tasks = self._active if self._round == 1 else [task for task in self._active if task.problems]
+        by_sentence = dict[Sentence, list[_Task]]()
+        for task in tasks if self._round <= 2 else ():
+            by_sentence.setdefault(task.request(), []).append(task)
+        self._waiting = list(by_sentence.values())
+        return list(by_sentence)
+
+    def receive(self, results: Sequence[TranslatedSentence]) -> None:
+        """Store the translations of the sentences of a round, in order."""
+        for result, tasks in zip(results, self._waiting, strict=True):
+            for task in tasks:
+                task.receive(result)
+
+    def finish(self) -> tuple[bytes, DocumentReport]:
+        """Return the file with its translations, and the report."""
+        translations = list[Segment]()
+        for number, (segment, tasks) in enumerate(zip(self.segments, self._tasks, strict=True), 1):
+            finished = [_finish(task) for task in tasks]
+            parts, results = [task.part for task in tasks], [result for result, _ in finished]
+            translations.append(unprotect(join_parts(parts, results, segment.location)))
+            if reasons := list(dict.fromkeys(reason for _, reasons in finished for reason in reasons)):
+                self.report.add(number, segment, translations[-1], reasons)
+        return self._document.write(translations), self.report
 
 
 def translate_document(document: FileDocument, translate: Translate) -> tuple[bytes, DocumentReport]:
     """Translate a document with a function that translates sentences; returns the file and the report."""
-    steps = translation_steps(document)
-    sentences = next(steps)
-    while True:
-        try:
-            sentences = steps.send(translate(sentences) if sentences else [])
-        except StopIteration as end:
-            result: tuple[bytes, DocumentReport] = end.value
-            return result
-
-
-def _run_round(tasks: Sequence[_Task]) -> Generator[list[Sentence], Sequence[TranslatedSentence], None]:
-    by_sentence = dict[Sentence, list[_Task]]()
-    for task in tasks:
-        by_sentence.setdefault(task.request(), []).append(task)
-    for result, equal in zip((yield list(by_sentence)), by_sentence.values(), strict=True):
-        for task in equal:
-            task.receive(result)
+    translation = DocumentTranslation(document)
+    while sentences := translation.start_round():
+        translation.receive(translate(sentences))
+    return translation.finish()
 
 
 def _make_task(part: SentencePart) -> _Task:

@@ -5,6 +5,7 @@ import time
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request
@@ -14,12 +15,14 @@ from pydantic import ValidationError
 from regard.base.errors import RegardError
 from regard.data.readers.columns import LANGUAGE_CODES
 from regard.data.suggestions import Suggestion
+from regard.documents.html import HtmlFormat
+from regard.documents.registry import find_format
+from regard.documents.translate import DocumentTranslation, Sentence
 from regard.look.build import look_into
 from regard.look.document import Document
 from regard.serve.batcher import QueueFullError
 from regard.serve.detect import detect_language
-from regard.serve.documents import translate_document
-from regard.serve.html_text import translate_html_list
+from regard.serve.documents import KEPT_SECONDS, TranslatedFile, make_output_name, read_document
 from regard.serve.model import EncodedRequest, ServedModel, split_text
 from regard.serve.schemas import (
     DetectRequest,
@@ -29,13 +32,14 @@ from regard.serve.schemas import (
     describe_form,
     describe_json,
 )
-from regard.serve.state import ServerState, http_errors
+from regard.serve.state import ServerState, http_errors, validate
 from regard.serve.stream import DONE, Events, respond_with_events, to_event
 from regard.serve.uploads import refuse_invalid
 from regard.tasks.capabilities import TRANSLATES
 from regard.tasks.requests import BatchOptions, ModelRequest
 from regard.tasks.results import GeneratedText, Translation
 from regard.tasks.search import Beam
+from regard.tasks.translation.documents import to_sentence
 from regard.text.glossary import Glossary
 
 Body = TypeVar("Body", TranslateRequest, DetectRequest, SuggestRequest)
@@ -43,8 +47,6 @@ DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
 NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
 NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "alternatives")
-MAX_LINE_CHARACTERS = 100_000
-LONG_TEXT_CHARACTERS = 1000
 RETRY_SECONDS = 0.05  # between retries of a file translation when the queue is full
 UNNAMED = "und"  # ISO 639-2 code for an undetermined language, because clients need a code
 LANGUAGE_NAMES = {code: name.capitalize() for name, code in LANGUAGE_CODES.items()} | {UNNAMED: "Undetermined"}
@@ -81,7 +83,7 @@ def make_router(state: ServerState) -> APIRouter:
 
     @router.post(
         "/translate_file",
-        summary="Translate a file and keep its structure",
+        summary="Translate a file; returns the address of the translation and the segments to check",
         openapi_extra=describe_form(FileRequest),
     )
     async def translate_file(request: Request) -> Response:
@@ -92,10 +94,21 @@ def make_router(state: ServerState) -> APIRouter:
             fields = replace(upload, fields=values).read_fields(FileRequest)
             job = _make_job(state, TranslateRequest(q="", **fields.model_dump()))
             (file,) = upload.files
+            name, content = file.filename or "", await file.read()
             max_lines = state.settings.limits.file_lines
-            work = translate_document(file.filename or "", await file.read(), job.translate_long, max_lines=max_lines)
-            result = await http_errors(work)
-        return Response(result.content, media_type=result.media_type, headers=result.headers)
+            work = state.uploads.run(lambda: DocumentTranslation(read_document(name, content, max_lines=max_lines)))
+            translation: DocumentTranslation = await http_errors(work)
+            await job.translate_document(translation)
+            translated, report = await state.uploads.run(translation.finish)
+        output = TranslatedFile(make_output_name(name), translated, find_format(name).media_type)
+        url = request.url_for("download_file", key=state.files.add(output), name=output.name)
+        return JSONResponse({"translatedFileUrl": str(url), "report": report.to_dict()})
+
+    @router.get("/download_file/{key}/{name}", summary="Download a translated file")
+    async def download_file(key: str, name: str) -> Response:  # noqa: ARG001 - `name` is for readers of the address
+        if (file := state.files.find(key)) is None:
+            raise HTTPException(404, f"The file does not exist: files are kept {KEPT_SECONDS / 60:.0f} minutes.")
+        return Response(file.content, media_type=file.media_type, headers=file.headers)
 
     @router.get("/languages", summary="List the languages of the models")
     async def languages() -> list[dict[str, Any]]:
@@ -157,10 +170,7 @@ class _TranslationJob:
     async def translate(self, texts: list[str]) -> list[dict[str, Any]]:
         """Return the response for each text; queues all sentences or none."""
         if self.body.format == "html":
-            missing = dict[str, None]()
-            translations = await translate_html_list(texts, partial(self._translate_plain, missing=missing))
-            fields = {"unsatisfied_terms": list(missing)} if self.body.glossary else {}
-            return [{"translatedText": text, "alternatives": [], **fields} for text in translations]
+            return await self._translate_html(texts)
         split_texts = [split_text(text) for text in texts]
         pending = iter(await self._translate_sentences([[text for text, _ in sentences] for sentences in split_texts]))
         return [
@@ -226,37 +236,36 @@ class _TranslationJob:
                     yield to_event({"index": index, "text": space})
         yield DONE
 
-    async def translate_long(self, texts: list[str]) -> list[str]:
-        """Translate the texts of a file in chunks of sentences, so it does not fill the queue or delay other requests.
+    async def translate_document(self, translation: DocumentTranslation) -> None:
+        """Translate a file in chunks of sentences, so it does not fill the queue or delay other requests.
 
         All limits are checked before the first sentence is translated.
         """
-        settings, split_texts, count = self.model.settings, list[list[tuple[str, str]]](), 0
-        for text in texts:
-            if len(text) > MAX_LINE_CHARACTERS:
-                message = f"A line has {len(text):,} characters; the maximum is {MAX_LINE_CHARACTERS:,}."
-                raise RegardError(message, hint="Break the line.")
-            split_texts.append(split_text(text))
-            count += len(split_texts[-1])
-            if count > settings.limits.file_sentences:
-                raise RegardError(
-                    f"The maximum is {settings.limits.file_sentences:,} sentences per file.", hint="Split the file."
-                )
-            if len(text) > LONG_TEXT_CHARACTERS:
+        settings = self.model.settings
+        if translation.report.sentences > settings.limits.file_sentences:
+            message = f"The maximum is {settings.limits.file_sentences:,} sentences per file."
+            raise HTTPException(422, f"{message} Split the file.")
+        size = min(settings.queue.batch_texts, settings.queue.max_waiting)
+        while sentences := translation.start_round():
+            chunks, results = [], list[Translation]()
+            for start in range(0, len(sentences), size):
+                requests = [self._make_document_request(sentence) for sentence in sentences[start : start + size]]
+                chunks.append(validate(partial(self.model.encode, self.options, requests)))
                 await asyncio.sleep(0)  # other requests go on
-        requests = self._make_requests([[sentence for sentence, _ in sentences] for sentences in split_texts])
-        size, chunks, results = min(settings.queue.batch_texts, settings.queue.max_waiting), [], list[GeneratedText]()
-        for start in range(0, count, size):
-            chunks.append(self.model.encode(self.options, requests[start : start + size]))
-            await asyncio.sleep(0)
-        for chunk in chunks:
-            async with self.model.file_turn:
-                results += await http_errors(self._run_patiently(chunk))
-        pending = iter(results)
-        return [
-            _join_texts([next(pending) for _ in sentences], [space for _, space in sentences], 0)
-            for sentences in split_texts
-        ]
+            for chunk in chunks:
+                async with self.model.file_turn:
+                    results += await http_errors(self._run_patiently(chunk))
+            translation.receive(list(map(to_sentence, sentences, results)))
+
+    def _make_document_request(self, sentence: Sentence) -> ModelRequest:
+        pipeline = self.model.pipeline
+        required = sentence.required if getattr(pipeline, "has_torch_model", True) else ()
+        return ModelRequest(
+            sentence.text,
+            self.target_language,
+            required=(*required, *self.glossary.find_terms(sentence.text)),
+            should_align=sentence.should_align and getattr(pipeline, "can_align", False),
+        )
 
     async def _run_patiently(self, items: list[EncodedRequest]) -> list[GeneratedText]:
         """Wait for free capacity in the queue, so a file does not fail because of other clients."""
@@ -269,20 +278,19 @@ class _TranslationJob:
                     raise
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _translate_plain(self, texts: list[str], missing: dict[str, None]) -> list[str]:
-        """Translate texts, and add the terms that they lack to `missing`."""
-        answers = await self._as_plain().translate(texts)
-        missing.update(dict.fromkeys(term for answer in answers for term in answer.get("unsatisfied_terms", ())))
-        return [answer["translatedText"] for answer in answers]
-
-    def _as_plain(self) -> "_TranslationJob":
-        return _TranslationJob(
-            self.model,
-            self.body.model_copy(update={"format": "text"}),
-            self.options,
-            self.target_language,
-            self.glossary,
-        )
+    async def _translate_html(self, texts: list[str]) -> list[dict[str, Any]]:
+        """Translate parts of pages together; queues all sentences of a round or none."""
+        parts = validate(lambda: [DocumentTranslation(HtmlFormat().read(text.encode())) for text in texts])
+        missing = dict[str, None]()
+        while any(rounds := [part.start_round() for part in parts]):
+            requests = [self._make_document_request(sentence) for sentence in chain(*rounds)]
+            results = iter(await http_errors(self.model.run(self.options, requests)))
+            for part, sentences in zip(parts, rounds, strict=True):
+                translations = [next(results) for _ in sentences]
+                missing.update(dict.fromkeys(term for result in translations for term in result.unsatisfied_terms))
+                part.receive(list(map(to_sentence, sentences, translations)))
+        fields = {"unsatisfied_terms": list(missing)} if self.body.glossary else {}
+        return [{"translatedText": part.finish()[0].decode(), "alternatives": [], **fields} for part in parts]
 
     async def _translate_sentences(self, texts: list[list[str]]) -> list[GeneratedText]:
         """Translate the sentences of each text."""

@@ -176,7 +176,9 @@ class ClientMiddleware(HttpMiddleware):
         headers: dict[bytes, bytes] = dict(scope["headers"])
         address = client = (scope.get("client") or ("", 0))[0]
         may_reload = not self.keys and is_loopback(address) and b"x-forwarded-for" not in headers  # no proxy
-        if self.keys and scope["path"] not in self.open_routes:
+        # The address of a translated file cannot be guessed, and LibreTranslate's clients send no key with it.
+        is_open = scope["path"] in self.open_routes or scope["path"].startswith("/download_file/")
+        if self.keys and not is_open:
             key, receive = await _find_key(scope, headers, receive)
             client = self._check_key(key)
             if client is None:

@@ -48,7 +48,7 @@ class LimitsConfig(_Table):
     sentence_tokens: PositiveInt = 512
     """Tokens of a sentence to translate; its translation has at most `max_length_ratio` times as many plus 50."""
     file_lines: PositiveInt = 20_000
-    """Lines (in HTML: tags) of a file to translate."""
+    """Lines, and tags, of a file to translate; members of an archive have limits of their own."""
     file_sentences: PositiveInt = 5000
     """Sentences of a file to translate."""
     new_tokens: PositiveInt = 1024

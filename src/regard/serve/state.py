@@ -14,6 +14,7 @@ from fastapi import HTTPException
 from regard.base.errors import RegardError
 from regard.serve import detect
 from regard.serve.batcher import DeadlineError, QueueFullError, StoppedError, TooManyItemsError
+from regard.serve.documents import TranslatedFiles
 from regard.serve.loaded import assign_adapters
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
@@ -48,6 +49,7 @@ class ServerState:
     def __init__(self, settings: ServeConfig) -> None:
         self.settings, self.metrics, self.uploads = settings, Metrics(), Uploads(settings)
         self.suggestions = Suggestions(settings.suggestions)
+        self.files = TranslatedFiles()
         self.models: dict[str, ServedModel] = {}
         self.is_ready = False
         self.failure: RegardError | None = None

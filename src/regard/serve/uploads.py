@@ -4,7 +4,7 @@ Bodies of more than a megabyte are stored on disk. A single thread decodes, so d
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from regard.tasks.inputs.adapter import InputAdapter
 MAX_FIELDS = 50
 MAX_FIELD_BYTES = 10_000
 Fields = TypeVar("Fields", bound=BaseModel)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,20 @@ class Uploads:
         Raises:
             HTTPException: 422 if a file cannot be read or is too large.
         """
-        loop, limits, media = asyncio.get_running_loop(), self._settings.limits, list[Any]()
+        limits, media = self._settings.limits, list[Any]()
         decode = partial(model_input.decode, max_pixels=limits.pixels, max_vectors=limits.tokens)
         for number, file in enumerate(files, 1):
             content = await file.read()
             try:
-                media.append(await loop.run_in_executor(self._decoder, decode, content, "the file"))
+                media.append(await self.run(partial(decode, content, "the file")))
             except RegardError as error:
                 location = f"File {number}: " if len(files) > 1 else ""
                 raise HTTPException(422, f"{location}{error.message} {error.hint or ''}".strip()) from None
         return media
+
+    async def run(self, function: Callable[[], Value]) -> Value:
+        """Run a function in the thread that decodes."""
+        return await asyncio.get_running_loop().run_in_executor(self._decoder, function)
 
     def stop(self) -> None:
         """End the thread."""

@@ -67,15 +67,6 @@ class Translation(GeneratedText):
     """Required phrases, and terms of the source, whose target forms the text lacks."""
 
 
-@dataclass(frozen=True, repr=False)
-class TranslatedDocument(CompactRepr):
-    """A translated document, its source sentences and their translations."""
-
-    text: str
-    sources: tuple[str, ...] = field(repr=False)
-    translations: tuple[Translation, ...] = field(repr=False)
-
-
 EMPTY = Translation("", 0.0, (), (), ended=True)
 
 

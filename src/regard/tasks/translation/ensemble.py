@@ -61,6 +61,8 @@ class EnsembleTranslator(Translator):
                 stack.enter_context(member.prepared())
             yield
 
+    can_align = False
+
     def make_scorer(self, *_: object, **__: object) -> NoReturn:
         """Raise an error: ensembles cannot score texts."""
         raise RegardError("An ensemble cannot score texts.", hint="Score with one of its members.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from regard.base.errors import RegardError
 from regard.base.progress import begin
 from regard.config.model import EncoderDecoderConfig
+from regard.config.parts import FixedVectorConfig
 from regard.config.task_spec import find_spec
 from regard.decode.protocol import Hypothesis, State, Step
 from regard.store.vocabulary_check import check_vocabulary_sizes
@@ -28,7 +29,7 @@ from regard.tasks.evaluation.evaluable import ScoresTexts
 from regard.tasks.evaluation.options import Evaluation, EvaluationData, EvaluationOptions
 from regard.tasks.pipeline import Pipeline, one_or_many
 from regard.tasks.requests import DEFAULT_OPTIONS, BatchOptions, ModelRequest, ReplayOptions
-from regard.tasks.results import EMPTY, TranslatedDocument, Translation, make_result
+from regard.tasks.results import EMPTY, Translation, make_result
 from regard.tasks.search import (
     Beam,
     Sampling,
@@ -40,7 +41,6 @@ from regard.tasks.search import (
     select_generators,
 )
 from regard.tasks.translation.constraints import Constraints
-from regard.text.sentences import split_sentences
 from regard.text.tokenizer_pair import TokenizerPair
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.decode.filters import Filters, Generators
+    from regard.documents.translate import DocumentReport
     from regard.models.encoder_decoder import EncoderDecoder
     from regard.nn.record import Record
     from regard.tasks.attention import RecordedAttention
@@ -258,23 +259,28 @@ class Translator(ScoresTexts, Pipeline):
             yield from self.translate(chunk, search, **chunk_options)
 
     def translate_document(
-        self, text: str, search: Search = DEFAULT_SEARCH, **options: Unpack[TranslateOptions]
-    ) -> TranslatedDocument:
-        """Translate a text of any length sentence by sentence, preserving whitespace.
+        self, content: bytes, name: str, search: Search = DEFAULT_SEARCH, **options: Unpack[TranslateOptions]
+    ) -> "tuple[bytes, DocumentReport]":
+        """Translate a document sentence by sentence; everything but its text is preserved.
 
         Args:
-            text: The document.
+            content: The content of the file.
+            name: Its name; the suffix names the format (`regard.documents.registry`).
             search: Search strategy, as for `translate`.
             options: Further options of `translate`.
+
+        Returns:
+            The content of the translated file, and which segments to check.
+
+        Raises:
+            RegardError: The format is unknown, or the file is damaged.
         """
-        stripped = text.strip()
-        before, _, after = text.partition(stripped) if stripped else (text, "", "")
-        sentences = split_sentences(stripped)
-        translations = self.translate([sentence for sentence, _ in sentences], search, **options)
-        joined = "".join(result.text + space for result, (_, space) in zip(translations, sentences, strict=True))
-        return TranslatedDocument(
-            before + joined + after, tuple(sentence for sentence, _ in sentences), tuple(translations)
-        )
+        from regard.documents.registry import find_format
+        from regard.documents.translate import translate_document
+        from regard.tasks.translation.documents import translate_sentences
+
+        document = find_format(name).read(content)
+        return translate_document(document, lambda texts: translate_sentences(self, texts, search, {**options}))
 
     def stream(
         self,
@@ -382,6 +388,16 @@ class Translator(ScoresTexts, Pipeline):
     def evaluate_likelihood(self, data: EvaluationData, options: EvaluationOptions) -> Evaluation:
         """Return the likelihood of the first reference of each text."""
         return self.score_texts(data.first_references, data.inputs, options)
+
+    @property
+    def has_torch_model(self) -> bool:
+        """Whether there is a PyTorch model, which required phrases and word alignment need."""
+        return True
+
+    @property
+    def can_align(self) -> bool:
+        """Whether cross-attention can align the words of a translation with its source."""
+        return self.has_torch_model and not isinstance(self.settings.decoder.cross, FixedVectorConfig)
 
     @property
     def max_positions(self) -> int | None:
