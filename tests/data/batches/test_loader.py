@@ -2,7 +2,7 @@ import json
 import random
 from collections import Counter
 from dataclasses import asdict, replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from regard.config.codec import preset
 from regard.config.sources import TableConfig
 from regard.data.batches.batch import Batch
 from regard.data.batches.loader import Loader
-from regard.data.batches.order import DataPosition, OrderSettings
+from regard.data.batches.order import DataPosition, Order, OrderSettings, Window
 from regard.data.batches.rows import RowMaker
 from regard.data.corpus import Corpus
 from regard.data.example import Defects, Location
@@ -94,6 +94,33 @@ def test_epochs_continue_without_end() -> None:
     assert first != [step.batches[0].samples.tolist() for step in steps[length : 2 * length]]
     again = next(loader.steps(steps[length - 1].next_position))
     assert torch.equal(again.batches[0].labels, steps[length].batches[0].labels)
+
+
+def test_resuming_plans_the_window_of_the_position_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = list[int]()
+    plan_window = Order.plan_window
+
+    def count(order: Order, epoch: int, index: int) -> Window:
+        planned.append(index)
+        return plan_window(order, epoch, index)
+
+    monkeypatch.setattr(Order, "plan_window", count)
+    corpus = make_random_shards([20] * 12)
+    steps = list(islice(Loader(corpus, TranslationRows(S, S), SETTINGS).steps(), 40))
+    assert len({step.next_position.window for step in steps}) == 6
+    for before, after in pairwise(steps):
+        planned.clear()
+        again = next(Loader(corpus, TranslationRows(S, S), SETTINGS).steps(before.next_position))
+        assert [batch.samples.tolist() for batch in again.batches] == [
+            batch.samples.tolist() for batch in after.batches
+        ]
+        assert planned[0] == before.next_position.window
+        assert len(planned) <= 2  # the next window, if the step is the last one of its window
+    old = replace(steps[20].next_position, window=0, window_start=0)  # of an earlier version
+    again = next(Loader(corpus, TranslationRows(S, S), SETTINGS).steps(old))
+    assert again.batches[0].samples.tolist() == steps[21].batches[0].samples.tolist()
+    with pytest.raises(RegardError, match="an epoch has 6"):
+        next(Loader(corpus, TranslationRows(S, S), SETTINGS).steps(replace(old, window=6)))
 
 
 def test_a_position_of_another_corpus_is_rejected() -> None:

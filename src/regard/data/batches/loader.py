@@ -91,15 +91,18 @@ class Loader:
         """Yield the batches of each step from a position (default: the start), epoch after epoch without end."""
         position = self.order.start if position is None else self.order.resume(position)
         while True:
-            batches = self.order.batches(position.epoch, position.next_global_batch)
+            batches = self.order.batches(
+                position.epoch, position.next_global_batch, position.window, position.window_start
+            )
             end = position.next_global_batch
             current_plan = list(islice(batches, self.gradient_accumulation))
             while current_plan:
                 next_plan = list(islice(batches, self.gradient_accumulation))  # shows whether this step is the last
                 start, end = current_plan[0][0], current_plan[-1][0] + 1
-                next_position = DataPosition(position.epoch, end, position.fingerprint)
-                if not next_plan:
-                    next_position = DataPosition(position.epoch + 1, 0, position.fingerprint)
+                next_position = DataPosition(position.epoch + 1, 0, position.fingerprint)
+                if next_plan:
+                    _, window, _ = next_plan[0]
+                    next_position = DataPosition(position.epoch, end, position.fingerprint, window.index, window.start)
                 plan_by_number = {number: (window, batch_samples) for number, window, batch_samples in current_plan}
                 numbers = batches_of_rank(start, end, self.rank, self.world_size)
                 rank_batches = (

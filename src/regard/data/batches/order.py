@@ -4,14 +4,15 @@
         -> cut batches by the token budget -> spread the batches of the window
 
 Running text is packed into full rows instead of sorted. Global batch b goes to rank b mod W. The order does not depend
-on W, on earlier batches, or on the machine: `{epoch, next_global_batch, fingerprint}` is enough to resume with any
-number of ranks. Windows are planned one at a time, so the plan of a corpus of any size takes the memory of one window.
+on W, on earlier batches, or on the machine: a `DataPosition` is enough to resume with any number of ranks. Windows are
+planned one at a time, so the plan of a corpus of any size takes the memory of one window, and resuming in any window
+takes the time of one.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,10 @@ class DataPosition:
     epoch: int
     next_global_batch: int
     fingerprint: str
+    window: int = 0
+    """The window of the next batch, or an earlier one."""
+    window_start: int = 0
+    """The first global batch of that window."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ class Window:
     rows_per_batch: int = 1  # if packed
     starts: Indices | None = None  # packed only, as is `lengths`
     lengths: Indices | None = None
+    index: int = 0  # of the window in its epoch
+    start: int = 0  # the global number of its first batch
 
     def __len__(self) -> int:
         return -(-self.batch_order.size // self.rows_per_batch)
@@ -142,7 +149,6 @@ class Order:
         self.sample_offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))  # the first sample of each shard
         self._lengths = lengths
         self._weights = tuple(weights) if weights is not None else (1.0,) * len(counts)
-        self._batch_counts: dict[tuple[int, int], int] = {}  # batches of the windows planned so far
         content = {"format": 3, "rules": asdict(settings), "counts": list(map(int, counts)), "identity": identity}
         content["weights"] = self._weights
         self.fingerprint = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -157,19 +163,15 @@ class Order:
         """Number of windows per epoch."""
         return -(-(self.sample_offsets.size - 1) // self.settings.window_size)
 
-    def batches(self, epoch: int, start: int = 0) -> Iterator[tuple[int, Window, BatchSamples]]:
-        """Yield the batches of an epoch from global batch `start`: number, window, samples."""
-        number = 0
-        for index in range(self.window_count):
-            n_batches = self._batch_counts.get((epoch, index))
-            if n_batches is not None and number + n_batches <= start:
-                number += n_batches
-                continue
-            window = self.plan_window(epoch, index)
-            self._batch_counts[epoch, index] = len(window)
-            for local in range(max(0, start - number), len(window)):
-                yield number + local, window, window[local]
-            number += len(window)
+    def batches(
+        self, epoch: int, start: int = 0, window: int = 0, window_start: int = 0
+    ) -> Iterator[tuple[int, Window, BatchSamples]]:
+        """Yield the batches of an epoch from a position (see `DataPosition`): number, window, samples."""
+        for index in range(window, self.window_count):
+            plan = replace(self.plan_window(epoch, index), index=index, start=window_start)
+            for local in range(max(0, start - window_start), len(plan)):
+                yield window_start + local, plan, plan[local]
+            window_start += len(plan)
 
     def window_shards(self, epoch: int, index: int) -> Indices:
         """Return the shards of a window; one past the last window gives the first window of the next epoch."""
@@ -242,6 +244,12 @@ class Order:
                 "The data, or settings that decide its order, have changed since this position was saved.",
                 location=f"epoch {position.epoch}, batch {position.next_global_batch}",
                 hint="Restore the corpus, the tokenizers and the [data] settings, or start a new run.",
+            )
+        if not 0 <= position.window < self.window_count:
+            raise RegardError(
+                f"The position is in window {position.window}, but an epoch has {self.window_count}.",
+                location=f"epoch {position.epoch}, batch {position.next_global_batch}",
+                hint="Restore the checkpoint, or start a new run.",
             )
         return position
 

@@ -62,7 +62,10 @@ class Progress:
             counts = [checked.step, checked.tokens, checked.best_step, checked.since_best, checked.spikes]
             counts += [checked.step - checked.healthy_step, checked.healthy_step, *checked.recoveries]
             position = checked.position
-            counts += [checked.journal, *([position.epoch, position.next_global_batch] if position else [])]
+            counts += [checked.journal]
+            if position:
+                counts += [position.epoch, position.window, position.window_start]
+                counts += [position.next_global_batch - position.window_start]
             for plan in checked.plans:
                 counts += [plan.since, plan.steps - max(plan.since, 1), plan.stride - 1]
             amounts = [checked.seconds, checked.loss_limit or 0.0, *(plan.position for plan in checked.plans)]
