@@ -4,6 +4,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from html.parser import HTMLParser
 from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ import pptx
 import yaml
 from docx.text.hyperlink import Hyperlink
 from docx.text.paragraph import Paragraph
+from markdown_it import MarkdownIt
 from odf import opendocument
 
 
@@ -109,7 +111,47 @@ def view_po(data: bytes) -> Any:
     return [{name: getattr(entry, name) for name in fields} for entry in [catalog.metadata_as_entry(), *catalog]]
 
 
+def view_html(data: bytes) -> Any:
+    """Return the elements, attributes and texts as html.parser reads them; white space is joined."""
+    parser = _HtmlView()
+    parser.feed(data.decode())
+    parser.close()
+    return [" ".join(item.split()) if isinstance(item, str) else item for item in parser.items if item != " "]
+
+
+class _HtmlView(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = list[Any]()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.items.append((tag, tuple(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.items.append((f"/{tag}",))
+
+    def handle_data(self, data: str) -> None:
+        if self.items and isinstance(self.items[-1], str):
+            data = self.items.pop() + data
+        self.items.append(re.sub(r"\s+", " ", data))
+
+    def handle_comment(self, data: str) -> None:
+        self.items.append((f"!{data}",))
+
+
+def view_markdown(data: bytes) -> Any:
+    """Return the HTML that markdown-it-py makes of a page."""
+    text = re.sub(r"\A---\s.*?\n---\s", "", data.decode(), flags=re.DOTALL)
+    html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
+    return view_html(html.encode())
+
+
 VIEWS: dict[str, Callable[[bytes], Any]] = {
+    ".txt": bytes.decode,
+    ".md": view_markdown,
+    ".html": view_html,
+    ".srt": lambda data: data.decode().split(),
+    ".vtt": lambda data: data.decode().split(),
     ".docx": view_docx,
     ".pptx": view_pptx,
     ".odt": view_odt,

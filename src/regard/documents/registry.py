@@ -17,6 +17,8 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         ".html": "html.HtmlFormat",
         ".htm": "html.HtmlFormat",
         ".xhtml": "html.HtmlFormat",
+        ".srt": "subtitles.SrtFormat",
+        ".vtt": "subtitles.VttFormat",
         ".docx": "office.DocxFormat",
         ".pptx": "office.PptxFormat",
         ".odt": "odt.OdtFormat",
