@@ -11,7 +11,7 @@ from regard.serve.documents import TranslatedFile, TranslatedFiles, read_documen
 from tests.serve.factories import BOUND
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.srt", "a.html"])
 def test_files_are_read_in_linear_time_and_bounded(name: str) -> None:
     def read(content: str) -> bytes:
         begin = time.process_time()

@@ -197,7 +197,7 @@ def test_any_value_in_the_progress_is_valid_or_refused(folder: Path) -> None:
                 continue
             if path[0] != "best_scores" and (value in (None, 2**53, {"a": 1}) or value != value):  # not harmless
                 accepted.append((path, value, changed))
-    assert 8 <= len(accepted) <= 15
+    assert 8 <= len(accepted) <= 16
     refusals = []
     for path, value, changed in accepted:
         shutil.rmtree(folder)
