@@ -8,11 +8,13 @@ import signal
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 from regard.base.errors import RegardError, RetryError
 from regard.training.distributed.rank import Worker, report_path
 from regard.training.signals import handle_signals
 
+KILLS = 10  # of a run that makes progress
 SECONDS = 120  # far more than the launcher needs on a busy machine
 
 
@@ -25,6 +27,11 @@ def act(worker: Worker, action: str) -> int:
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop" if is_first_attempt and is_last_rank:
             os.kill(os.getpid(), signal.SIGSTOP)
+        case "progress" if worker.attempt < KILLS:
+            if is_last_rank:
+                Path(os.environ["CHECKPOINTS"], f"step-{worker.attempt + 1:08}").mkdir(parents=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(SECONDS)
         case "refuse" if is_last_rank:
             raise RegardError("There are too few sentences.", location="train.en", hint="Add some.")
         case "crash" if is_last_rank:

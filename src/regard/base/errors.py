@@ -14,6 +14,9 @@ class RegardError(Exception):
       fix:   Pass a file with text.
     """
 
+    exit_code = 1
+    """Exit code of a command that ends with this error."""
+
     def __init__(self, message: str, *, location: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, location, hint)
         self.message = message
@@ -38,6 +41,12 @@ class RegardWarning(UserWarning):
 
 class RetryError(RegardError):
     """An error that may be transient: a launcher may restart the ranks of a run."""
+
+
+class RanksFailedError(RegardError):
+    """Ranks failed again and again without a new checkpoint; on other hosts the run may go on."""
+
+    exit_code = 77
 
 
 def _escape_unprintable(text: str) -> str:

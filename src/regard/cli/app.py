@@ -70,13 +70,13 @@ app = typer.Typer(
 def run() -> int:
     """Run the command and return its exit code; errors are printed without a traceback.
 
-    Exit codes: 1 for a RegardError, 2 for a command line that cannot be parsed.
+    Exit codes: that of a RegardError (1 for most), 2 for a command line that cannot be parsed.
     """
     try:
         code = app(prog_name="regard", standalone_mode=False)
     except RegardError as error:
         _print_error(error)
-        return 1
+        return error.exit_code
     except OSError as error:  # a file that cannot be read or written: not a bug in Regard
         hint = "Check the path, its permissions and the free space."
         _print_error(

@@ -1,7 +1,8 @@
 """`regard train`: train a model from text, or resume a run. `regard.training.api` does the work; this file displays it.
 
 Exit codes: 0 finished, 1 error, 2 options that cannot be combined, 75 stopped on request after saving, 76 stopped by a
-loss spike or divergence, 130 after a second Ctrl-C. With --ranks the launcher returns the ranks' exit code.
+loss spike or divergence, 77 ranks failed again and again, 130 after a second Ctrl-C. With --ranks the launcher returns
+the ranks' exit code.
 """
 
 import os
@@ -40,7 +41,7 @@ regard train --resume my-model
 regard train --source train.en --target train.de --dry-run
 """
 ADVANCED = """columns languages validation_source validation_target teacher seed track export force more
-    without ranks hosts rendezvous"""
+    without ranks hosts rendezvous max_restarts"""
 
 
 @takes_options(TrainCommandOptions, TRAIN_PARAMETERS, PARAMETER_TYPES)
@@ -113,6 +114,7 @@ def _launch(options: TrainCommandOptions) -> int:
     """Start the ranks and wait for them; this process does not train."""
     check_launcher()
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # before torch is imported: gloo warns about host names
+    from regard.store.run_folder import RunFolder
     from regard.training.distributed.launcher import launch  # these import torch.distributed: only when needed
     from regard.training.distributed.rendezvous import Hosts, check_ranks
 
@@ -131,7 +133,14 @@ def _launch(options: TrainCommandOptions) -> int:
             str(total),
         ]
     arguments = ["-m", "regard", *arguments]
-    return launch(arguments, options.ranks or 1, hosts=hosts, report=lambda line: _print_line(line, style="yellow"))
+    return launch(
+        arguments,
+        options.ranks or 1,
+        hosts=hosts,
+        report=lambda line: _print_line(line, style="yellow"),
+        checkpoints=None if options.folder is None else RunFolder(options.folder).checkpoints,
+        max_restarts=options.max_restarts,
+    )
 
 
 def _remove_option(arguments: list[str], name: str) -> list[str]:

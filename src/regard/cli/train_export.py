@@ -35,7 +35,7 @@ def check_exports(options: TrainCommandOptions) -> None:
         if run is not None and (obstacles := find_target_obstacles(run.model, target)):
             hint = "Leave out this target, or change these model settings."
             raise RegardError(f"{target} cannot represent the model: {'; '.join(obstacles)}.", hint=hint)
-        folder = options.resume or options.out
+        folder = options.folder
         if folder is not None and _is_taken(place := default_folder(folder, target)):
             raise RegardError(
                 "The export folder exists already.", location=str(place), hint="Move or remove this folder."

@@ -21,6 +21,7 @@ class TrainCommandOptions(TrainOptions):
     ranks: int | None = None
     hosts: int | None = None
     rendezvous: str | None = None
+    max_restarts: int = 3
     explain: bool = False
 
     @property
@@ -146,6 +147,9 @@ TRAIN_PARAMETERS = {
     "ranks": option("Number of processes that train the model together on this host.", metavar="N"),
     "hosts": option("Number of hosts; start the same command on each.", metavar="N"),
     "rendezvous": option("With --hosts: address and free port of the first host.", metavar="HOST:PORT"),
+    "max_restarts": option(
+        "Maximum number of restarts of all processes without a new checkpoint in between.", metavar="N", min=0
+    ),
     "force": option(
         "Train even if the corpus check advises against it; with --resume: even if files or settings changed.",
         "--force",
@@ -163,7 +167,7 @@ PANELS = {  # option headings in the help
     "Length of training": ("minutes", "steps"),
     "Output": ("out", "film", "track", "export", "explain", "dry_run"),
     "Continue or repeat a run": ("resume", "more", "without"),
-    "Several processes": ("ranks", "hosts", "rendezvous"),
+    "Several processes": ("ranks", "hosts", "rendezvous", "max_restarts"),
 }
 for panel, names in PANELS.items():
     for name in names:

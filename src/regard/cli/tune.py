@@ -14,7 +14,7 @@ regard tune my-model law.tsv --out law-model --lora 8
 regard tune my-encoder reviews.tsv --out sentiment --layers 2
 """
 ADVANCED = """without columns languages validation_source validation_target seed track export force ranks hosts
-    rendezvous extra_layers fresh_layers freeze_embeddings add_tokens chat_template"""
+    rendezvous max_restarts extra_layers fresh_layers freeze_embeddings add_tokens chat_template"""
 CORPUS_PANEL = "Corpus"
 PANEL = "Trained parameters (default: all)"
 LEFT_OUT = ("preset", "teacher", "resume", "more")  # `regard train` has them

@@ -55,7 +55,7 @@ def start(
         if processes.is_main:
             with run.run_rank_zero(processes):
                 return _start(options, listeners, started, processes, prepare_teacher, extensions)
-        return run.run_worker_rank(options.resume or options.out or Path(), processes, extensions)
+        return run.run_worker_rank(options.folder or Path(), processes, extensions)
     except RuntimeError as error:
         if (explained := processes.explain(error)) is None:
             raise
@@ -77,7 +77,7 @@ def _start(
     from regard.training.trackers import make_tracker
 
     options.check()
-    folder = options.resume or options.out
+    folder = options.folder
     assert folder is not None  # noqa: S101 - `check` requires one of them
     trackers = [make_tracker(name, folder) for name in options.track or ()]  # a missing one is reported now
     if options.without is not None and options.run is not None:

@@ -103,6 +103,11 @@ class TrainOptions:
             return f"regard.resume({values['resume']!r})"
         return ", ".join([*names, *(f"{name}={value!r}" for name, value in values.items())])
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the run."""
+        return self.resume or self.out
+
     def check(self) -> None:
         """Raise an error for mutually exclusive options or an unusable folder, without reading the corpus."""
         if self.resume is not None:

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.base.errors import RegardError
+from regard.base.errors import RanksFailedError, RegardError
 from regard.base.limits import count_cores
 from regard.training.distributed.launcher import launch
+from tests.training.launched import KILLS
 
 ROOT = Path(__file__).parents[3]
+RESTART = "Restarting all ranks from the last checkpoint; 2 restarts left without a new one."
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="these tests read /proc"),
     pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),  # the agent leaves files open
@@ -57,7 +59,7 @@ def test_after_a_kill_all_ranks_start_again() -> None:
     report: list[str] = []
     began = time.monotonic()
     assert _launch("kill", report) == 0
-    assert report == ["Rank 1 was killed by SIGKILL. Restarting all ranks from the last checkpoint; 2 restarts left."]
+    assert report == [f"Rank 1 was killed by SIGKILL. {RESTART}"]
     assert time.monotonic() - began < 100, "rank 0 slept on"
 
 
@@ -66,9 +68,7 @@ def test_a_rank_that_was_stopped_is_killed(action: str, rank: int, monkeypatch: 
     monkeypatch.setattr("regard.training.distributed.launcher.STOPPED_SECONDS", 1.0)
     report: list[str] = []
     assert _launch(action, report) == 0
-    assert report == [
-        f"Rank {rank} was killed by SIGKILL. Restarting all ranks from the last checkpoint; 2 restarts left."
-    ]
+    assert report == [f"Rank {rank} was killed by SIGKILL. {RESTART}"]
 
 
 def test_a_rank_that_has_lost_another_is_started_again() -> None:
@@ -90,7 +90,29 @@ def test_a_defect_is_tried_again_and_then_shown() -> None:
     report: list[str] = []
     with pytest.raises(RegardError, match=r"(?s)Rank 1 failed: ValueError: a defect. .* 4 attempts.*Traceback"):
         _launch("crash", report)
-    assert [line.split(";")[1] for line in report] == [" 2 restarts left.", " 1 restart left.", " 0 restarts left."]
+    lefts = ["2 restarts", "1 restart", "0 restarts"]
+    assert [line.split("; ")[1] for line in report] == [f"{left} left without a new one." for left in lefts]
+
+
+def test_failures_with_new_checkpoints_in_between_do_not_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHECKPOINTS", str(tmp_path))
+    report: list[str] = []
+    arguments = ["-m", "tests.training.launched", "progress"]
+    assert launch(arguments, 2, report=report.append, checkpoints=tmp_path, max_restarts=1) == 0
+    assert len(report) == KILLS
+    assert all(line.endswith("0 restarts left without a new one.") for line in report)
+
+
+def test_failures_without_a_new_checkpoint_end_the_run_with_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "step-00000007").mkdir()
+    report: list[str] = []
+    arguments = ["-m", "tests.training.launched", "crash"]
+    with pytest.raises(RanksFailedError, match="after 2 attempts, the last 2 without a new checkpoint") as raised:
+        launch(arguments, 2, report=report.append, checkpoints=tmp_path, max_restarts=1)
+    assert raised.value.exit_code == 77
+    assert len(report) == 1
 
 
 def test_a_rank_that_fails_after_rank_0_has_finished_changes_nothing() -> None:

@@ -3,7 +3,8 @@
     code = launch(["-m", "regard", "train", "run.toml", "--out", "my-model"], ranks=4, report=print)
 
 Each rank is a separate process, monitored by the agent. If a rank fails or is killed, the agent stops the others and
-restarts all ranks, which resume from the last checkpoint.
+restarts all ranks, which resume from the last checkpoint. Only failures without a new checkpoint in between are limited
+in number: a run of weeks survives any number of failures, and a defect ends soon.
 """
 
 import contextlib
@@ -27,8 +28,9 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError  #
 from torch.distributed.elastic.rendezvous import RendezvousError  # noqa: TID251
 from torch.distributed.launcher.api import elastic_launch  # noqa: TID251
 
-from regard.base.errors import RegardError
+from regard.base.errors import RanksFailedError, RegardError
 from regard.base.formatting import pluralize
+from regard.store.run_folder import parse_step
 from regard.training.distributed.rank import (
     ATTEMPT_VARIABLE,
     FOLDER_VARIABLE,
@@ -39,12 +41,21 @@ from regard.training.distributed.rank import (
 )
 from regard.training.distributed.rendezvous import Hosts, explain_missing_hosts, prepare_rendezvous
 
-MAX_RESTARTS = 3  # restarts of all ranks after a failure
+MAX_RESTARTS = 3  # restarts of all ranks without a new checkpoint
+AGENT_RESTARTS = 1_000_000  # of the agent, whose count never resets; `_check_restart` ends the run
 STOPPED_SECONDS = 10.0  # a rank that was stopped for longer is killed
 Report = Callable[[str], None]
 
 
-def launch(arguments: Sequence[str], ranks: int, *, hosts: Hosts | None = None, report: Report) -> int:
+def launch(
+    arguments: Sequence[str],
+    ranks: int,
+    *,
+    hosts: Hosts | None = None,
+    report: Report,
+    checkpoints: Path | None = None,
+    max_restarts: int = MAX_RESTARTS,
+) -> int:
     """Run `python ARGUMENTS` as several ranks, restart them if one fails, and return the run's exit code.
 
     Args:
@@ -52,17 +63,20 @@ def launch(arguments: Sequence[str], ranks: int, *, hosts: Hosts | None = None, 
         ranks: Number of ranks on this host.
         hosts: The hosts, if there are several.
         report: Called with a message whenever the ranks restart.
+        checkpoints: The folder with the run's checkpoints.
+        max_restarts: Maximum number of restarts without a new checkpoint.
 
     Raises:
-        RegardError: A rank raised this error, ranks failed too often, or the rendezvous failed.
+        RanksFailedError: Ranks failed too often.
+        RegardError: A rank raised this error, or the rendezvous failed.
     """
     with tempfile.TemporaryDirectory(prefix="regard-ranks-") as name:
-        launcher = _Launcher(Path(name), report)
+        launcher = _Launcher(Path(name), report, checkpoints, max_restarts)
         with (
             launcher.relay_signals(),
             launcher.read_log(),
             launcher.watch_ranks(),
-            prepare_rendezvous(Path(name), ranks, hosts, MAX_RESTARTS, launcher) as config,
+            prepare_rendezvous(Path(name), ranks, hosts, AGENT_RESTARTS, launcher) as config,
         ):
             try:
                 elastic_launch(config, sys.executable)(*arguments)
@@ -99,9 +113,11 @@ class _Launcher(LogsSpecs):
     redirects their output, and raises an exception to stop the agent if a retry would be useless.
     """
 
-    def __init__(self, folder: Path, report: Report) -> None:
+    def __init__(self, folder: Path, report: Report, checkpoints: Path | None, max_restarts: int) -> None:
         super().__init__(str(folder))
         self.folder, self.report = folder, report
+        self.checkpoints, self.max_restarts = checkpoints, max_restarts
+        self.newest_step, self.failures = self._find_newest_step(), 0  # failures since a new checkpoint
         self.attempt = -1
         self.ranks: list[int] = []  # on this host, in the current attempt
         self.stop_signal: int | None = None
@@ -139,15 +155,26 @@ class _Launcher(LogsSpecs):
         failure = self._find_failure()
         if self.stop_signal is not None or self.read_exit_code() is not None or failure.is_final:
             raise _EndedError(self.explain_end())
+        newest_step = self._find_newest_step()
+        self.failures = 1 if newest_step > self.newest_step else self.failures + 1
+        self.newest_step = max(newest_step, self.newest_step)
+        if self.failures > self.max_restarts:
+            raise _EndedError(self.explain_end())
         self.attempt += 1
-        left = pluralize(MAX_RESTARTS - self.attempt, "restart")
-        self.report(f"{failure.text} Restarting all ranks from the last checkpoint; {left} left.")
+        left = f"{pluralize(self.max_restarts - self.failures, 'restart')} left without a new one"
+        self.report(f"{failure.text} Restarting all ranks from the last checkpoint; {left}.")
+
+    def _find_newest_step(self) -> int:
+        if self.checkpoints is None or not self.checkpoints.is_dir():
+            return 0
+        return max((parse_step(path.name) or 0 for path in self.checkpoints.iterdir()), default=0)
 
     def explain_end(self) -> int:
         """Return the exit code of a run whose last attempt failed.
 
         Raises:
-            RegardError: The run was ended neither by a signal nor by rank 0.
+            RegardError: A rank raised this error.
+            RanksFailedError: The run was ended neither by a signal nor by rank 0.
         """
         code = self.read_exit_code()
         if code is not None:  # rank 0 had finished; another rank failed afterwards
@@ -157,8 +184,9 @@ class _Launcher(LogsSpecs):
         failure = self._find_failure()
         if failure.is_final:
             raise RegardError(failure.text)
-        message = f"{failure.text} The run ended after {pluralize(self.attempt + 1, 'attempt')}.{failure.details}"
-        raise RegardError(message, hint="Fix the cause, then continue with --resume and the run folder.")
+        message = f"{failure.text} The run ended after {pluralize(self.attempt + 1, 'attempt')}"
+        message += f", the last {self.failures:,} without a new checkpoint.{failure.details}"
+        raise RanksFailedError(message, hint="Fix the cause, then continue with --resume and the run folder.")
 
     def read_exit_code(self) -> int | None:
         """Return the exit code reported by rank 0, or by the first rank on this host; None if it failed."""

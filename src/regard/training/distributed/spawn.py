@@ -48,6 +48,7 @@ def start_ranks(options: TrainOptions, ranks: int, listeners: Sequence[Listener]
         raise RegardError(message, hint="Call it in the main thread, or run `regard train --ranks` as a process.")
     options.check()
     check_launcher()
+    from regard.store.run_folder import RunFolder
     from regard.training.distributed.launcher import launch  # these import torch.distributed: only when needed
     from regard.training.distributed.rendezvous import check_ranks
 
@@ -69,7 +70,10 @@ def start_ranks(options: TrainOptions, ranks: int, listeners: Sequence[Listener]
 
         with _forward_events(folder / EVENTS_FILE, receive):
             arguments = ["-m", "regard.training.distributed.spawn", name]
-            code = launch(arguments, ranks, report=lambda line: receive(Message(line, "warning")))
+            checkpoints = None if options.folder is None else RunFolder(options.folder).checkpoints
+            code = launch(
+                arguments, ranks, report=lambda line: receive(Message(line, "warning")), checkpoints=checkpoints
+            )
     if finished:
         return finished[-1]
     if code == CTRL_C:
