@@ -81,4 +81,5 @@ def test_sentence_with_too_many_tags_is_copied_and_reported() -> None:
             return b""
 
     _, report = translate_document(Tagged(), lambda _: [])
-    assert report.attention[0]["reasons"] == [f"not translated: more than {MAX_SPANS} tags in one sentence"]
+    (reason,) = report.attention[0]["reasons"]
+    assert reason.startswith(f"not translated: more than {MAX_SPANS} tags")

@@ -52,5 +52,7 @@ def decode_utf8(data: bytes) -> tuple[bytes, str]:
         return mark, data[len(mark) :].decode("utf-8")
     except UnicodeDecodeError as error:
         raise RegardError(
-            f"The file is not UTF-8: {error.reason} at byte {len(mark) + error.start:,}.", hint="Save it as UTF-8."
+            f"The file is not UTF-8: {error.reason}.",
+            location=f"byte {len(mark) + error.start:,}",
+            hint="Save it as UTF-8.",
         ) from None

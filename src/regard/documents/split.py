@@ -1,5 +1,6 @@
 """Split a segment into sentences and join their translations. A pair over several sentences has a part in each."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -92,9 +93,10 @@ def _find_ranges(segment: Segment) -> list[tuple[int, int]]:
         end = position + len(sentence)
         position = end + len(space)
         ranges.append((end, position))
-    inside = {
-        number
-        for number, (end, next_start) in enumerate(ranges)
-        if any(start < next_start and end < stop for start, stop in protected)
-    }
+    starts = [start for start, _ in protected]
+    inside = set[int]()
+    for number, (end, next_start) in enumerate(ranges):
+        before = bisect_left(starts, next_start)  # protected texts do not overlap, so the last one before it decides
+        if before and end < protected[before - 1][1]:
+            inside.add(number)
     return [bounds for number, bounds in enumerate(ranges[:-1]) if number not in inside] + ranges[-1:]

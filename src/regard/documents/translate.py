@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from regard.base.errors import RegardError
 from regard.documents.format import FileDocument
 from regard.documents.project import make_pattern, project
 from regard.documents.protect import find_lost_numbers, protect, replace_protected, unprotect
@@ -22,6 +23,9 @@ from regard.documents.split import SentencePart, join_parts, split_segment
 from regard.measure.alignment import Links
 
 MAX_SPANS = 300  # in one sentence; more is code or an attack, and placing them would take minutes
+MAX_LENGTH = 50_000  # characters of a sentence
+MAX_SEGMENT_SPANS, MAX_DEPTH = 3_000, 50  # every sentence repeats the pairs around it
+MAX_SEGMENT_LENGTH = 1_000_000  # characters
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,14 @@ class _Task:
         """Whether the sentence has words to translate."""
         pieces = iter_pieces(self.part.segment)
         has_words = any(piece.kind == "text" and any(map(str.isalpha, piece.text)) for piece in pieces)
-        return has_words and len(self.part.segment.spans) <= MAX_SPANS
+        return has_words and not self.is_large
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the sentence is copied because it exceeds a limit."""
+        spans = self.part.segment.spans
+        is_deep = any(span.depth > MAX_DEPTH for span in spans)
+        return is_deep or len(spans) > MAX_SPANS or len(self.part.segment.text) > MAX_LENGTH
 
     def request(self) -> Sentence:
         """Return the sentence; after a failure, with the phrases that its translation must contain."""
@@ -111,7 +122,7 @@ class DocumentTranslation:
     def __init__(self, document: FileDocument) -> None:
         self._document, self._round, self._waiting = document, 0, list[list[_Task]]()
         self.segments = list(document.segments)
-        self._tasks = [[_make_task(part) for part in split_segment(protect(segment))] for segment in self.segments]
+        self._tasks = [[_make_task(part) for part in _split(segment)] for segment in self.segments]
         self._active = [task for tasks in self._tasks for task in tasks if task.is_translated]
         self.report = DocumentReport(len(self.segments), len(self._active))
 
@@ -151,6 +162,23 @@ def translate_document(document: FileDocument, translate: Translate) -> tuple[by
     return translation.finish()
 
 
+def _split(segment: Segment) -> list[SentencePart]:
+    """Return the sentences of a segment; a segment with too many tags is one.
+
+    Raises:
+        RegardError: The segment is too long.
+    """
+    if len(segment.text) > MAX_SEGMENT_LENGTH:
+        raise RegardError(
+            f"A paragraph has {len(segment.text):,} characters, more than {MAX_SEGMENT_LENGTH:,}.",
+            location=segment.location,
+            hint="Split the paragraph.",
+        )
+    if len(segment.spans) > MAX_SEGMENT_SPANS or any(span.depth > MAX_DEPTH for span in segment.spans):
+        return [SentencePart(segment)]
+    return split_segment(protect(segment))
+
+
 def _make_task(part: SentencePart) -> _Task:
     return _Task(part, part.segment)
 
@@ -159,8 +187,8 @@ def _finish(task: _Task) -> tuple[Segment, list[str]]:
     """Return the translation of a sentence with its spans and protected texts, and the reasons to check it."""
     source, result = task.part.segment, task.result
     if result is None:
-        is_large = len(source.spans) > MAX_SPANS
-        return source, [f"not translated: more than {MAX_SPANS} tags in one sentence"] if is_large else []
+        reason = f"not translated: more than {MAX_SPANS} tags or {MAX_LENGTH:,} characters in one sentence"
+        return source, [reason] if task.is_large else []
     if not result.text.strip():
         return source, ["not translated: the model returned nothing"]
     projection = project(task.sent, result.text, result.links, from_start=task.part.from_start, to_end=task.part.to_end)

@@ -9,10 +9,12 @@ b'Eins.\r\n\r\n  Zwei.\r\n'
 
 import re
 
+from regard.base.errors import RegardError
 from regard.documents.format import decode_utf8
 from regard.documents.offsets import OffsetDocument, Slot
 from regard.documents.segment import Segment
 
+MAX_LENGTH = 1_000_000  # characters of a line
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
 
@@ -27,6 +29,9 @@ class TextFormat:
         mark, text = decode_utf8(data)
         slots = list[Slot]()
         for number, line in enumerate(_LINE.finditer(text), 1):
+            if line.end() - line.start() > MAX_LENGTH:  # before it is copied
+                message = f"A line has more than {MAX_LENGTH:,} characters."
+                raise RegardError(message, location=f"line {number}", hint="Split the line.")
             content = line[1].strip()
             if content:
                 start = line.start() + line[1].index(content)

@@ -87,6 +87,8 @@ class Xml:
             )
         self._encoding = _find_encoding(data, location)
         self.data = _to_utf8(data, self._encoding, location)
+        if b"\0" in self.data:  # UTF-32, which expat would read as UTF-16
+            raise _error("The XML has NUL bytes", location, "Save the file as UTF-8.")
         if (tags := self.data.count(b"<")) > MAX_TAGS:
             raise _error(f"The XML has {tags:,} tags, more than {MAX_TAGS:,}", location, "Split the document.")
         self.root = _Builder(self, prefixes, doctype=doctype).build()
