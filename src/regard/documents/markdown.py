@@ -62,7 +62,7 @@ class MarkdownFormat:
                 location="Markdown",
                 hint="Split the page.",
             )
-        return OffsetDocument(mark, text, _Reader(text).read())
+        return OffsetDocument(mark, text, _MarkdownReader(text).read())
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class MarkdownSlot(Slot):
         return "".join([*parts, self.after[0]])
 
 
-class _Reader:
+class _MarkdownReader:
     """Finds the segments of a page."""
 
     def __init__(self, text: str) -> None:

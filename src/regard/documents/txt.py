@@ -41,5 +41,13 @@ class TextFormat:
 
 
 def join_breaks(text: str) -> str:
-    """Return a translation on one line, because a line break would start another segment."""
-    return re.sub(r"\s*[\r\n]+\s*", " ", text)
+    r"""Return a translation on one line, because a line break would start another segment.
+
+    >>> join_breaks(" one \n\n two\r\n")
+    ' one two '
+    """
+    first, *others = re.split(r"[\r\n\x85\u2028\u2029]", text)  # a pattern with the space around takes quadratic time
+    if not others:
+        return text
+    middle = [part for part in map(str.strip, others[:-1]) if part]
+    return " ".join([first.rstrip(), *middle, others[-1].lstrip()])

@@ -19,6 +19,7 @@ from regard.documents.format import decode_utf8
 from regard.documents.offsets import OffsetDocument, Slot
 from regard.documents.segment import Segment
 from regard.documents.strings import has_words, make_slot
+from regard.documents.txt import join_breaks
 
 MAX_SIZE = 1 << 22  # bytes: the parser reads about 1 MB per second
 MAX_DEPTH = 100  # levels: its time is quadratic in them
@@ -122,13 +123,9 @@ def _split_block(text: str, start: int, end: int, path: str, *, is_folded: bool)
 
 
 def _make_block_slot(text: str, start: int, end: int, path: str) -> Iterator[Slot]:
-    value = re.sub(r"\s*[\r\n]\s*", " ", text[start:end])
+    value = join_breaks(text[start:end])
     if has_words(value):
-        yield Slot(start, end, Segment(value, location=path), escape=_join_lines)
-
-
-def _join_lines(text: str) -> str:
-    return re.sub(r"\s*[\r\n\x85\u2028\u2029]+\s*", " ", text)
+        yield Slot(start, end, Segment(value, location=path), escape=join_breaks)
 
 
 def _quote_plain(yaml: Any, text: str) -> str:
