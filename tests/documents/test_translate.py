@@ -52,6 +52,16 @@ def test_lost_placeholder_is_required_and_then_inserted_and_reported() -> None:
     ]
 
 
+def test_second_translation_with_more_warnings_is_not_used() -> None:
+    def translate(sentences: list[Sentence]) -> Sequence[TranslatedSentence]:
+        again = bool(sentences[0].required)
+        return [TranslatedSentence("%s " * 9 if again else "Jetzt?", warnings=("cut off",) * again)]
+
+    output, report = translate_document(TextFormat().read(b"Delete %s now?"), translate)
+    assert sorted(output.decode().split()) == ["%s", "Jetzt?"]
+    assert [entry["reasons"] for entry in report.attention] == [["inserted by position: %s"]]
+
+
 def test_lost_number_is_required_and_then_reported() -> None:
     wrong = {"Call 911.": "Ruf 112.", "Call 911. + 911": "Ruf 911."}
     assert translate_text("Call 911.", wrong)[0] == "Ruf 911."

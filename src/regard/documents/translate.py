@@ -3,9 +3,10 @@
 `DocumentTranslation` does not know how sentences are translated: the caller asks for the sentences of a round and
 returns their translations. `translate_document` does so with a function; the server does so with a queue.
 
-A sentence goes to the model as plain text. Its protected texts (code, placeholders, URLs) are replaced by stand-ins
-that models copy. If the translation lacks one, or lacks a number of the source, it is translated again under the
-constraint that it contains them. What is still missing is inserted by word alignment, and the report says so.
+A sentence goes to the model as plain text. If the translation lacks one of its protected texts (code, placeholders,
+URLs) or a number, it is translated again under the constraint that it contains them. A model that never saw such a text
+may answer with nonsense: a second translation with more warnings is not used. What is still missing is inserted by word
+alignment, and the report says so.
 """
 
 import re
@@ -77,8 +78,6 @@ class _Task:
     """A sentence with what is known about its translation."""
 
     part: SentencePart
-    sent: Segment
-    """The sentence as the model reads it: with stand-ins."""
     result: TranslatedSentence | None = None
     problems: list[str] = field(default_factory=list)
 
@@ -98,16 +97,21 @@ class _Task:
 
     def request(self) -> Sentence:
         """Return the sentence; after a failure, with the phrases that its translation must contain."""
-        return Sentence(self.sent.text, tuple(dict.fromkeys(self.problems)), bool(self.sent.spans))
+        return Sentence(self.part.segment.text, tuple(dict.fromkeys(self.problems)), bool(self.part.segment.spans))
 
     def receive(self, result: TranslatedSentence) -> None:
         """Keep the better translation."""
-        problems = find_lost_numbers(self.sent.text, result.text)
-        texts = [self.sent.text[span.start : span.end] for span in self.sent.spans if span.kind == "protected"]
+        problems = find_lost_numbers(self.part.segment.text, result.text)
+        texts = [
+            self.part.segment.text[span.start : span.end]
+            for span in self.part.segment.spans
+            if span.kind == "protected"
+        ]
         for text, count in Counter(texts).items():
             found = len(re.findall(make_pattern(text), result.text))
             problems += [text] * max(0, count - found)
-        if self.result is None or len(problems) < len(self.problems):
+        is_worse = self.result is not None and len(result.warnings) > len(self.result.warnings)
+        if self.result is None or (len(problems) < len(self.problems) and not is_worse):
             self.result, self.problems = result, problems
 
 
@@ -122,7 +126,7 @@ class DocumentTranslation:
     def __init__(self, document: FileDocument) -> None:
         self._document, self._round, self._waiting = document, 0, list[list[_Task]]()
         self.segments = list(document.segments)
-        self._tasks = [[_make_task(part) for part in _split(segment)] for segment in self.segments]
+        self._tasks = [[_Task(part) for part in _split(segment)] for segment in self.segments]
         self._active = [task for tasks in self._tasks for task in tasks if task.is_translated]
         self.report = DocumentReport(len(self.segments), len(self._active))
 
@@ -179,10 +183,6 @@ def _split(segment: Segment) -> list[SentencePart]:
     return split_segment(protect(segment))
 
 
-def _make_task(part: SentencePart) -> _Task:
-    return _Task(part, part.segment)
-
-
 def _finish(task: _Task) -> tuple[Segment, list[str]]:
     """Return the translation of a sentence with its spans and protected texts, and the reasons to check it."""
     source, result = task.part.segment, task.result
@@ -191,10 +191,12 @@ def _finish(task: _Task) -> tuple[Segment, list[str]]:
         return source, [reason] if task.is_large else []
     if not result.text.strip():
         return source, ["not translated: the model returned nothing"]
-    projection = project(task.sent, result.text, result.links, from_start=task.part.from_start, to_end=task.part.to_end)
+    projection = project(
+        task.part.segment, result.text, result.links, from_start=task.part.from_start, to_end=task.part.to_end
+    )
     texts = {span.id: source.text[span.start : span.end] for span in source.spans if span.kind == "protected"}
     reasons = [*result.warnings]
     reasons += [f"inserted by position: {texts[span_id]}" for span_id in projection.missing]
-    if lost := find_lost_numbers(task.sent.text, result.text):
+    if lost := find_lost_numbers(source.text, result.text):
         reasons.append(f"without the number {', '.join(lost)}")
     return replace_protected(projection.segment, texts), reasons
