@@ -140,7 +140,7 @@ class Paragraph:
         builder, open_pairs = SegmentBuilder(), list[int]()
         styled = list[Style]()  # the style of each open pair, and that of the paragraph
         current = self._base  # of the last text; differs from that of the pair if a pair of a style is open
-        matches = match_tags(atoms)
+        next_styles, inner_styles = _find_next_styles(atoms), _find_inner_styles(atoms)
         for index, atom in enumerate(atoms):
             around = styled[-1] if styled else self._base
             if atom.kind == "text":
@@ -159,7 +159,7 @@ class Paragraph:
                     current = style
                 builder.text(text)
                 continue
-            following = _next_style(atoms, index)
+            following = next_styles[index]
             is_inside = atom.kind in ("point", "protected") and following is not None and following.key == current.key
             if current.key != around.key and not is_inside:
                 builder.close()
@@ -171,14 +171,11 @@ class Paragraph:
                     builder.point()
                 self._markup.append(atom)
             elif atom.kind == "open":
-                inside = {
-                    a.style.key: a.style for a in atoms[index : matches[index]] if a.kind == "text" and a.text.strip()
-                }
                 identifier = builder.open()
                 open_pairs.append(identifier)
                 self._markup.append(atom)
-                if len(inside) == 1:
-                    self._pair_style[identifier] = current = next(iter(inside.values()))
+                if len(inner_styles[index]) == 1:
+                    self._pair_style[identifier] = current = inner_styles[index][0]
                 else:
                     current = around
                 styled.append(current)
@@ -280,11 +277,29 @@ def match_tags(atoms: Sequence[Atom]) -> dict[int, int]:
     return matches
 
 
-def _next_style(atoms: Sequence[Atom], index: int) -> Style | None:
-    """Return the style of the text after a point, if no tag is between."""
-    for atom in atoms[index + 1 :]:
+def _find_next_styles(atoms: Sequence[Atom]) -> list[Style | None]:
+    """Return the style of the text after each atom, None if a tag is between."""
+    styles, following = list[Style | None](), None
+    for atom in reversed(atoms):
+        styles.append(following)
         if atom.kind == "text" and atom.text.strip():
-            return atom.style
-        if atom.kind in ("open", "close"):
-            return None
-    return None
+            following = atom.style
+        elif atom.kind in ("open", "close"):
+            following = None
+    return styles[::-1]
+
+
+def _find_inner_styles(atoms: Sequence[Atom]) -> dict[int, list[Style]]:
+    """Return the styles in the pair that each opening tag starts: none, one, or two of several."""
+    inside, opened = dict[int, list[Style]](), list[int]()
+    for index, atom in enumerate(atoms):
+        styles = [atom.style] if atom.kind == "text" and atom.text.strip() else []
+        if atom.kind == "open":
+            opened.append(index)
+            inside[index] = []
+        elif atom.kind == "close":
+            styles = inside[opened.pop()]
+        if opened:
+            around = inside[opened[-1]]
+            around += [style for style in styles if style.key not in {other.key for other in around}][: 2 - len(around)]
+    return inside

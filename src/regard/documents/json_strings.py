@@ -21,7 +21,7 @@ from regard.documents.format import decode_utf8
 from regard.documents.offsets import OffsetDocument
 from regard.documents.strings import has_words, make_slot
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],]')
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]')
 _NOTES = {"description", "placeholders"}  # for translators, next to a "message" (browser extensions)
 
 
