@@ -92,8 +92,8 @@ def attack_archive(suffix: str, archive: bytes, part: str) -> None:
     """Add the attacks on one kind of archive; `part` is its main document."""
     no_part = "missing|damaged|no document|not an OpenDocument"
     new: list[tuple[str, Make, str]] = [
-        ("bomb", lambda: rezip(archive, {part: b"<a>" + bytes(4 << 20)}), "times its size"),
-        ("bomb in another member", lambda: rezip(archive, {"x.bin": bytes(4 << 20)}), "unpacks to"),
+        ("bomb", lambda: rezip(archive, {part: b"<a>" + bytes(16 << 20)}), "times its size"),
+        ("bomb in another member", lambda: rezip(archive, {"x.bin": bytes(16 << 20)}), "unpacks to"),
         ("parent folder", lambda: rezip(archive, {"../../x": b""}), "leaves the archive"),
         ("absolute path", lambda: rezip(archive, {"/etc/x": b""}), "leaves the archive"),
         ("path of Windows", lambda: rezip(archive, {"C:\\x": b""}), "leaves the archive"),
