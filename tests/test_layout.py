@@ -41,7 +41,6 @@ CROSS_CUTTING = {
     "lectures/test_notebooks.py": "docs/lectures/notebooks",
     "lectures/test_numbers.py": "numbers of the slides, computed by Regard's attention",
     "lectures/test_parameters.py": "numbers of parameters that the slides state",
-    "lectures/test_positions.py": "what the slides say about position encodings",
     "lectures/test_recurrent.py": "attention over recurrent states, step by step",
     "exchange/test_presets.py": "presets compared with the published models",
     "exchange/test_transformers_parity.py": "the same numbers as transformers for every architecture",

@@ -1,8 +1,8 @@
-"""A look-up from hard to mean, and the probes of shared controls."""
+"""Controls and their probes."""
 
 import pytest
 
-from regard.lectures.controls import look_up, make_lookup, make_series
+from regard.lectures.controls import look_up, make_lookup, make_series, make_switches
 
 
 def test_temperature_moves_a_look_up_from_hard_to_mean() -> None:
@@ -21,3 +21,13 @@ def test_lookup_probes_a_repeated_key() -> None:
 def test_series_probes_its_ends() -> None:
     control = make_series("", "k", range(3), {"a": [1.0, 2.0, 3.0]}, 1, False)
     assert [probe.outputs["value_0"] for probe in control.probes] == [1.0, 3.0, 2.0]
+
+
+def test_every_row_is_a_probe() -> None:
+    inputs = {"norm": ("Norm", ["on", "off"]), "layers": ("Layers", ["1", "2"])}
+    rows = {"on,1": (0.5, 1.0), "off,2": (0.25, 2.0)}
+    control = make_switches("Switches", inputs, {"loss": "Loss", "size": "Size"}, rows)
+    assert [(probe.inputs, probe.outputs) for probe in control.probes] == [
+        ({"norm": "on", "layers": "1"}, {"loss": 0.5, "size": 1.0}),
+        ({"norm": "off", "layers": "2"}, {"loss": 0.25, "size": 2.0}),
+    ]

@@ -2,20 +2,8 @@
 
 import pytest
 
-from regard.lectures.lecture_2_language import RHYME, count_merges, decoding_counts, n_grams
+from regard.lectures.lecture_2_language import decoding_counts, n_grams
 from regard.lectures.lecture_2_media import masked_tokens
-
-
-def test_merges_of_the_rhyme_are_counted_with_ties() -> None:
-    assert count_merges(RHYME, 0)["tokens"] == len(RHYME) + 1
-    first, third = count_merges(RHYME, 1), count_merges(RHYME, 3)
-    assert (first["count"], first["ties"], first["tokens"]) == (4, 1, len(RHYME) + 1 - 4)
-    assert (third["count"], third["ties"]) == (2, 6)  # ck, d▁, ic, pi, ed and others occur twice
-
-
-def test_ties_of_a_text_with_repeated_words_are_weighted() -> None:
-    assert count_merges("low lower newest widest", 1)["ties"] == 6
-    assert count_merges("ab ab ab cd cd", 1) == {"count": 3, "ties": 2, "tokens": 12, "vocabulary": 4, "ratio": 1.25}
 
 
 def test_a_beam_of_two_misses_the_best_sequence() -> None:

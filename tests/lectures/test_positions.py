@@ -1,11 +1,14 @@
 """Requirements of the lectures on positions: formula, bounds, uniqueness, relative distance."""
 
 import math
+import re
 
 import pytest
 import torch
 from torch import Tensor
 
+from regard.lectures.positions import compare_words, iterate, judge_places, multiply, recur, turn
+from regard.lectures.subjects import show
 from regard.nn.positions import Alibi, Position, RelativeBias, Rotary, Sinusoidal, alibi_slopes
 
 both_layouts = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "halves"])
@@ -209,3 +212,85 @@ def test_alibi_slopes_of_any_number_of_heads() -> None:
     assert alibi_slopes(8) == [2.0**-i for i in range(1, 9)]
     assert alibi_slopes(12) == [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5]
     assert len(alibi_slopes(7)) == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "met"),
+    [
+        ("index", 1, "unique steps longer"),
+        ("normalized", 1, "largest"),
+        ("bits", 4, "largest"),
+        ("bits", 8, "unique longer largest"),
+    ],
+)
+def test_rejected_codes_miss_a_requirement(kind: str, width: int, met: str) -> None:
+    judged = judge_places(kind, width, 10000.0, 64)
+    assert {name.removesuffix("_light") for name, light in judged.items() if name.endswith("_light") and light} == set(
+        met.split()
+    )
+
+
+def test_sines_meet_all_requirements_unless_they_are_two() -> None:
+    assert all(judge_places("sinusoidal", 32, 10000.0, 64)[f"{name}_light"] for name in ("unique", "steps", "longer"))
+    assert not judge_places("sinusoidal", 2, 10000.0, 64)["unique_light"]
+
+
+def test_a_permuted_sentence_has_the_same_vectors_without_positions() -> None:
+    assert max(compare_words("dog bites man", "man bites dog", has_positions=False)) < 1e-12
+    assert min(compare_words("dog bites man", "man bites dog", has_positions=True)) > 0.01
+
+
+def test_exponential_recursion_converges_below_and_explodes_above_one_over_e() -> None:
+    last = recur("exp", 1.0, 0.3, 100)[-1]
+    assert last == pytest.approx(math.exp(0.3 * last))
+    assert recur("exp", 1.0, 0.4, 100)[-1] == math.inf
+    assert recur("add", 1.0, 0.5, 10)[-1] == 6.0
+    assert recur("power", 2.0, 0.5, 2) == [2.0, 2**0.5, 2**0.5]  # exponents 0.5 and 1
+
+
+def test_powers_of_a_matrix_have_the_powers_of_its_eigenvalues() -> None:
+    path = iterate(0.9, math.pi / 2, 4)
+    assert path[4].norm().item() == pytest.approx(0.9**4)
+    assert path[4].tolist() == pytest.approx([0.9**4, 0], abs=1e-12)
+
+
+def test_turned_arrows_depend_on_their_distance() -> None:
+    query, key = (1.0, 0.2), (0.6, 0.7)
+    near, far = ((turn(query, m) @ turn(key, m - 2)).item() for m in (5, 905))
+    assert near == pytest.approx(far, abs=1e-5)
+    assert turn(query, 0).tolist() == pytest.approx(query)
+
+
+@pytest.mark.parametrize(("width", "distance"), [(4, 3), (64, 5)])
+def test_a_larger_distance_can_have_a_larger_product(width: int, distance: int) -> None:
+    products = multiply(width)
+    assert products[distance + 1] > products[distance]
+    assert products[0] == pytest.approx(width / 2)
+    assert products.argmax() == 0
+
+
+def test_concatenated_and_projected_positions_are_added() -> None:
+    text = "\n".join(show("concatenation"))
+    assert float(re.findall(r"at most (\S+)\.", text)[0]) < 1e-12
+    assert "3,145,728 -> 12,582,912" in text
+
+
+def test_shifted_positions_are_rotated() -> None:
+    assert "eigenvalues of size 1.0000, 1.0000" in "\n".join(show("positions"))
+
+
+def test_encodings_that_fail() -> None:
+    """The recursions overflow for c = 1 and reach a fixed point for c = 0.01."""
+    lines = "\n".join(show("positions")).split("Encodings that fail")[1].splitlines()[1:]
+    values = [[float(number) for number in line.split()[-4:]] for line in lines[:6]]
+    assert [row[-1] for row in values] == [1000, 1, float("inf"), 1.0102, float("inf"), 1]
+    for row in (values[3], values[5]):
+        assert row[0] == 2
+        assert row[1] == row[2] == row[3], "positions 10, 100 and 1000 have the same code"
+    assert "7 = 0111 and 8 = 1000" in lines[6]
+
+
+def test_products_of_positions_rise_and_fall() -> None:
+    """The dot product of positions 5 apart is smaller than that of positions 6 apart (d = 64)."""
+    assert "1: 1.54, 2: 0.58, 3: 0.01, 4: 0.35" in "\n".join(show("positions"))
+    assert "1: 30.92, 5: 23.50, 6: 23.56" in "\n".join(show("positions"))

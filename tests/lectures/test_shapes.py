@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from regard.lectures.residuals import measure_gradient
 from regard.lectures.subjects import show
 
 
@@ -64,26 +63,19 @@ def test_scores_and_projections_cross_at_the_width() -> None:
     assert {row[0]: row[3] for row in rows} == {32: 1 / 16, 128: 1 / 4, 512: 1, 2048: 4, 8192: 16}
 
 
-def test_layer_norm_gives_mean_0_and_deviation_1() -> None:
-    table, streams = read("norm").split("Deviation of the residual stream")
-    rows = [read_row(line, "") for line in table.splitlines()[3:7]]
-    for _, deviation, mean, after, _ in rows[:3]:
-        assert mean == pytest.approx(0, abs=1e-3)
-        assert after == pytest.approx(1, abs=1e-3), deviation
-    assert rows[1][4] > 5 * rows[0][4] > 20 * rows[2][4], "a large input has a small gradient"
-    assert rows[3][3] < 0.1, "a variance below eps"
-    post, pre = (read_row(line, "") for line in streams.splitlines()[1:3])
-    assert post == pytest.approx([1] * 4, abs=0.01)
-    assert pre == sorted(pre)
-    assert pre[-1] > 1.5
+@pytest.fixture(scope="module")
+def rows() -> dict[str, list[str]]:
+    """The cells after each encoder's name."""
+    lines = [re.split(r" {2,}|(?<=tion) ", line) for line in show("interface") if "x 128" in line]
+    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in lines}
 
 
-def test_residual_connections_keep_the_gradient() -> None:
-    kept = measure_gradient(16, has_residual=True, has_norm=True)
-    assert 0.5 < kept < 5
-    assert measure_gradient(16, has_residual=False, has_norm=False) < 1e-6
-    assert measure_gradient(16, has_residual=False, has_norm=True) < 0.5 * kept
+def test_an_rnn_and_self_attention_have_the_same_sizes(rows: dict[str, list[str]]) -> None:
+    assert set(rows) == {"RNN", "RNN, two ways", "self-attention"}
+    assert all(cells[1:3] == ["5 x 128", "50 x 128"] for cells in rows.values())
 
 
-def test_norms_keep_the_gradient_from_growing() -> None:
-    assert measure_gradient(16, has_residual=True, has_norm=False) > 1e3
+def test_an_rnn_carries_changes_to_later_tokens_only(rows: dict[str, list[str]]) -> None:
+    assert rows["RNN"][3:] == ["0", "39"]
+    assert rows["RNN, two ways"][3:] == ["10", "39"]
+    assert rows["self-attention"][3:] == ["10", "39"]

@@ -127,10 +127,3 @@ def show_cache() -> Iterator[str]:
     layers, width = len(model.decoder.layers), model.decoder.layers[0].attention.query.in_features
     yield f"\nEach token adds a key and a value of {width} numbers in each of {layers} layers, 4 bytes each:"
     yield f"2 x {width} x {layers} x 4 = {8 * width * layers:,} bytes. Those of the source are computed once."
-
-
-SUBJECTS: dict[str, Callable[[], Iterator[str]]] = {
-    "parallel": show_parallel,
-    "scores": show_scores,
-    "cache": show_cache,
-}

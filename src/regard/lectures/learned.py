@@ -1,13 +1,14 @@
 """What the lectures say about attention without parameters and about positions, measured in seconds."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, permutations
 
 import torch
 from torch import Tensor, nn
 
 from regard.lectures.lines import join
+from regard.lectures.positions import encode
 from regard.nn.positions import Sinusoidal
 from regard.nn.scores import ScoreFunction
 
@@ -169,7 +170,7 @@ def show_orders() -> Iterator[str]:
 
 def show_figure() -> Iterator[str]:
     """Sinusoids of positions 0 to 50, d = 130, as SVG: a row per position, a column per dimension."""
-    encoded = Sinusoidal(WIDTH, 10000.0, interleaved=True).encode(torch.arange(POSITIONS)[None])[0]
+    encoded = encode(POSITIONS, WIDTH)
     cell, left, top = 6, 60, 30
     width, height = left + cell * WIDTH + 20, top + cell * POSITIONS + 40
     parts = [
@@ -195,12 +196,3 @@ def choose_color(value: float) -> str:
     """Return blue for -1, white for 0 and red for 1."""
     fade = round(255 * (1 - min(1.0, abs(value))))
     return f"#ff{fade:02x}{fade:02x}" if value > 0 else f"#{fade:02x}{fade:02x}ff"
-
-
-SUBJECTS: dict[str, Callable[[], Iterator[str]]] = {
-    "features": show_features,
-    "matrix": show_matrix,
-    "hard": show_hard,
-    "orders": show_orders,
-    "figure": show_figure,
-}

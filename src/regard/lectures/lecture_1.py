@@ -4,16 +4,15 @@ import math
 from typing import cast
 
 import torch
-from torch import Tensor
 
-from regard.decode.greedy import greedy
-from regard.lectures.block import DEPTHS, VARIANTS, follow_printed_index, measure_depths, take_steps
 from regard.lectures.blocks import Case, Control, Number, Table
-from regard.lectures.controls import Row, look_up, make_lookup, make_series
+from regard.lectures.controls import Row, list_inputs, look_up, make_control, make_lookup, make_series
 from regard.lectures.load import Facts
-from regard.lectures.places import compare_words, judge_places
+from regard.lectures.positions import SENTENCES, compare_orders, compare_words, judge_places
+from regard.lectures.searches import END, SOLVED, search_greedy
+from regard.lectures.stacks import DEPTHS, VARIANTS, follow_printed_index, measure_depths, take_steps
 from regard.lectures.stored import read_rows
-from regard.lectures.worked_numbers import NEXT_PROBABILITIES, SENTENCES, WORDS, Rows, build_small, compare_orders
+from regard.lectures.worked_numbers import build_small
 from regard.models.inputs import TokenInput
 from regard.nn.scores import Additive
 
@@ -67,26 +66,27 @@ def one_hot() -> Facts:
     with torch.no_grad():
         vectors = source(torch.arange(5)[None])[0][0]  # (5, 4)
     products = torch.eye(5) @ matrix
-    probes = [
-        Case(inputs={"token": token}, outputs={f"x_{j}": float(x) for j, x in enumerate(vectors[token])})
-        for token in (0, 4, 3)
-    ]
+
+    def compute(token: int) -> dict[str, float]:
+        return {f"x_{j}": float(x) for j, x in enumerate(vectors[token])}
+
     params = {"tokens": [f"token {i}" for i in range(5)], "matrix": matrix.tolist()}
-    control = Control(control="one_hot", title="Choose a token", params=params, probes=probes)
+    control = make_control("one_hot", "Choose a token", params, compute, *({"token": token} for token in (0, 4, 3)))
     numbers = {"difference": float((products - matrix).abs().max()), "ratio": float((vectors / matrix).mean())}
     return Facts(numbers, {"control": control})
 
 
 def order() -> Facts:
     """Return how the two sentences with "do not" differ."""
-    probes = []
-    for a, b in (SENTENCES, ("dog bites man", "man bites dog")):
-        for positions in ("none", "sinusoidal"):
-            differences = compare_words(a, b, positions == "sinusoidal")
-            outputs = {"shared": len(differences), "largest": max(differences)}
-            probes.append(Case(inputs={"a": a, "b": b, "positions": positions}, outputs=outputs))
+
+    def compute(a: str, b: str, positions: str) -> dict[str, float]:
+        differences = compare_words(a, b, positions == "sinusoidal")
+        return {"shared": len(differences), "largest": max(differences)}
+
+    pairs = (SENTENCES, ("dog bites man", "man bites dog"))
+    cases = [{"a": a, "b": b, "positions": kind} for a, b in pairs for kind in ("none", "sinusoidal")]
     title = "Y = softmax(X Xᵀ / √d) X of both sentences; bars: largest difference of a word"
-    control = Control(control="order", title=title, params={"sentences": SENTENCES}, probes=probes)
+    control = make_control("order", title, {"sentences": SENTENCES}, compute, *cases)
     without, sines = compare_orders("none"), compare_orders("sinusoidal")
     numbers = {"none": float(without.max()), "low": float(sines.min()), "high": float(sines.max())}
     return Facts(numbers, {"control": control})
@@ -96,12 +96,13 @@ def positions() -> Facts:
     """Return four encodings and what they fulfill."""
     cases = [("index", 2, 4, 64), ("normalized", 2, 4, 64), ("bits", 4, 4, 64), ("bits", 16, 4, 64)]
     cases += [("sinusoidal", 2, 4, 64), ("sinusoidal", 16, 1, 24), ("sinusoidal", 32, 4, 64)]
-    judged, probes = {}, []
-    for kind, d, exponent, length in cases:
-        outputs = judged[f"{kind}_{d}"] = judge_places(kind, d, 10.0**exponent, length)
-        inputs: dict[str, Number | str] = {"kind": kind, "d": d, "exponent": exponent, "length": length}
-        probes.append(Case(inputs=inputs, outputs=outputs))
-    control = Control(control="positions", title="Four encodings, four requirements", params={}, probes=probes)
+
+    def compute(kind: str, d: int, exponent: float, length: int) -> dict[str, Number]:
+        return judge_places(kind, d, 10.0**exponent, length)
+
+    inputs = list_inputs("kind d exponent length", *cases)
+    control = make_control("positions", "Four encodings, four requirements", {}, compute, *inputs)
+    judged = {f"{probe.inputs['kind']}_{probe.inputs['d']}": probe.outputs for probe in control.probes}
     return Facts({"judged": judged}, {"control": control})
 
 
@@ -140,19 +141,12 @@ def scaled_scores() -> Facts:
     def weigh(d_k: float) -> Row:
         return look_up(scores, scores, math.sqrt(d_k))[1]
 
-    probes = [
-        Case(
-            inputs={"score_0": scores[0], "score_1": scores[1], "d_k": d_k},
-            outputs={f"weight_{i}": weight for i, weight in enumerate(weigh(d_k))},
-        )
-        for d_k in (64, 1, 256)
-    ]
-    control = Control(
-        control="softmax",
-        title="From hard to soft: the same scores with another d_k",
-        params={"labels": ["Thinking", "Machines"], "scores": scores, "d_k": 64},
-        probes=probes,
-    )
+    def compute(d_k: float, **_: float) -> dict[str, float]:
+        return {f"weight_{i}": weight for i, weight in enumerate(weigh(d_k))}
+
+    params = {"labels": ["Thinking", "Machines"], "scores": scores, "d_k": 64}
+    cases = [{"score_0": scores[0], "score_1": scores[1], "d_k": d_k} for d_k in (64, 1, 256)]
+    control = make_control("softmax", "From hard to soft: the same scores with another d_k", params, compute, *cases)
     numbers = {"scaled": weigh(64), "unscaled": weigh(1), "plain": scores[0] / sum(scores)}
     return Facts(numbers, {"control": control})
 
@@ -186,33 +180,23 @@ def residual_and_norm() -> Facts:
 
 def generation() -> Facts:
     """Return what greedy search writes with a table of next tokens, free, after "I", and without an end."""
-    table = torch.tensor(NEXT_PROBABILITIES).log()
-    start, end, most = WORDS.index("<START>"), WORDS.index("<END>"), 8
-
-    def step(tokens: Tensor, _: Rows) -> Tensor:
-        return table[tokens]
-
-    def search(first: int, forbidden: Tensor | None = None) -> tuple[list[int], float]:
-        prompt, limit = torch.tensor([[first]]), [most]
-        found, *_ = greedy(
-            step, Rows(), prompt, eos=end, max_lengths=limit, length_penalty=0, suppress_tokens=forbidden
-        )
-        return list(found.tokens), math.exp(found.score)
-
-    chosen = WORDS.index("I")
-    (free, p), (rest, rest_p), (endless, _) = search(start), search(chosen), search(start, torch.tensor([end]))
-    forced, forced_p = [chosen, *rest], NEXT_PROBABILITIES[start][chosen] * rest_p
+    words, table, most = SOLVED.words, SOLVED.probabilities, 8
+    chosen, start = words.index("I"), len(words) - 1
+    free, rest = search_greedy(SOLVED, most=most), search_greedy(SOLVED, torch.tensor([[chosen]]), most)
+    endless = search_greedy(SOLVED, most=most, suppress=torch.tensor([END]))
+    p, rest_p = math.exp(free.score), math.exp(rest.score)
+    forced, forced_p = [chosen, *rest.tokens], table[start][chosen] * rest_p
     probes = [
         Case(
             inputs={"restart": 1, **inputs, "next": most},
             outputs={"tokens": len(tokens), "p": p, "logprob": math.log(p), "finished": 1},
         )
-        for inputs, tokens, p in (({}, free, p), ({f"add_{chosen}": 1}, forced, forced_p))
+        for inputs, tokens, p in (({}, free.tokens, p), ({f"add_{chosen}": 1}, forced, forced_p))
     ]
-    params = {"words": WORDS, "probabilities": NEXT_PROBABILITIES, "start": start, "end": end, "most": most}
+    params = {"words": words, "probabilities": table, "start": start, "end": END, "most": most}
     control = Control(control="generate", title="Token after token", params=params, probes=probes)
-    texts = {name: " ".join(WORDS[i] for i in ids) for name, ids in zip("abc", (free, forced, endless), strict=True)}
-    numbers = {"p": p, "forced_p": forced_p, "ran": rest_p, "most": most, "steps": len(free), "texts": texts}
+    texts = {name: SOLVED.write(ids) for name, ids in (("a", free.tokens), ("b", forced), ("c", endless.tokens))}
+    numbers = {"p": p, "forced_p": forced_p, "ran": rest_p, "most": most, "steps": len(free.tokens), "texts": texts}
     return Facts(numbers, {"control": control})
 
 

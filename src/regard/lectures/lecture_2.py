@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.config.codec import preset
 from regard.lectures.blocks import Number
+from regard.lectures.controls import list_inputs, make_control
 from regard.lectures.lecture_2_language import (  # noqa: F401 - stations, which the loader finds by name
     all_at_once,
     decoding_counts,
@@ -19,13 +20,12 @@ from regard.lectures.lecture_2_language import (  # noqa: F401 - stations, which
 )
 from regard.lectures.lecture_2_media import masked_tokens, mel_tokens, pixel_orders  # noqa: F401
 from regard.lectures.load import Facts
-from regard.lectures.probes import Inputs, make_control
+from regard.lectures.positions import encode
 from regard.lectures.worked_numbers import attend, measure_gradient
 from regard.models.cost import cost
 from regard.nn.attend import eager_attention, resolve_mask
 from regard.nn.attention import Attention
 from regard.nn.masks import no_mask
-from regard.nn.positions import Sinusoidal
 from regard.nn.scores import ScoreFunction
 
 POINTS = ((1.0, 0.0), (0.8, 0.6), (-1.0, 0.2))
@@ -165,7 +165,7 @@ def cost_crossing() -> Facts:
         return {**parts, "share": parts["attention"] / sum(parts.values()), "ratio": n / int(d)}
 
     params = {"widths": (256, 512, 1024), "d_model": 512, "tokens": 512, "most": 8192}
-    cases: list[Inputs] = [{"n": n, "d": d} for n, d in ((512, "256"), (512, "512"), (3072, "512"), (8192, "1024"))]
+    cases = list_inputs("n d", (512, "256"), (512, "512"), (3072, "512"), (8192, "1024"))
     control = make_control("cost", "One layer with N tokens", params, compute, *cases)
     return Facts({f"at_{n}": compute(n, "512")["share"] for n in (512, 1024, 3072, 8192)}, {"control": control})
 
@@ -174,7 +174,7 @@ def permutation() -> Facts:
     """Return how far the outputs of the same word differ between two orders of a sentence."""
     words, orders = ("dog", "bites", "man"), ("012", "021", "102", "120", "201", "210")
     vectors = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)).mul(100).round().double() / 100
-    encoding = Sinusoidal(4, 10000.0, interleaved=True).encode(torch.arange(3)[None])[0].double()  # (3, 4)
+    encoding = encode(3, 4)
 
     def attend_in(order: str, positions: str) -> Tensor:
         x = vectors[[int(word) for word in order]] + (encoding if positions == "yes" else 0)  # (3, 4)

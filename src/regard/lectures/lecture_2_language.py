@@ -2,30 +2,24 @@
 
 import math
 from collections import Counter
-from itertools import pairwise
 from typing import cast
 
 import torch
-from torch import Tensor
 
 from regard.config.codec import preset
 from regard.config.model import BagHeadConfig
-from regard.config.tokenizers import BpeConfig
-from regard.decode.beam import beam
-from regard.decode.exhaustive import exhaustive
 from regard.decode.filters import Filters
 from regard.lectures.blocks import Number, Table
+from regard.lectures.controls import list_inputs, make_control
 from regard.lectures.load import Facts
-from regard.lectures.probes import Inputs, make_control
-from regard.lectures.worked_numbers import Rows
+from regard.lectures.merges import count_merges, segment
+from regard.lectures.searches import WordTable, search_all, search_beam
 from regard.models.build import build
 from regard.models.cost import cost
 from regard.models.decoder_only import DecoderOnly
 from regard.models.heads import BagHead, LMHead
 from regard.models.loss.token import class_loss
 from regard.nn.masks import no_mask
-from regard.text.learn import learn
-from regard.text.merges import count_words, replay_merges
 
 RHYME = "Peter Piper picked a peck of pickled peppers"
 SONNET = """Shall I compare thee to a summer's day?
@@ -40,13 +34,15 @@ But thy eternal summer shall not fade
 Nor lose possession of that fair thou owest;
 """
 NEXT_WORDS = {"the": 0.4, "a": 0.25, "my": 0.15, "his": 0.1, "an": 0.06, "every": 0.04}
-# Rows: after <END>, A, B, C, <START>. The best sequence begins with the third best token.
-HARD_TABLE = (
-    (1.0, 0.0, 0.0, 0.0),
-    (0.3, 0.2, 0.2, 0.3),
-    (0.3, 0.3, 0.2, 0.2),
-    (0.97, 0.01, 0.01, 0.01),
-    (0.0, 0.4, 0.35, 0.25),
+HARD = WordTable(  # the best sequence begins with the third best token
+    ("<END>", "A", "B", "C", "<START>"),
+    (
+        (1.0, 0.0, 0.0, 0.0, 0.0),
+        (0.299, 0.2, 0.2, 0.301, 0.0),
+        (0.3, 0.3, 0.2, 0.2, 0.0),
+        (0.97, 0.01, 0.01, 0.01, 0.0),
+        (0.0, 0.4, 0.35, 0.25, 0.0),
+    ),
 )
 
 
@@ -67,54 +63,22 @@ def word2vec_window() -> Facts:
     return Facts(numbers, {"control": control})
 
 
-def count_merges(text: str, steps: int) -> dict[str, Number]:
-    """Return counts after some merges of BPE on a text."""
-    tokenizer = learn([text], BpeConfig(vocabulary=1000))
-    counts = count_words(tokenizer, [text])
-    words, merged, ties = [list(word) for word in counts], 0, 0
-    for merge in list(replay_merges(tokenizer, [text]))[:steps]:
-        pairs = Counter[tuple[str, str]]()
-        for symbols, count in zip(words, counts.values(), strict=True):
-            pairs.update({pair: count * times for pair, times in Counter(pairwise(symbols)).items()})
-        words, merged, ties = merge.words, merge.count, list(pairs.values()).count(merge.count)
-    tokens = sum(len(symbols) * count for symbols, count in zip(words, counts.values(), strict=True))
-    vocabulary = len({symbol for symbols in words for symbol in symbols})
-    sizes = {"tokens": tokens, "vocabulary": vocabulary, "ratio": (len(text) + 1) / tokens}
-    return {"count": merged, "ties": ties, **sizes}
-
-
 def peter_piper() -> Facts:
     """Return the merges of the rhyme."""
-
-    def compute(text: str, steps: int) -> dict[str, Number]:
-        return count_merges(text, steps)
-
-    tokenizer = learn([RHYME], BpeConfig(vocabulary=1000))
-    merges = [(merge.merged, merge.count) for merge in replay_merges(tokenizer, [RHYME])]
+    merges = [(step.merged, step.count) for step in segment(RHYME)[1:]]
     cases = [{"text": RHYME, "steps": steps} for steps in (0, 1, 2, 4, 20)]
     cases = [{"text": "how much wood would a woodchuck chuck", "steps": 6}, *cases]
-    control = make_control("merges", "Merge after merge", {"text": RHYME, "steps": 2, "most": 20}, compute, *cases)
-    numbers = {"merges": merges, "start": count_merges(RHYME, 0), "end": count_merges(RHYME, 20), "last": len(merges)}
-    return Facts(numbers | {"third": count_merges(RHYME, 3), "second": count_merges(RHYME, 2)}, {"control": control})
+    params = {"text": RHYME, "steps": 2, "most": 20}
+    control = make_control("merges", "Merge after merge", params, count_merges, *cases)
+    counts = {name: count_merges(RHYME, n) for name, n in (("start", 0), ("second", 2), ("third", 3), ("end", 20))}
+    return Facts({**counts, "merges": merges, "last": len(merges)}, {"control": control})
 
 
 def decoding_counts() -> Facts:
     """Return what searches find in a table in which a beam of 2 fails, and how many sequences there are."""
-    table = torch.tensor(HARD_TABLE, dtype=torch.float64).log()
-
-    def step(tokens: Tensor, _: Rows) -> Tensor:
-        return table[tokens]
-
-    def write(tokens: list[int]) -> str:
-        return " ".join(("<END>", "A", "B", "C")[token] for token in tokens)
-
-    prompt = torch.tensor([[4]])
-    found = {}
-    for size in (1, 2, 3):
-        best = beam(step, Rows(), prompt, eos=0, max_lengths=[3], length_penalty=0, beam_size=size)[0][0]
-        found[f"beam search, B = {size}"] = best
-    found["exhaustive search"] = exhaustive(step, Rows(), prompt, eos=0, max_lengths=[3], length_penalty=0)[0][0]
-    rows = [(name, write(list(best.tokens)), math.exp(best.score)) for name, best in found.items()]
+    found = {f"beam search, B = {size}": search_beam(HARD, size)[0] for size in (1, 2, 3)}
+    found["exhaustive search"] = search_all(HARD)
+    rows = [(name, HARD.write(best.tokens), math.exp(best.score)) for name, best in found.items()]
     words, length, size = 50_000, 20, 4
     counts = [
         ("greedy search, K N", f"{words * length:,}"),
@@ -141,17 +105,8 @@ def sampling() -> Facts:
             "entropy": entropy,
         }
 
-    def set_inputs(temperature: float = 1, top_k: int = 6, top_p: float = 1) -> dict[str, Number]:
-        return {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-
-    cases = [
-        set_inputs(0),
-        set_inputs(10),
-        set_inputs(0.5, 3),
-        set_inputs(1, 6, 0.7),
-        set_inputs(2, 4, 0.6),
-        set_inputs(),
-    ]
+    settings = ((0, 6, 1), (10, 6, 1), (0.5, 3, 1), (1, 6, 0.7), (2, 4, 0.6), (1, 6, 1))
+    cases = list_inputs("temperature top_k top_p", *settings)
     params = {"labels": list(NEXT_WORDS), "logprobs": logprobs[0].tolist()}
     control = make_control("sampling", "The next word, with three sliders", params, compute, *cases)
     hot, cold, half = compute(100, 6, 1), compute(0.01, 6, 1), compute(0.5, 6, 1)
@@ -171,7 +126,7 @@ def n_grams() -> Facts:
         bits = -sum(count * math.log2(count / contexts[gram[:-1]]) for gram, count in counts.items()) / places
         return {"bits": bits, "sure": sum(contexts[text] for text, kinds in followers.items() if kinds == 1) / places}
 
-    cases: list[Inputs] = [{"length": length} for length in (0, 9, 5, 2)]
+    cases = list_inputs("length", (0,), (9,), (5,), (2,))
     control = make_control("ngram", "A sonnet by its last L characters", {"text": SONNET, "most": 9}, compute, *cases)
     return Facts({f"l{length}": compute(length) for length in (0, 1, 2, 5, 9)}, {"control": control})
 

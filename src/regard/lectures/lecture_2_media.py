@@ -14,9 +14,9 @@ from regard.config.inputs import MelConfig
 from regard.data.batches.arrays import StoredSamples
 from regard.data.mel import count_frames, log_mel
 from regard.lectures.blocks import Block, Number, Table
+from regard.lectures.controls import list_inputs, make_control
 from regard.lectures.learned import conditional_bits, draw_patterns
 from regard.lectures.load import Facts
-from regard.lectures.probes import Inputs, make_control
 from regard.lora import add_adapters, is_adapter
 from regard.models.build import build
 from regard.models.cost import cost
@@ -60,11 +60,7 @@ def masked_tokens() -> Facts:
         linears = [model.get_submodule(name) for name in names]
         sizes = Counter((linear.in_features, linear.out_features) for linear in linears)
         shapes[kind] = [(*size, count) for size, count in sizes.items()]
-    cases: list[Inputs] = [
-        {"rank": 256, "modules": "all"},
-        {"rank": 1, "modules": "all"},
-        {"rank": 8, "modules": "attention"},
-    ]
+    cases = list_inputs("rank modules", (256, "all"), (1, "all"), (8, "attention"))
     params = {"matrices": shapes, "parameters": parameters}
     control = make_control("rank", "Adapters for BERT (preset bert)", params, compute, *cases)
     numbers = {"bert": shares, "eight": compute(8, "attention"), "parameters": parameters}
@@ -106,8 +102,7 @@ def mel_tokens() -> Facts:
         loudest = int(log_mel(tone, settings)[frames // 2].argmax())
         return {"loudest": loudest, "samples": samples, "frames": frames, "tokens": settings.count_vectors(frames)}
 
-    tones = ((3000, 0.5), (200, 2.5), (1000, 1), (440, 1))
-    inputs: list[Inputs] = [{"hertz": hertz, "seconds": seconds} for hertz, seconds in tones]
+    inputs = list_inputs("hertz seconds", (3000, 0.5), (200, 2.5), (1000, 1), (440, 1))
     sizes = {"rate": 8000, "window": settings.window_samples, "hop": settings.hop_samples, "bins": 40, "frames": 2}
     control = make_control("mel", "A pure tone, 8,000 samples per second", sizes, compute, *inputs)
     numbers = {"second": compute(440, 1), "low": compute(200, 1), "high": compute(3000, 1)}

@@ -4,22 +4,24 @@ import math
 from itertools import pairwise
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.config.codec import preset
-from regard.lectures.blocks import Case, Control, Table
-from regard.lectures.candidates import iterate, recur, turn
+from regard.lectures.blocks import Table
+from regard.lectures.controls import list_inputs, make_control
 from regard.lectures.load import Facts
-from regard.lectures.reach import change_first
+from regard.lectures.positions import encode, iterate, recur, turn
 from regard.lectures.stored import read_stored
 from regard.lectures.trained import BANK, IT, find_tag, look_at, read_heads
-from regard.lectures.weighted import ITEMS, LAST_KEYS, ORDERS, combine, look_up, weigh_scores
 from regard.lectures.worked_numbers import attend, build_small
 from regard.models.build import build
+from regard.nn.attend import resolve_mask
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
+from regard.nn.context import Context
 from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer, Residual
-from regard.nn.positions import Position, Sinusoidal
+from regard.nn.masks import no_mask
+from regard.nn.positions import Position
 from regard.nn.stack import Stack
 
 # RoFormer (Su et al. 2021), table 2; MNLI is the mean of its two parts.
@@ -42,6 +44,42 @@ PARTS = {
     "feed-forward": FeedForward,
 }
 
+ORDERS = tuple(f"order_{number}" for number in range(100, 110))
+LAST_KEYS = ("order_109", "order_1109", "order_110", "order_100")  # of the eleventh row, as the repeated slides have it
+ITEMS = tuple(f"{letter}1" for letter in "abcdefghijk")
+
+
+def combine(tokens: int, value: float, first: float) -> dict[str, float]:
+    """Return sum and product of values, and their slopes with respect to the first one."""
+    values = torch.full((tokens,), value, dtype=torch.float64)
+    values[0] = first
+    values.requires_grad_()
+    zeros = torch.zeros(tokens, 1, dtype=torch.float64)  # equal scores: each weight is 1/n
+    total, _ = attend(zeros[:1], zeros, values[:, None])
+    results = {"sum": total.sum(), "product": values.prod()}
+    slopes = {f"{name}_slope": torch.autograd.grad(result, values)[0][0] for name, result in results.items()}
+    return {name: result.item() for name, result in (results | slopes).items()}
+
+
+def look_up(query: str, last: str, scale: float) -> dict[str, float]:
+    """Return the look-up of a query in the database with this key in its last row."""
+    names = (*ORDERS, last)
+    unit = torch.eye(len(ORDERS) + len(LAST_KEYS), dtype=torch.float64)
+    known = {name: unit[number] for number, name in enumerate(dict.fromkeys((*ORDERS, *LAST_KEYS)))}
+    keys = torch.stack([known[name] for name in names])  # (11, K)
+    values = torch.arange(len(names), dtype=torch.float64)[:, None]
+    output, weights = attend(known[query][None], keys, values, scale)
+    value = output.item()
+    matches = sum(name == query for name in names)
+    return {"matches": matches, "weight": weights.max().item(), "value": value, "nearest": round(value)}
+
+
+def weigh_scores(factor: float) -> tuple[Tensor, Tensor]:
+    """Return the weights over keys and over queries, (T, T) each, of the stored scores of "I ate an apple"."""
+    scores = torch.tensor(read_stored("ate_sentence")["scores"], dtype=torch.float64)
+    unit = torch.eye(len(scores), dtype=torch.float64)
+    return attend(scores, unit, unit, factor)[1], attend(scores.T, unit, unit, factor)[1].T
+
 
 def ate_an_apple() -> Facts:
     """Count the parts of the three families."""
@@ -55,6 +93,23 @@ def ate_an_apple() -> Facts:
     return Facts({"count": counts}, {"parts": Table(title="Parts of three presets", columns=columns, rows=rows)})
 
 
+@torch.inference_mode()
+def change_first() -> dict[str, Tensor]:
+    """Return how feed-forward and self-attention change at each of five words (T) if the first word changes."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        layer = build_small(width=32, vocabulary=20).encoder.layers[0]
+    index = torch.arange(5)[None]
+    mask = resolve_mask(no_mask(), index, index, is_square=True)
+    context = Context(Position(), None, mask, None, None, None, None)
+    x = torch.randn(1, 5, 32, generator=torch.Generator().manual_seed(1))
+    changed = torch.cat((-x[:, :1], x[:, 1:]), dim=1)
+    sublayers = {"feedforward": layer.feedforward, "attention": layer.attention}
+    return {
+        name: (compute(changed, context) - compute(x, context))[0].norm(dim=-1) for name, compute in sublayers.items()
+    }
+
+
 def where_is_the_context() -> Facts:
     """Return what the other words learn from a changed word."""
     fed, attended = change_first().values()
@@ -64,9 +119,9 @@ def where_is_the_context() -> Facts:
 def sum_or_product() -> Facts:
     """Return what sums and products do with 50 and 150 values."""
     inputs = [(50, 0.5, 0.5), (50, 0.5, 0.0), (400, 1.1, -2.0), (1, 0.5, 1.5)]
-    probes = [Case(inputs={"tokens": n, "value": v, "first": f}, outputs=combine(n, v, f)) for n, v, f in inputs]
+    cases = list_inputs("tokens value first", *inputs)
     params = {"tokens": 50, "value": 0.5, "other": 0.5}
-    control = Control(control="combine", title="Sum and product of the same values", params=params, probes=probes)
+    control = make_control("combine", "Sum and product of the same values", params, combine, *cases)
     underflow = torch.full((150,), 0.5).prod().item()
     numbers = {"half": combine(*inputs[0]), "zero": combine(*inputs[1]), "underflow": underflow}
     return Facts(numbers, {"control": control})
@@ -75,13 +130,10 @@ def sum_or_product() -> Facts:
 def duplicate_order() -> Facts:
     """Return look-ups of a key that is there twice."""
     inputs = [("order_109", "order_109", 50), ("order_100", "order_100", 50), ("order_104", "order_110", 3)]
-    probes = [
-        Case(inputs={"query": query, "last": last, "scale": scale}, outputs=look_up(query, last, scale))
-        for query, last, scale in inputs
-    ]
+    cases = list_inputs("query last scale", *inputs)
     params = {"keys": ORDERS, "last": LAST_KEYS, "items": ITEMS, "query": "order_104"}
-    control = Control(control="orders", title="Eleven rows, one query", params=params, probes=probes)
-    twice, mixed, soft = (probe.outputs for probe in probes)
+    control = make_control("orders", "Eleven rows, one query", params, look_up, *cases)
+    twice, mixed, soft = (probe.outputs for probe in control.probes)
     item = ITEMS[int(mixed["nearest"])]
     return Facts({"twice": twice, "mixed": mixed, "soft": soft, "item": item}, {"control": control})
 
@@ -105,13 +157,14 @@ def same_time() -> Facts:
 def alpha() -> Facts:
     """Return the scores and weights of five tokens."""
     tokens, scores = ("I", "ate", "an", "apple", "<eos>"), read_stored("ate_sentence")["scores"]
-    probes = []
-    for query, by, factor in ((0, "row", 1), (3, "row", 1), (3, "column", 1), (1, "row", 4)):
+
+    def compute(query: int, by: str, factor: float) -> dict[str, float]:
         weights = weigh_scores(factor)[by == "column"][query].tolist()
-        outputs = {f"weight_{j}": weight for j, weight in enumerate(weights)} | {"sum": sum(weights)}
-        probes.append(Case(inputs={"query": query, "by": by, "factor": factor}, outputs=outputs))
-    title, params = "One row of scores and weights", {"tokens": tokens, "scores": scores}
-    control = Control(control="row", title=title, params=params, probes=probes)
+        return {f"weight_{j}": weight for j, weight in enumerate(weights)} | {"sum": sum(weights)}
+
+    cases = list_inputs("query by factor", (0, "row", 1), (3, "row", 1), (3, "column", 1), (1, "row", 4))
+    params = {"tokens": tokens, "scores": scores}
+    control = make_control("row", "One row of scores and weights", params, compute, *cases)
     by_key, by_query = weigh_scores(1)
     return Facts({"alpha": by_key.tolist(), "column": by_query.sum(dim=1).tolist()}, {"control": control})
 
@@ -139,36 +192,39 @@ def recursions() -> Facts:
     """Return what the recursions do below and above c = 1/e."""
     steps = 100
     inputs = [("exp", 1.0, 0.3), ("exp", 1.0, 0.4), ("add", 1.0, 0.3), ("power", 2.0, 0.01), ("power", 1.0, 0.5)]
-    probes, results = [], {}
-    for rule, start, c in inputs:
+
+    def compute(rule: str, start: float, c: float) -> dict[str, float]:
         positions = recur(rule, start, c, steps)
         gaps = [abs(after - before) for before, after in pairwise(positions)]
-        outputs = {"last": positions[-1], "gap": gaps[-1], "distinct": sum(1e-6 < gap < math.inf for gap in gaps)}
-        probes.append(Case(inputs={"rule": rule, "start": start, "c": c}, outputs=outputs))
-        results[f"{rule}_{c:g}"] = outputs
+        return {"last": positions[-1], "gap": gaps[-1], "distinct": sum(1e-6 < gap < math.inf for gap in gaps)}
+
     # log P(t + 1) = c^t t! log P(1), so P^(c t) grows without bound once c^t t! does.
     growth = next(t for t in range(1, 1000) if t * math.log(0.01) + math.lgamma(t + 1) > math.log(100))
     params = {"start": 1, "c": 0.3, "steps": steps}
-    control = Control(control="recursion", title="Three recursions", params=params, probes=probes)
-    small = {key.replace("0.", "0"): value for key, value in results.items()}
+    cases = list_inputs("rule start c", *inputs)
+    control = make_control("recursion", "Three recursions", params, compute, *cases)
+    small = {f"{rule}_{c:g}".replace("0.", "0"): compute(rule, start, c) for rule, start, c in inputs}
     explosion = sum(map(math.isfinite, recur("exp", 1.0, 0.4, steps)))
     return Facts(small | {"bound": 1 / math.e, "growth": growth, "explosion": explosion}, {"control": control})
 
 
 def learned_matrix() -> Facts:
     """Return the powers of a matrix with eigenvalues of a size and an angle."""
-    probes = []
-    for size, angle, t in ((1.0, 0.5, 1000), (0.99, 0.5, 1000), (1.02, 1.0, 40), (1.0, 1.57, 8)):
+
+    def compute(size: float, angle: float, t: int) -> dict[str, float]:
         path = iterate(size, angle, t)
         nearest = min((position - path[0]).norm().item() for position in path[1:])
-        outputs = {"x": path[-1][0].item(), "y": path[-1][1].item(), "length": path[-1].norm().item()}
-        probes.append(Case(inputs={"size": size, "angle": angle, "t": t}, outputs=outputs | {"return": nearest}))
-    params, title = {"size": 1, "angle": 0.5, "steps": 1000}, "Positions M^t P(0) in the plane"
-    control = Control(control="eigenvalue", title=title, params=params, probes=probes)
-    kept, shrunk, grown, quarter = (probe.outputs for probe in probes)
+        x, y = path[-1].tolist()
+        return {"x": x, "y": y, "length": path[-1].norm().item(), "return": nearest}
+
+    inputs = ((1.0, 0.5, 1000), (0.99, 0.5, 1000), (1.02, 1.0, 40), (1.0, 1.57, 8))
+    cases = list_inputs("size angle t", *inputs)
+    params = {"size": 1, "angle": 0.5, "steps": 1000}
+    control = make_control("eigenvalue", "Positions M^t P(0) in the plane", params, compute, *cases)
+    kept, shrunk, grown, quarter = (probe.outputs for probe in control.probes)
     numbers: dict[str, object] = {"kept": kept, "shrunk": shrunk, "grown": grown, "quarter": quarter}
     for name, width in (("near", 2), ("far", 64)):
-        encoded = Sinusoidal(width, 10000.0, interleaved=True).encode(torch.arange(5001 if width > 2 else 101)[None])[0]
+        encoded = encode(5001 if width > 2 else 101, width)
         distances = (encoded[1:] - encoded[0]).norm(dim=-1)
         numbers |= {name: distances.min().item(), f"{name}_at": int(distances[:100].argmin()) + 1}
     numbers["almost"] = 2 * read_stored("learned_matrix")["largest"] ** 1000
@@ -178,17 +234,19 @@ def learned_matrix() -> Facts:
 def rotary_arrows() -> Facts:
     """Return products of a turned query and a turned key."""
     query, key = (1.0, 0.2), (0.6, 0.7)
-    probes = []
-    for m, n, shift in ((5, 3, 0), (5, 3, 7), (5, 3, 1000), (3, 5, 0), (12, 12, 0)):
+
+    def compute(m: int, n: int, shift: int) -> dict[str, float]:
         q, k = turn(query, m + shift), turn(key, n + shift)
-        outputs = {"product": (q @ k).item(), "distance": m - n, "q_0": q[0].item(), "k_0": k[0].item()}
-        probes.append(Case(inputs={"m": m, "n": n, "shift": shift}, outputs=outputs))
-    control = Control(control="rotary", title="Two arrows turn", params={"query": query, "key": key}, probes=probes)
+        return {"product": (q @ k).item(), "distance": m - n, "q_0": q[0].item(), "k_0": k[0].item()}
+
+    inputs = ((5, 3, 0), (5, 3, 7), (5, 3, 1000), (3, 5, 0), (12, 12, 0))
+    cases = list_inputs("m n shift", *inputs)
+    control = make_control("rotary", "Two arrows turn", {"query": query, "key": key}, compute, *cases)
     rows = [(task, bert, former, "RoFormer" if former > bert else "BERT") for task, (bert, former) in GLUE.items()]
     columns = ("task", "BERT", "RoFormer", "better")
     table = Table(title="GLUE, as the slide prints it (MNLI: mean of both parts)", columns=columns, rows=rows, digits=1)
     wins = sum(row[-1] == "RoFormer" for row in rows)
-    products = [probe.outputs["product"] for probe in probes]
+    products = [probe.outputs["product"] for probe in control.probes]
     return Facts({"product": products, "wins": wins}, {"control": control, "glue": table})
 
 

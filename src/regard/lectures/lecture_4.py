@@ -11,7 +11,9 @@ from torch import Tensor, nn
 from regard.config.codec import preset
 from regard.config.training import AdamWConfig
 from regard.lectures.blocks import Case, Control, Number, Table
+from regard.lectures.controls import list_inputs, make_control
 from regard.lectures.load import Facts
+from regard.lectures.positions import encode
 from regard.lectures.stored import read_stored
 from regard.lectures.worked_numbers import RAW_SCORES, multiply_mask
 from regard.models.build import build
@@ -21,7 +23,6 @@ from regard.models.loss.token import class_loss
 from regard.nn.attend import ResolvedMask, eager_attention
 from regard.nn.context import Context
 from regard.nn.masks import no_mask
-from regard.nn.positions import Sinusoidal
 from regard.nn.scores import ScoreFunction
 from regard.training.optim import make_optimizers
 
@@ -35,12 +36,13 @@ def history_of_models() -> Facts:
     """Return stored results of language models of four decades."""
     rows = [(name, value, math.log2(value)) for name, value in read_stored("history_words").items()]
     names, perplexities, bits = zip(*rows, strict=True)
-    probes = [
-        Case(inputs={"model": i}, outputs={"perplexity": perplexities[i], "bits": bits[i]}) for i in range(len(rows))
-    ]
+
+    def compute(model: int) -> dict[str, float]:
+        return {"perplexity": perplexities[model], "bits": bits[model]}
+
     params = {"names": names, "perplexities": perplexities}
     title = "Perplexity per word of WikiText-2, by the age of the idea"
-    control = Control(control="history", title=title, params=params, probes=probes)
+    control = make_control("history", title, params, compute, *({"model": i} for i in range(len(rows))))
     return Facts({"gained": bits[0] - bits[-1]}, {"control": control})
 
 
@@ -104,7 +106,7 @@ def add_or_concatenate() -> Facts:
     model = build(preset("tiny", {"source.vocabulary": 200}), seed=1)
     with torch.no_grad():
         words = model.source(torch.arange(200)[None])[0][0]  # (200, D)
-    positions = Sinusoidal(128, 10000.0, interleaved=True).encode(torch.arange(51)[None])[0]  # (51, D)
+    positions = encode(51, 128).float()  # (51, D)
     matrix = torch.randn(128, 256, generator=torch.Generator().manual_seed(1)) / 16
     joined = torch.cat((words[:51], positions), dim=1) @ matrix.T
     added = words[:51] @ matrix[:, :128].T + positions @ matrix[:, 128:].T
@@ -124,15 +126,18 @@ def add_or_concatenate() -> Facts:
 def waves_130() -> Facts:
     """Return the figure of positions 0 to 50 in 130 dimensions, and their dot products."""
     count, width, base = 51, 130, 10000.0
-    encoded = Sinusoidal(width, base, interleaved=True).encode(torch.arange(count)[None])[0].double()
+    encoded = encode(count, width, base)
     products = encoded @ encoded.T
     lengths = [2 * math.pi * base ** (2 * k / width) for k in range(width // 2)]
-    probes = []
-    for p, q, i in ((20, 21, 0), (20, 19, 129), (50, 3, 60)):
-        outputs = {"value": float(encoded[p, i]), "dot": float(products[p, q]), "wavelength": lengths[i // 2]}
-        probes.append(Case(inputs={"position": p, "other": q, "dimension": i}, outputs=outputs))
+
+    def compute(position: int, other: int, dimension: int) -> dict[str, float]:
+        value, dot = float(encoded[position, dimension]), float(products[position, other])
+        return {"value": value, "dot": dot, "wavelength": lengths[dimension // 2]}
+
+    inputs = ((20, 21, 0), (20, 19, 129), (50, 3, 60))
+    cases = list_inputs("position other dimension", *inputs)
     params = {"positions": count, "width": width, "base": base}
-    control = Control(control="waves", title="Positions 0 to 50, 130 dimensions", params=params, probes=probes)
+    control = make_control("waves", "Positions 0 to 50, 130 dimensions", params, compute, *cases)
     fall = products[0].tolist()
     rise = next(distance for distance in range(1, count) if fall[distance + 1] > fall[distance])
     numbers = {
@@ -168,24 +173,24 @@ def loss_and_step() -> Facts:
     table = Table(title="One step of AdamW, loss of each position", columns=columns, rows=rows)
     generator = torch.Generator().manual_seed(1)
     start = torch.randn(len(VOCABULARY), len(VOCABULARY), generator=generator, dtype=torch.float64).round(decimals=3)
-    probes = []
-    for rate in (1.0, 0.0, 20.0):
+
+    def compute(rate: float) -> dict[str, float]:
         weight = nn.Parameter(start.clone())
         loss = class_loss(weight[inputs], labels).total
         loss.backward()
         torch.optim.SGD([weight], lr=rate).step()
         moved = class_loss(weight[inputs], labels).total.item()
-        outputs = {"before": loss.item(), "after": moved, "weight": weight[inputs[0], labels[0]].item()}
-        probes.append(Case(inputs={"rate": rate}, outputs=outputs))
+        return {"before": loss.item(), "after": moved, "weight": weight[inputs[0], labels[0]].item()}
+
     params = {"words": VOCABULARY, "inputs": inputs.tolist(), "labels": labels.tolist(), "logits": start.tolist()}
     title = "One step of gradient descent on a table of logits; bars: p of the right token after it"
-    control = Control(control="step", title=title, params=params, probes=probes)
+    control = make_control("step", title, params, compute, *({"rate": rate} for rate in (1.0, 0.0, 20.0)))
     numbers = {
         "uniform": len(labels) * math.log(len(VOCABULARY)),
         "sums": (sum(before), sum(after)),
         "floor": 2 * math.log(2),
         "watched": (first, second),
-        "far": probes[-1].outputs["after"],
+        "far": control.probes[-1].outputs["after"],
     }
     return Facts(numbers, {"table": table, "control": control})
 
@@ -269,20 +274,20 @@ def blocked_row() -> Facts:
 def cost_areas() -> Facts:
     """Return the three attentions of an encoder-decoder as areas."""
     settings, names = preset("base"), ("source x source", "target x target", "target x source")
-    probes = []
-    for source, target in ((1000, 500), (4000, 100), (300, 300)):
+
+    def compute(source: int, target: int) -> dict[str, float]:
         part = cost(settings, batch_size=1, source=source, target=target).forward
-        outputs: dict[str, Number] = {name.replace(" x ", "_"): part[name] / 1e9 for name in names}
-        outputs["cross_share"] = part[names[2]] / sum(part[name] for name in names)
-        probes.append(Case(inputs={"source": source, "target": target}, outputs=outputs))
+        share = part[names[2]] / sum(part[name] for name in names)
+        return {name.replace(" x ", "_"): part[name] / 1e9 for name in names} | {"cross_share": share}
+
     pair = cost(settings, batch_size=1, source=1, target=1).forward[names[0]]
     params = {"source": 1000, "target": 500, "flops": pair}
-    control = Control(
-        control="areas", title="Query-key pairs as areas, FLOPs of the preset base", params=params, probes=probes
-    )
-    first = probes[0].outputs
-    pairs = round(sum(float(first[name.replace(" x ", "_")]) for name in names) * 1e9 / pair)
-    numbers = {"outputs": [probe.outputs for probe in probes], "tokens": 1000 + 500, "pairs": pairs}
+    cases = [{"source": n, "target": m} for n, m in ((1000, 500), (4000, 100), (300, 300))]
+    title = "Query-key pairs as areas, FLOPs of the preset base"
+    control = make_control("areas", title, params, compute, *cases)
+    outputs = [probe.outputs for probe in control.probes]
+    pairs = round(sum(float(outputs[0][name.replace(" x ", "_")]) for name in names) * 1e9 / pair)
+    numbers = {"outputs": outputs, "tokens": 1000 + 500, "pairs": pairs}
     return Facts(numbers, {"control": control})
 
 

@@ -3,18 +3,30 @@
 import gzip
 import math
 import re
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import product
 
-from regard.lectures import five_scores, pairs, tricks
+import torch
+from torch import Tensor
+
+from regard.lectures import stacks
 from regard.lectures.blocks import Block, Control, Table
+from regard.lectures.controls import list_inputs, make_control, make_switches
 from regard.lectures.load import Facts
-from regard.lectures.position_products import encode, make_control, multiply
+from regard.lectures.merges import ONCE, WORD_COUNTS, count_pairs, list_merges
+from regard.lectures.positions import MAX_DISTANCE, encode, multiply
 from regard.lectures.searches import END, MAX_TOKENS, MISSED, SOLVED, probe_beam, probe_penalty, search_all, search_beam
 from regard.lectures.stored import read_stored
-from regard.lectures.switches import make_switches
-from regard.lectures.worked_pages import WORD_COUNTS
+from regard.nn.scores import Additive, Concat, General, ScoreFunction
 
+KEYS = ((1.0, 0.0), (0.0, 1.0), (-1.0, -0.5))
+WEIGHTS: Mapping[str, Sequence[Sequence[float]]] = {
+    "general": ((0.0, 2.0), (1.0, 0.0)),
+    "query": ((1.0, -0.5), (0.5, 1.0)),
+    "key": ((0.8, 0.2), (-0.4, 1.2)),
+}
+VECTOR = (1.5, -1.0)
 TABLES = {"solved": ("k = 2 succeeds", SOLVED), "missed": ("k = 2 fails", MISSED)}
 
 
@@ -168,11 +180,39 @@ def bottleneck_by_length() -> Facts:
     return Facts({"gains": gains, "copies": copies}, {"control": control})
 
 
+def make_scores() -> dict[str, ScoreFunction]:
+    """Return the five score functions for one head of two dimensions."""
+    general, query, key = (torch.tensor(matrix)[None] for matrix in WEIGHTS.values())  # (1, 2, 2) each
+    functions = {
+        "dot": ScoreFunction(1.0),
+        "scaled_dot": ScoreFunction(1 / math.sqrt(2)),
+        "general": General(1, 2),
+        "concat": Concat(1, 2, 2),
+        "additive": Additive(1, 2, 2),
+    }
+    values: dict[str, Tensor] = {"query_weight": query, "key_weight": key, "vector": torch.tensor(VECTOR)[None]}
+    for name, function in functions.items():
+        values["weight"] = general if name == "general" else torch.cat((query, key), dim=2)
+        for parameter, tensor in function.named_parameters():
+            tensor.data = values[parameter]
+    return functions
+
+
 def five_score_functions() -> Facts:
     """Return five scores of one query and three keys."""
-    params = {**five_scores.WEIGHTS, "keys": five_scores.KEYS, "vector": five_scores.VECTOR}
-    probes = five_scores.make_probes()
-    control = Control(control="five-scores", title="One query and three keys", params=params, probes=probes)
+    functions = make_scores()
+
+    @torch.no_grad()
+    def compute(kind: str, angle: float, size: float) -> dict[str, float]:
+        query = size * torch.tensor([[[[math.cos(math.radians(angle)), math.sin(math.radians(angle))]]]])
+        function = functions[kind]
+        scores = function.scores(function.on_query(query), function.on_key(torch.tensor([[KEYS]])))[0, 0, 0]
+        named = {"score": scores, "weight": scores.softmax(dim=0)}
+        return {f"{name}_{i}": value for name, row in named.items() for i, value in enumerate(row.tolist())}
+
+    params = {**WEIGHTS, "keys": KEYS, "vector": VECTOR}
+    cases = list_inputs("kind angle size", *((kind, *turn) for kind in functions for turn in ((30, 1.0), (120, 5.0))))
+    control = make_control("five-scores", "One query and three keys", params, compute, *cases)
     cost = read_stored("score_cost")
     ratios = {key: cost[key]["additive"] / cost[key]["dot"] for key in ("milliseconds", "kept")}
     return Facts({"ratios": ratios}, {"control": control})
@@ -180,11 +220,11 @@ def five_score_functions() -> Facts:
 
 def low_lower_newest_widest() -> Facts:
     """Return the pairs that tie, and the text's symbols after each merge."""
-    once, often = pairs.count_pairs(pairs.ONCE), pairs.count_pairs(WORD_COUNTS)
+    once, often = count_pairs(ONCE), count_pairs(WORD_COUNTS)
     rows = [(pair, count, often[pair]) for pair, count in once.most_common(9)]
     columns = ("pair", "each word once", "low 5, lower 2, newest 6, widest 3")
     ties = [pair for pair, count in once.items() if count == max(once.values())]
-    merges = pairs.list_merges(pairs.ONCE)
+    merges = list_merges(ONCE)
     steps = [(merged or "(characters)", count, size, merges[0][2] / size) for merged, count, size in merges]
     shrinks = Table(title="Compression", columns=("merge", "count", "symbols", "characters per symbol"), rows=steps)
     blocks = {"ties": Table(title="The most frequent pairs", columns=columns, rows=rows), "shrinks": shrinks}
@@ -200,10 +240,20 @@ def positions_of_the_slide() -> Facts:
     columns = ("position", "sin p", "cos p", "sin p/100", "cos p/100", "slide, third column")
     gram = [(position, *row) for position, row in enumerate((small @ small.T).tolist())]
     names = ("position", "0", "1", "2", "3", "4")
+
+    def compute(d: str, distance: int) -> dict[str, float]:
+        products = multiply(int(d))
+        rise = 1 + int((products.diff() > 0).nonzero()[0])
+        value, share = products[distance].item(), (products[distance] / products[0]).item()
+        return {"product": value, "share": share, "rise": rise}
+
+    cases = list_inputs("d distance", *((str(width), far) for width in widths for far in (0, 3, 4, MAX_DISTANCE)))
+    params = {"widths": widths, "d": widths[0]}
+    control = make_control("position-products", "Dot product by distance", params, compute, *cases)
     blocks: dict[str, Block] = {
         "positions": Table(title="PE of five positions, d = 4", columns=columns, rows=rows, digits=4),
         "products": Table(title="PE PEᵀ", columns=names, rows=gram, digits=4),
-        "control": make_control(widths),
+        "control": control,
     }
     products = {width: multiply(width).tolist() for width in widths}
     numbers = {"small": small.tolist(), "divisor": 1 / math.asin(printed[1]), "products": products}
@@ -212,10 +262,10 @@ def positions_of_the_slide() -> Facts:
 
 def three_tricks() -> Facts:
     """Return the gradient of a new stack with residual connections and norms on or off, and of the softmax."""
-    switch, depths = ["on", "off"], [str(depth) for depth in tricks.DEPTHS]
+    switch, depths = ["on", "off"], [str(depth) for depth in stacks.PRE_NORM_DEPTHS]
     inputs = {"residual": ("Residual", switch), "norm": ("Layer norm", switch), "layers": ("Layers", depths)}
     values = {
-        ",".join(key): tricks.measure_stack(int(key[2]), has_residual=key[0] == "on", has_norm=key[1] == "on")
+        ",".join(key): stacks.measure_stack(int(key[2]), has_residual=key[0] == "on", has_norm=key[1] == "on")
         for key in product(*(options for _, options in inputs.values()))
     }
     names = {"output": "Size of the output", "gradient": "Size of the gradient at the input"}
@@ -223,7 +273,7 @@ def three_tricks() -> Facts:
         "Three switches of a new stack (input and last gradient have size 1)", inputs, names, values
     )
     scaled = {
-        size: (tricks.measure_softmax(size, 1), tricks.measure_softmax(size, size**-0.5)) for size in (4, 64, 512)
+        size: (stacks.measure_softmax(size, 1), stacks.measure_softmax(size, size**-0.5)) for size in (4, 64, 512)
     }
     columns = ("d_k", "largest of 16 weights", "its gradient", "largest, scaled", "gradient, scaled")
     rows = [(size, *plain, *with_scale) for size, (plain, with_scale) in scaled.items()]

@@ -1,9 +1,10 @@
-"""Shapes in the blocks of a Transformer, and what the blocks of a stack share."""
+"""Shapes in the blocks of a Transformer, what the blocks of a stack share, and a recurrent encoder in their place."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from regard.config.codec import preset
 from regard.models.build import build
@@ -111,7 +112,75 @@ def show_stack() -> Iterator[str]:
     yield f"f(x) + f(-x) of the feed-forward, 0 for a linear layer: up to {(halves[0] + halves[1]).abs().max():.2f}"
 
 
-SUBJECTS: dict[str, Callable[[], Iterator[str]]] = {
-    "block": show_block,
-    "stack": show_stack,
-}
+def show_heads() -> Iterator[str]:
+    """Heads: their size, weights and cost; d_k and d_v may differ from d / h."""
+    yield f"Self-attention of one encoder block, d = 512, {SOURCE} tokens:\n"
+    yield "heads  d_k  d_v  W_q, W_k        W_v             W_O             parameters  attention weights"
+    for heads, key_dim, value_dim in (
+        (1, 512, 512),
+        (4, 128, 128),
+        (8, 64, 64),
+        (16, 32, 32),
+        (8, 32, 64),
+        (8, 64, 32),
+    ):
+        sizes = {"encoder.attention": {"heads": heads, "key_dim": key_dim, "value_dim": value_dim}}
+        model: EncoderDecoder = build(
+            preset("base", {"source.vocabulary": VOCABULARY, "encoder.layers": 1, "decoder.layers": 1, **sizes})
+        )
+        attention = model.encoder.layers[0].attention
+        matrices = [
+            " x ".join(map(str, getattr(attention, name).weight.shape)) for name in ("query", "value", "output")
+        ]
+        count = sum(parameter.numel() for parameter in attention.parameters())
+        cells = "  ".join(f"{matrix:14}" for matrix in matrices)
+        yield f"{heads:5}  {key_dim:3}  {value_dim:3}  {cells}  {count:10,}  {heads} x {SOURCE} x {SOURCE}"
+    yield "\nWith d_k = d_v = d / h, the number of heads changes neither the matrices nor their cost."
+
+
+def count_multiplications(left: Tensor, right: Tensor) -> int:
+    """Return the multiplications of left right^T."""
+    with FlopCounterMode(display=False) as counter:
+        torch.nn.functional.linear(left, right)
+    return int(counter.get_total_flops()) // 2
+
+
+def show_crossing() -> Iterator[str]:
+    """N^2 d against N d^2: where the scores of attention cost as much as a projection."""
+    width = 512
+    yield f"Multiplications that torch counts, d = {width}: scores Q K^T, N^2 d, and one projection X W, N d^2:\n"
+    yield "     N      N^2 d          N d^2          ratio"
+    for tokens in (32, 128, 512, 2048, 8192):
+        x, matrix = (torch.empty(count, width, device="meta") for count in (tokens, width))
+        scores, projection = count_multiplications(x, x), count_multiplications(x, matrix)
+        yield f"{tokens:6,}  {scores:14,} {projection:14,} {scores / projection:10.4g}"
+    yield f"\nThey are equal at N = d = {width}; for longer texts the scores decide."
+
+
+@torch.no_grad()
+def show_interface() -> Iterator[str]:
+    """An RNN encoder replaced by self-attention: equal shapes, weights shared over time, other dependencies."""
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(8, 100, (1, 50), generator=generator)
+    later = tokens.clone()
+    later[0, 10] = 7
+    yield "An encoder of one layer, d = 128, reads 5 and 50 tokens; then token 10 changes:\n"
+    yield "encoder          parameters  output of 5  output of 50  vectors before 10 that change  after 10"
+    for name, changes in (
+        ("RNN", {"encoder.kind": "recurrent", "encoder.cell": "rnn", "encoder.bidirectional": False}),
+        ("RNN, two ways", {"encoder.kind": "recurrent", "encoder.cell": "rnn", "encoder.bidirectional": True}),
+        ("self-attention", {}),
+    ):
+        settings = preset("tiny", {"source.vocabulary": 100, "encoder.layers": 1, **changes})
+        model: EncoderDecoder = build(settings, seed=1).eval()
+
+        def encode(ids: Tensor, model: EncoderDecoder = model) -> Tensor:
+            return model.encode(ids)[0][0]  # (T, 128)
+
+        sizes = [" x ".join(map(str, encode(tokens[:, :length]).shape)) for length in (5, 50)]
+        is_changed = (encode(tokens) - encode(later)).abs().amax(dim=-1) > 1e-7
+        count = sum(parameter.numel() for parameter in model.encoder.parameters())
+        before, after = int(is_changed[:10].sum()), int(is_changed[11:].sum())
+        yield f"{name:14} {count:12,}  {sizes[0]:11}  {sizes[1]:12}  {before:29}  {after:8}"
+    yield "\nThe RNN uses the same weights at every step, so longer texts need no more of them, and its state carries a"
+    yield "change only to later tokens. The decoder reads either output as its memory."

@@ -1,44 +1,33 @@
 """The subjects of `regard lectures show`: each prints one worked example."""
 
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import torch
 
 from regard.base.errors import RegardError
 from regard.lectures import (
-    block,
     cost,
-    heads,
-    interface,
     learned,
-    pairs,
-    residuals,
+    merges,
+    positions,
     searches,
     shapes,
-    traps,
-    tricks,
+    stacks,
     word2vec,
     worked_numbers,
 )
 
-_MODULES = (
-    worked_numbers,
-    searches,
-    learned,
-    cost,
-    block,
-    heads,
-    interface,
-    pairs,
-    residuals,
-    shapes,
-    traps,
-    tricks,
-    word2vec,
-)
-SUBJECTS: dict[str, Callable[[], Iterator[str]]] = {
-    name: function for module in _MODULES for name, function in module.SUBJECTS.items()
-}
+_MODULES = (worked_numbers, positions, searches, merges, learned, cost, stacks, shapes, word2vec)
+
+
+def _list_subjects(module: ModuleType) -> dict[str, Callable[[], Iterator[str]]]:
+    """Return the functions `show_NAME` of a module by their subject."""
+    names = [name for name in vars(module) if name.startswith("show_")]
+    return {name.removeprefix("show_").replace("_", "-"): getattr(module, name) for name in names}
+
+
+SUBJECTS = {name: function for module in _MODULES for name, function in _list_subjects(module).items()}
 
 
 def show(name: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """word2vec in small: two matrices, CBOW and skip-gram, and which matrix holds the vectors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
@@ -90,6 +90,3 @@ def show_word2vec() -> Iterator[str]:
         yield f"{name:10} {sizes[0]:21} {sizes[1]}"
     yield "\nThe lecture takes E from the second layer for CBOW and from the first for skip-gram. `regard embed` reads"
     yield "the first layer of both, as word2vec's own program does."
-
-
-SUBJECTS: dict[str, Callable[[], Iterator[str]]] = {"word2vec": show_word2vec}

@@ -1,17 +1,13 @@
 """Numbers of the lectures, computed by Regard's own attention, masks, positions and searches, without training."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import torch
 from torch import Tensor
 
 from regard.config.codec import preset
-from regard.decode.beam import beam
-from regard.decode.exhaustive import exhaustive
-from regard.decode.greedy import greedy
-from regard.decode.trace import Trace
 from regard.lectures.lines import join
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
@@ -19,7 +15,6 @@ from regard.models.inputs import TokenInput
 from regard.models.loss.token import class_loss
 from regard.nn.attend import ResolvedMask, eager_attention, resolve_mask
 from regard.nn.masks import Mask, causal, no_mask, padding
-from regard.nn.positions import Sinusoidal
 from regard.nn.scores import ScoreFunction
 
 # The lecture's "Attention raw scores". Its row labels are rotated, so that 6 and 9 look alike; these are rows 0 to 11.
@@ -37,17 +32,6 @@ RAW_SCORES = (
     (1.56, 0.90, 0.39, 1.46, 1.44, -1.05, 0.90, -0.73, 0.36, -0.67, -0.62, -0.43),
     (0.32, 0.74, 0.44, -0.10, 1.19, 0.83, 0.29, 2.06, 0.51, -0.26, 1.51, 0.11),
 )
-# A language model of five tokens as a table: row = last token, column = probability of the next one.
-WORDS = ("<END>", "he", "I", "hit", "ran", "<START>")
-NEXT_PROBABILITIES = (
-    (1.00, 0.00, 0.00, 0.00, 0.00, 0.00),
-    (0.25, 0.00, 0.00, 0.40, 0.35, 0.00),
-    (0.03, 0.00, 0.00, 0.02, 0.95, 0.00),
-    (0.50, 0.25, 0.25, 0.00, 0.00, 0.00),
-    (0.90, 0.05, 0.05, 0.00, 0.00, 0.00),
-    (0.00, 0.50, 0.41, 0.05, 0.04, 0.00),
-)
-SENTENCES = ("I do not like apples and you like oranges", "you like apples and I do not like oranges")
 
 
 def attend(
@@ -179,83 +163,35 @@ def show_mask() -> Iterator[str]:
     yield f"\n{infinite} of {hidden} hidden scores are +inf. The softmax of {failed} of 12 rows is NaN: inf - inf."
 
 
-def compare_orders(position: str) -> Tensor:
-    """Return the largest difference of the encoder's vectors of each word of both sentences."""
-    tokens = {word: number for number, word in enumerate(sorted(set(SENTENCES[0].split())))}
-    model = build_small(width=32, vocabulary=len(tokens), position=position)
-    vectors = []
-    for sentence in SENTENCES:
-        words = sentence.split()
-        with torch.no_grad():
-            memory, _ = model.encode(torch.tensor([[tokens[word] for word in words]]))
-        order = sorted(range(len(words)), key=lambda place: words[place])  # stable: first "like" first
-        vectors.append(memory[0][order])
-    return (vectors[0] - vectors[1]).abs().amax(dim=-1)
+def describe_rows(weights: Tensor, allowed: Tensor) -> str:
+    """Return how many rows (T, S) are nan, and the largest weight of a key that is not allowed."""
+    is_nan = weights.isnan().any(dim=-1)
+    forbidden = torch.where(allowed, 0.0, weights)[~is_nan]
+    return f"{int(is_nan.sum()):2} of {len(weights)} rows are nan; forbidden keys get up to {forbidden.max():.4f}"
 
 
-def show_order() -> Iterator[str]:
-    """A sentence is a set of words without positions, a sequence with them."""
-    yield f'"{SENTENCES[0]}" and "{SENTENCES[1]}" have the same words.'
-    yield "Largest difference between the encoder's vectors of the same word in both sentences:\n"
-    for kind in ("none", "sinusoidal"):
-        yield join(f"positions {kind:12}", "  ".join(f"{number:.4f}" for number in compare_orders(kind)))
-    yield "\nWithout positions a permuted input gives the permuted output: the model sees a set of words."
-
-
-def iterate(step: Callable[[int, float], float], position: int) -> float:
-    """Return P(position) of a recursion P(t + 1) = step(t, P(t)) with P(1) = 2; infinity if it overflows."""
-    value = 2.0
-    for time in range(1, position):
-        try:
-            value = step(time, value)
-        except OverflowError:
-            return math.inf
-    return value
-
-
-def show_positions() -> Iterator[str]:
-    """Sinusoidal positions, what they must fulfill, and encodings that fail."""
-
-    def encode(count: int, width: int) -> Tensor:
-        return Sinusoidal(width, 10000.0, interleaved=True).encode(torch.arange(count)[None])[0].double()
-
-    small, encoded = encode(5, 4), encode(5000, 64)
-    yield "PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(p / 10000^(2i/d)); d = 4:"
-    yield from format_table(small, ("I", "am", "a", "robot", "."), digits=4)
-    yield "\nPE PE^T: the diagonal is d/2, and each diagonal is constant (only the distance matters)"
-    yield from format_table(small @ small.T, range(5), digits=4)
-    for size, steps in ((4, (1, 2, 3, 4)), (64, (1, 5, 6))):
-        row = encode(10, size) @ encode(10, size)[0]
-        yield f"  d = {size:2}, by distance: " + ", ".join(f"{far}: {row[far]:.2f}" for far in steps)
-    yield "  closer positions have larger products only in general: compare distances 3 and 4, 5 and 6"
-    yield "\nBits of 0 to 15 beside four sines (base 16): low bits and fast waves change most often"
-    waves = Sinusoidal(8, 16.0, interleaved=True).encode(torch.arange(16)[None])[0][:, 0::2].flip(1)
-    yield from format_table(waves, [f"{number:2d}  {number:04b}" for number in range(16)])
-    yield "\nRequirements, for 5000 positions and d = 64"
-    distances = torch.cdist(encoded, encoded).fill_diagonal_(math.inf)
-    yield f"  bounded             largest element {encoded.abs().max():.3f}"
-    yield f"  unique              smallest distance between two positions {distances.min():.3f}"
-    by_distance = ", ".join(f"{float(encoded[p] @ encoded[p + 7]):.4f}" for p in (0, 100, 4000))
-    yield f"  relative            p and p + 7 for p = 0, 100, 4000: {by_distance}"
-    shift = torch.linalg.lstsq(encoded[:-7, 10:12], encoded[7:, 10:12]).solution  # (2, 2)
-    eigenvalues = torch.linalg.eigvals(shift).abs()
-    sizes = ", ".join(f"{size:.4f}" for size in eigenvalues)
-    yield f"  P(t + 7) = P(t) M   M of one pair of dimensions is a rotation: eigenvalues of size {sizes}"
-    far = Sinusoidal(64, 10000.0, interleaved=True).encode(torch.tensor([[1_000_000]]))
-    yield f"  any length          position 1,000,000 is finite: {bool(torch.isfinite(far).all())}"
-    yield "\nEncodings that fail, at positions 1, 10, 100 and 1000"
-    places = (1, 10, 100, 1000)
-    candidates: dict[str, Callable[[int], float]] = {
-        "index, P(t + 1) = P(t) + c: unbounded": float,
-        "index / length (length 1000): another step in every length": lambda p: p / 1000,
-        "P(t + 1) = exp(c P(t)), c = 1: unbounded": lambda p: iterate(lambda _, last: math.exp(last), p),
-        "P(t + 1) = exp(c P(t)), c = 0.01: not unique": lambda p: iterate(lambda _, last: math.exp(last / 100), p),
-        "P(t + 1) = P(t)^(c t), c = 1: unbounded": lambda p: iterate(lambda t, last: last**t, p),
-        "P(t + 1) = P(t)^(c t), c = 0.01: not unique": lambda p: iterate(lambda t, last: last ** (t / 100), p),
-    }
-    for name, encode_one in candidates.items():
-        yield join(f"  {name:60}", "  ".join(f"{encode_one(p):.5g}" for p in places))
-    yield "  binary: 7 = 0111 and 8 = 1000 are neighbors, and every bit differs; as floats, 4 bits take 4 x 32 bits"
+def show_mask_values() -> Iterator[str]:
+    """A mask added or multiplied, with minus infinity or -1e9, and a row that sees nobody."""
+    raw, unit = torch.tensor(RAW_SCORES), torch.eye(12)
+    allowed = torch.ones(12, 12, dtype=torch.bool).tril()
+    added, product = torch.where(allowed, 0.0, -math.inf), torch.where(allowed, 1.0, -math.inf)
+    negative = int((raw[~allowed] < 0).sum())
+    yield "The 12 x 12 scores with a causal mask:"
+    yield f"  0 or -inf, added          {describe_rows((raw + added).softmax(-1), allowed)}"
+    yield f"  0 or -1e9, added          {describe_rows((raw + added.clamp(min=-1e9)).softmax(-1), allowed)}"
+    yield f"  1.0 or -inf, multiplied   {describe_rows((raw * product).softmax(-1), allowed)}"
+    _, weights = attend(raw, unit, unit, mask=causal())
+    yield f"  Regard's attention        {describe_rows(weights, allowed)}"
+    yield f"A slide draws 1.0 and -inf as a product: {negative} of {int((~allowed).sum())} hidden scores are negative,"
+    yield "and times -inf they are +inf, so that their row is nan.\n"
+    scores, nobody = raw[:1, :5], torch.zeros(1, 5, dtype=torch.bool)
+    _, blind = attend(scores, torch.eye(5), torch.eye(5), mask=padding(nobody))
+    yield "A row that may attend to none of 5 keys (padding only):"
+    yield from format_table(
+        torch.cat(((scores - math.inf).softmax(-1), (scores - 1e9).softmax(-1), blind)),
+        ("-inf", "-1e9", "Regard's attention"),
+    )
+    yield "With -1e9 the row is the mean of the forbidden values: 1e9 swallows the scores in float32."
 
 
 def show_padding() -> Iterator[str]:
@@ -306,64 +242,3 @@ def show_loss() -> Iterator[str]:
         loss = class_loss(logits, label, label_smoothing=smoothing).total
         yield f"\nlabel smoothing {smoothing:g}: cross-entropy {loss:.4f}"
         yield f"  KL divergence {divergence:.4f} + entropy of the target {entropy:.4f} = {divergence + entropy:.4f}"
-
-
-class Rows:
-    """The state of a table: it depends on the last token only, so there is nothing to reorder."""
-
-    def reorder(self, index: Tensor) -> None:
-        """Nothing to do."""
-
-    def crop(self, lengths: object) -> None:
-        """Nothing to do."""
-
-
-def show_search() -> Iterator[str]:
-    """Greedy, beam and exhaustive search, candidate by candidate."""
-    table = torch.tensor(NEXT_PROBABILITIES).log()
-    calls = 0
-
-    def step(tokens: Tensor, state: Rows) -> Tensor:  # noqa: ARG001
-        nonlocal calls
-        calls += tokens.numel()
-        return table[tokens]
-
-    def write(tokens: Sequence[int]) -> str:
-        return " ".join(WORDS[token] for token in tokens)
-
-    prompt, length, size = torch.tensor([[5]]), 4, len(WORDS)
-    yield join("log p of the first word:", ", ".join(f"{WORDS[word]} {table[5, word]:.1f}" for word in (1, 2)))
-    trace = Trace()
-    best = beam(step, Rows(), prompt, eos=0, max_lengths=[length], length_penalty=0, beam_size=2, trace=trace)[0][0]
-    for depth in range(1, 1 + max(candidate.length for candidate in trace.candidates)):
-        yield f"\nBeam search, B = 2, step {depth}: log p, status, hypothesis"
-        for candidate in trace.candidates:
-            if candidate.length == depth:
-                words = write([ancestor.token for ancestor in trace.lineage(candidate.number)[1:]])
-                yield f"  {candidate.total:6.2f}  {candidate.status:8}  {words}"
-    yield f"\nBacktracking from the best finished candidate: {write(best.tokens)}\n"
-    beam_calls, calls = calls, 0
-    greedy_best = greedy(step, Rows(), prompt, eos=0, max_lengths=[length], length_penalty=0)[0]
-    greedy_calls, calls = calls, 0
-    exact = exhaustive(step, Rows(), prompt, eos=0, max_lengths=[length], length_penalty=0)[0][0]
-    rows_of_search = {"greedy": (greedy_best, greedy_calls), "beam": (best, beam_calls), "exhaustive": (exact, calls)}
-    for name, (result, rows) in rows_of_search.items():
-        scored = f"{rows:2} x K = {rows * size:3} next tokens scored"
-        yield f"{name:10}  log p {result.score:5.2f}  {scored}  {write(result.tokens)}"
-    bounds = f"greedy K N = {size * length}, beam B K N = {2 * size * length},"
-    yield f"At most, with K = {size}, N = {length}, B = 2: {bounds}"
-    yield f"exhaustive K^N = {size**length} sequences."
-
-
-SUBJECTS: dict[str, Callable[[], Iterator[str]]] = {
-    "lookup": show_lookup,
-    "attention": show_attention,
-    "variance": show_variance,
-    "mask": show_mask,
-    "order": show_order,
-    "positions": show_positions,
-    "padding": show_padding,
-    "embedding": show_embedding,
-    "loss": show_loss,
-    "search": show_search,
-}

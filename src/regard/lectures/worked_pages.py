@@ -16,10 +16,10 @@ from torch import Tensor
 
 from regard.base.blobs import Blob
 from regard.base.version import __version__
-from regard.config.tokenizers import BpeConfig
-from regard.decode.beam import beam
 from regard.decode.trace import Trace
-from regard.lectures.worked_numbers import NEXT_PROBABILITIES, RAW_SCORES, WORDS, Rows
+from regard.lectures.merges import WORD_COUNTS, make_text, segment
+from regard.lectures.searches import SOLVED, search_beam
+from regard.lectures.worked_numbers import RAW_SCORES
 from regard.look.attention import make_groups
 from regard.look.document import (
     FORMAT,
@@ -42,12 +42,8 @@ from regard.nn.masks import Mask, causal, no_mask
 from regard.nn.positions import Sinusoidal
 from regard.nn.record import AttentionRecord
 from regard.nn.scores import ScoreFunction
-from regard.text.learn import learn
-from regard.text.merges import count_words, replay_merges
 
 MAX_CELLS = 10**6
-WORD_COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
-MERGES_VOCABULARY = 100  # more than the text can fill: learning ends when every word is one symbol
 
 
 def add_heads(
@@ -180,42 +176,30 @@ def show_lookup() -> Document:
 
 def show_search() -> Document:
     """Beam search of size 2 over five words."""
-    table = torch.tensor(NEXT_PROBABILITIES).log()
-
-    def step(tokens: Tensor, _: Rows) -> Tensor:
-        return table[tokens]
-
     trace = Trace()
-    prompt = torch.tensor([[len(WORDS) - 1]])
-    beam(step, Rows(), prompt, eos=0, max_lengths=[4], length_penalty=0, beam_size=2, trace=trace)
+    search_beam(SOLVED, 2, trace=trace, most=4)
     search = make_search(trace)
     return make_document(
         "Beam search of size 2",
         ["A language model of five words as a table. Greedy search begins with 'he' and misses the best sentence."],
-        target=[WORDS[search["token"][number]] for number in search["lineage"]],
+        target=[SOLVED.words[search["token"][number]] for number in search["lineage"]],
         search=search,
         vocabulary={
             str(number): TokenInfo(text=word, role="special" if word.startswith("<") else "text")
-            for number, word in enumerate(WORDS)
+            for number, word in enumerate(SOLVED.words)
         },
     )
 
 
 def show_merges() -> Document:
     """BPE learning with the counts of Sennrich et al. (2016): low 5, lower 2, newest 6, widest 3."""
-    text = [" ".join(word for word, count in WORD_COUNTS.items() for _ in range(count))]
-    tokenizer = learn(text, BpeConfig(vocabulary=MERGES_VOCABULARY))
-    counts = count_words(tokenizer, text)
-    steps = [
-        MergeStep(left=merge.left, right=merge.right, count=merge.count, words=merge.words)
-        for merge in replay_merges(tokenizer, text)
-    ]
+    start, *merges = segment(make_text(WORD_COUNTS))
+    steps = [MergeStep(left=step.left, right=step.right, count=step.count, words=step.words) for step in merges]
+    words = ["".join(word) for word in start.words]
     return make_document(
         "low lower newest widest",
         ["The text has low 5 times, lower twice, newest 6 times and widest 3 times. ▁ marks the end of a word."],
-        merges=Merges(
-            words=list(counts), counts=list(counts.values()), start=[list(word) for word in counts], steps=steps
-        ),
+        merges=Merges(words=words, counts=start.repeats, start=start.words, steps=steps),
     )
 
 

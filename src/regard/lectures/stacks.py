@@ -1,29 +1,55 @@
-"""The Transformer block LN(x + Sublayer(x)), with and without its parts, and the printed index of the decoder block.
+"""Stacks of Transformer blocks with and without residual connections and norms, before any training.
 
-All layers are Regard's, with random weights: what is measured holds before any training.
+The post-norm block is the lecture's LN(x + Sublayer(x)). All layers are Regard's, with random weights.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from regard.config.codec import preset
-from regard.lectures.chain import remove_parts
 from regard.lectures.lines import join
+from regard.lectures.shapes import SOURCE, build_base
 from regard.models.build import build
 from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.encoder_only import EncoderOnly
+from regard.nn.context import Context
+from regard.nn.layer import Residual, Sublayer
 from regard.nn.masks import causal, no_mask
+from regard.nn.record import Record
 from regard.nn.stack import Stack
 
 WIDTH, TOKENS, DEPTHS, SEEDS = 32, 8, 12, 3
+PRE_NORM_DEPTHS, KEYS = (1, 2, 4, 8), 16
 VARIANTS = {  # has residual, has norm
     f"{'with' if residual else 'without'} residual, {'with' if norm else 'without'} norm": (residual, norm)
     for residual, norm in product((True, False), repeat=2)
 }
+
+
+class Chain(Residual):
+    """sublayer(norm(x)) (pre-norm) or norm(sublayer(x)) (post-norm): nothing is added to x."""
+
+    def forward(self, x: Tensor, sublayer: Sublayer, context: Context) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        if self.is_pre_norm:
+            return sublayer(self.norm(x), context)
+        output: Tensor = self.norm(sublayer(x, context))
+        return output
+
+
+def remove_parts(stack: nn.Module, *, has_residual: bool, has_norm: bool) -> None:
+    """Remove the residual connections, the norms inside of them, or both."""
+    for module in list(stack.modules()):
+        if isinstance(module, Residual):
+            if not has_residual:
+                module.__class__ = Chain
+            if not has_norm:
+                module.norm = nn.Identity()
 
 
 @dataclass(frozen=True)
@@ -120,7 +146,7 @@ def _format(values: Sequence[float]) -> str:
     return "  ".join(f"{value:5.2f}" for value in values[:8])
 
 
-def show_block() -> Iterator[str]:
+def show_depth() -> Iterator[str]:
     """The block LN(x + Sublayer(x)): its steps, and stacks without residual connections or norms."""
     steps = take_steps(has_residual=True)
     yield f"The first 8 of {WIDTH} numbers of one token in the first block:\n"
@@ -142,4 +168,69 @@ def show_block() -> Iterator[str]:
     yield f"{difference:.2f}, and {unused:,} weights of the second self-attention have no gradient."
 
 
-SUBJECTS: dict[str, Callable[[], Iterator[str]]] = {"depth": show_block}
+def measure_stack(layers: int, *, has_residual: bool, has_norm: bool) -> tuple[float, float]:
+    """Return the standard deviations of a new pre-norm stack's output, and of the gradient at its input.
+
+    Those of its input, and of the gradient at its output, are 1.
+    """
+    changes = {
+        "source.vocabulary": 100,
+        "d_model": 64,
+        "encoder.layers": layers,
+        "encoder.position.kind": "none",
+        "initial.kind": "xavier",
+    }
+    model: EncoderOnly = build(preset("encoder-tiny", changes), seed=1).eval()
+    remove_parts(model, has_residual=has_residual, has_norm=has_norm)
+    model.encoder.final_norm = None
+    x, back = torch.randn(2, 1, KEYS, 64, generator=torch.Generator().manual_seed(2))  # (B, T, D) each
+    output = model.encoder(x.requires_grad_(), no_mask())
+    (gradient,) = torch.autograd.grad(output, x, back)
+    return output.std().item(), gradient.std().item()
+
+
+def measure_softmax(key_dim: int, scale: float) -> tuple[float, float]:
+    """Return the mean largest weight of 16 random keys, and the mean size of the softmax's gradient p (1 - p)."""
+    query, key = torch.randn(2, 500, KEYS, key_dim, generator=torch.Generator().manual_seed(3))
+    weights = (scale * (query[:, :1] @ key.transpose(1, 2))).softmax(dim=-1)  # (N, 1, S)
+    return weights.amax(dim=-1).mean().item(), (weights * (1 - weights)).sum(dim=-1).mean().item()
+
+
+def show_norm() -> Iterator[str]:
+    """Layer norm over the features: mean 0 and deviation 1, whatever comes in."""
+    norm = build_base(1).encoder.layers[0].attention_residual.norm
+    assert isinstance(norm, nn.LayerNorm)  # noqa: S101 - the preset's norm
+    generator = torch.Generator().manual_seed(1)
+    gamma, beta = (float(parameter[0].detach()) for parameter in (norm.weight, norm.bias))
+    yield f"gamma {gamma:g}, beta {beta:g}, eps {norm.eps:g}; 512 features of a token:\n"
+    yield "       before: mean  deviation   after: mean  deviation   gradient's norm"
+    for shift, size in ((0.0, 1.0), (3.0, 0.1), (-50.0, 20.0), (0.0, 1e-4)):
+        x = (shift + size * torch.randn(512, generator=generator)).requires_grad_()
+        y = norm(x)
+        (gradient,) = torch.autograd.grad(y[0], x)
+        cells = (x.mean(), x.std(correction=0), y.mean(), y.std(correction=0))
+        yield "      " + " ".join(f"{float(cell.detach()):11.4f}" for cell in cells) + f" {gradient.norm():17.4g}"
+    yield "\nThe output does not depend on the size of the input, so the gradient is divided by it. In the last line"
+    yield "the variance is 1e-8, less than eps.\n"
+    yield "Deviation of the residual stream after each of 4 new blocks, attention and feed-forward:"
+    for order, has_pre_norm in (("LN(x + f(x)), post-norm", False), ("x + f(LN(x)), pre-norm", True)):
+        encoder, record = build_base(4, width=64).encoder, Record()
+        for module in encoder.modules():
+            if isinstance(module, Residual):
+                module.is_pre_norm = has_pre_norm
+        with torch.no_grad():
+            encoder(torch.randn(1, SOURCE, 64, generator=generator), no_mask(), record=record)
+        sizes = [record.residuals[f"encoder.{block}.feedforward"].std() for block in range(4)]
+        yield f"  {order:24} " + " ".join(f"{size:6.2f}" for size in sizes)
+
+
+def show_residual() -> Iterator[str]:
+    """The gradient at the input of a new encoder, with and without residual connections and norms."""
+    depths = (1, 2, 4, 8, 16)
+    yield "Size of the gradient at the input, if it is 1 at the output; new encoders of width 64, pre-norm:\n"
+    yield f"{'blocks':34}" + "".join(f"{depth:>10}" for depth in depths)
+    for name, (has_residual, has_norm) in VARIANTS.items():
+        sizes = [measure_stack(depth, has_residual=has_residual, has_norm=has_norm)[1] for depth in depths]
+        yield f"{name:34}" + "".join(f"{size:10.2g}" for size in sizes)
+    yield "\nWithout both, the gradient vanishes with the depth. Residual connections alone let it grow, norms alone"
+    yield "let it fall, and together they keep it within a factor of 5."

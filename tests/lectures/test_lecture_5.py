@@ -2,11 +2,14 @@
 
 import math
 
-from regard.lectures.five_scores import make_probes
+from regard.lectures.blocks import Control
+from regard.lectures.lecture_5 import five_score_functions
 
 
 def test_concat_equals_additive_and_scaled_dot_is_dot_over_root_two() -> None:
-    scores = {(probe.inputs["kind"], probe.inputs["angle"]): probe.outputs for probe in make_probes()}
+    control = five_score_functions().blocks["control"]
+    assert isinstance(control, Control)
+    scores = {(probe.inputs["kind"], probe.inputs["angle"]): probe.outputs for probe in control.probes}
     for angle in (30, 120):
         assert scores["concat", angle] == scores["additive", angle]
         assert math.isclose(

@@ -1,8 +1,8 @@
-"""Weighted sums of lecture 3."""
+"""Weighted sums of lecture 3, and which words a sublayer connects."""
 
 import pytest
 
-from regard.lectures.weighted import combine, look_up, weigh_scores
+from regard.lectures.lecture_3 import change_first, combine, look_up, weigh_scores
 
 
 def test_one_zero_erases_a_product_and_hardly_changes_a_sum() -> None:
@@ -21,3 +21,10 @@ def test_rows_sum_to_one_and_columns_by_query() -> None:
     by_key, by_query = weigh_scores(1)
     assert by_key.sum(dim=1).tolist() == pytest.approx([1] * 5)
     assert by_query.sum(dim=0).tolist() == pytest.approx([1] * 5)
+
+
+def test_only_attention_reaches_other_words() -> None:
+    changes = change_first()
+    assert changes["feedforward"][0] > 0.1
+    assert not changes["feedforward"][1:].any()
+    assert changes["attention"].min() > 0.01
