@@ -108,7 +108,7 @@ def test_a_row_of_five_cells_is_refused(check_lectures: ModuleType) -> None:
 
 
 # Subjects that train or measure times; their tests are in tests/lectures, and scripts/run_lectures.py runs them.
-SLOW = {"features", "matrix", "hard", "parallel", "scores", "cache", "word2vec", "residual"}
+SLOW = {"features", "matrix", "hard", "parallel", "scores", "cache", "word2vec", "residual", "tuning"}
 
 
 def test_fast_commands_run_and_print_the_numbers_of_their_rows(

@@ -5,11 +5,11 @@ python examples/sst2/run.py scratch --data DATA --out OUT
 python examples/sst2/run.py full lora --data DATA --out OUT --encoder ENCODER
 python examples/sst2/run.py pretrained --data DATA --out OUT
 python examples/sst2/run.py prompt --data DATA --out OUT --language-model MODEL --shots 0 4 16
-python examples/sst2/run.py compare --data DATA --out OUT
+python examples/sst2/run.py compare                # score the labels in this folder again
 
 DATA is the folder of the corpora, whose paths the run files name; commands run there. OUT is a folder for models,
 labels and CPU times; a step whose output exists is not repeated. ENCODER is an imported MiniLM, MODEL a language model.
-`compare` scores all labels again and compares the three seeds of two methods by a paired bootstrap.
+`compare` scores all labels again and compares methods by a paired bootstrap.
 """
 
 import argparse
@@ -32,7 +32,13 @@ SMALL += ["--set", "model.encoder.dropout={embedding = 0.1, sublayer = 0.1, atte
 METHODS = {"full": TUNING, "lora": [*TUNING, "--lora", "8", "--set", RATE], "pretrained": [*TUNING, *SMALL]}
 NAMES = {"0": "negative", "1": "positive"}  # the labels of the files, and as a prompt writes them
 TEMPLATE = r"Review: {text}\nSentiment: {label}\n\n"
-COMPARISONS = (("full", "lora"), ("pretrained", "scratch"), ("full", "scratch"), ("full", "baseline"))
+COMPARISONS = (
+    ("full", "lora"),
+    ("pretrained", "scratch"),
+    ("full", "scratch"),
+    ("full", "baseline"),
+    *(("full", f"prompt-{shots}") for shots in (0, 4, 16)),
+)
 RESAMPLES = 10_000
 
 
@@ -113,9 +119,9 @@ def read_correct(path: Path, references: Sequence[str]) -> list[bool]:
     return [label == reference for label, reference in zip(labels, references, strict=False)]
 
 
-def compare(out: Path, data: Path) -> None:
+def compare(out: Path) -> None:
     """Print the accuracy of every file of labels, means over seeds, and differences with their 95 % intervals."""
-    references = [label for _, label in read_rows(data / TEST)]
+    references = gzip.decompress((HERE.parent / "gold" / "sst2-test.txt.gz").read_bytes()).decode().split()
     correct: dict[str, list[list[bool]]] = {}
     for path in sorted(out.glob("*.labels.txt*")):
         name = path.name.split(".")[0]
@@ -135,7 +141,7 @@ def compare(out: Path, data: Path) -> None:
 def bootstrap(first: list[list[bool]], second: list[list[bool]]) -> tuple[float, float, float]:
     """Return the difference of the mean accuracies over seeds, and its interval over resampled test sentences."""
     means = ([sum(column) / len(runs) for column in zip(*runs, strict=True)] for runs in (first, second))
-    differences = [100 * (a - b) for a, b in zip(*means, strict=True)]
+    differences = [100 * (a - b) for a, b in zip(*means, strict=False)]  # prompts label the first sentences only
     generator, count = random.Random(1), len(differences)  # noqa: S311 - no secret
     samples = sorted(sum(generator.choices(differences, k=count)) / count for _ in range(RESAMPLES))
     return sum(differences) / count, samples[RESAMPLES // 40], samples[-RESAMPLES // 40]
@@ -144,20 +150,25 @@ def bootstrap(first: list[list[bool]], second: list[list[bool]]) -> tuple[float,
 def main() -> None:
     """Run the steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    steps = ("baseline", "scratch", "full", "lora", "pretrain", "pretrained", "prompt", "compare")
+    steps = ("baseline", "scratch", "pretrain", *METHODS, "prompt", "compare")
     parser.add_argument("steps", nargs="+", choices=steps)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
-    parser.add_argument("--out", type=Path, required=True, help="folder of models, labels and CPU times")
-    parser.add_argument("--encoder", type=Path, help="full, lora: an imported encoder")
+    parser.add_argument("--data", type=Path, help="folder of the corpora")
+    parser.add_argument("--out", type=Path, default=HERE / "labels", help="folder of models, labels and CPU times")
+    parser.add_argument("--encoder", type=Path, help="an imported encoder, to tune")
     parser.add_argument("--language-model", type=Path, help="prompt: a language model")
     parser.add_argument("--shots", type=int, nargs="+", default=[0], help="prompt: numbers of examples")
     parser.add_argument("--sentences", type=int, help="prompt: label the first test sentences only")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS), help="seeds of training and tuning")
     options = parser.parse_args()
+    if options.steps == ["compare"]:
+        compare(options.out)
+        return
+    if options.data is None:
+        parser.error("training needs --data")
     out, data = options.out.resolve(), options.data.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    if options.encoder is None and {"full", "lora"} & set(options.steps):
-        parser.error("full and lora need --encoder")
+    if options.encoder is None and set(METHODS) - {"pretrained"} & set(options.steps):
+        parser.error("tuning needs --encoder")
     if options.language_model is None and "prompt" in options.steps:
         parser.error("prompt needs --language-model")
     if "baseline" in options.steps:
@@ -172,7 +183,7 @@ def main() -> None:
     for count in options.shots if "prompt" in options.steps else ():
         prompt(options.language_model.resolve(), count, options.sentences, out, data)
     if "compare" in options.steps:
-        compare(out, data)
+        compare(out)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.lectures.lecture_3 import change_first, combine, look_up, weigh_scores
+from regard.lectures.lecture_3 import change_first, combine, look_up, rotary_arrows, weigh_scores
 
 
 def test_one_zero_erases_a_product_and_hardly_changes_a_sum() -> None:
@@ -28,3 +28,7 @@ def test_only_attention_reaches_other_words() -> None:
     assert changes["feedforward"][0] > 0.1
     assert not changes["feedforward"][1:].any()
     assert changes["attention"].min() > 0.01
+
+
+def test_roformer_wins_three_of_six_tasks() -> None:
+    assert rotary_arrows().numbers["wins"] == 3

@@ -79,3 +79,10 @@ def test_an_rnn_carries_changes_to_later_tokens_only(rows: dict[str, list[str]])
     assert rows["RNN"][3:] == ["0", "39"]
     assert rows["RNN, two ways"][3:] == ["10", "39"]
     assert rows["self-attention"][3:] == ["10", "39"]
+
+
+def test_a_prompt_is_read_in_both_directions_and_an_answer_in_one() -> None:
+    text = read("prefix")
+    assert text.count("x x x x . . . .") == 4
+    assert read_row(text, "causal") == [0, 3, 0, 7]
+    assert read_row(text, "prefix  ") == [3, 3, 0, 7]

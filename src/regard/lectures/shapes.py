@@ -8,9 +8,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from regard.config.codec import preset
 from regard.models.build import build
+from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.layer import Layer
-from regard.nn.masks import no_mask
+from regard.nn.masks import causal, no_mask, prefix
 from regard.nn.record import Record
 
 VOCABULARY, SOURCE, TARGET = 1000, 20, 30
@@ -184,3 +185,27 @@ def show_interface() -> Iterator[str]:
         yield f"{name:14} {count:12,}  {sizes[0]:11}  {sizes[1]:12}  {before:29}  {after:8}"
     yield "\nThe RNN uses the same weights at every step, so longer texts need no more of them, and its state carries a"
     yield "change only to later tokens. The decoder reads either output as its memory."
+
+
+@torch.no_grad()
+def show_prefix() -> Iterator[str]:
+    """The prefix mask of UniLM: a prompt is read in both directions, the rest from left to right."""
+    prompt, length = 4, 8
+    index = torch.arange(length)[None]
+    allowed = prefix(torch.tensor([prompt])).dense(index, index)
+    assert allowed is not None  # noqa: S101 - a prefix mask masks
+    yield f"A prompt of {prompt} tokens and an answer of {length - prompt}; x: the row's token reads the column's:"
+    yield from ("  " + " ".join("x" if is_allowed else "." for is_allowed in row) for row in allowed[0, 0].tolist())
+    tokens = torch.randint(8, 100, (1, length), generator=torch.Generator().manual_seed(1))
+    model: DecoderOnly = build(preset("lm-small", {"tokens.vocabulary": 100, "decoder.layers": 2}), seed=1).eval()
+    yield "\nEarlier predictions that change with a token, two new layers:"
+    yield "mask      last token of the prompt  last token of the answer"
+    for name, mask in (("causal", causal()), ("prefix", prefix(torch.tensor([prompt])))):
+        model.mask = mask
+        counts = []
+        for place in (prompt - 1, length - 1):
+            changed = tokens.clone()
+            changed[0, place] = 7
+            difference = (model(tokens) - model(changed))[0, :place].abs().amax(dim=-1)
+            counts.append(int((difference > 1e-6).sum()))
+        yield f"{name:8}  {f'{counts[0]} of {prompt - 1}':24}  {counts[1]} of {length - 1}"

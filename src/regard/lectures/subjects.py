@@ -7,6 +7,7 @@ import torch
 
 from regard.base.errors import RegardError
 from regard.lectures import (
+    adaptation,
     cost,
     learned,
     merges,
@@ -18,7 +19,7 @@ from regard.lectures import (
     worked_numbers,
 )
 
-_MODULES = (worked_numbers, positions, searches, merges, learned, cost, stacks, shapes, word2vec)
+_MODULES = (worked_numbers, positions, searches, merges, learned, cost, stacks, shapes, adaptation, word2vec)
 
 
 def _list_subjects(module: ModuleType) -> dict[str, Callable[[], Iterator[str]]]:
