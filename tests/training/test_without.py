@@ -1,5 +1,6 @@
 """`regard train RUN --without LIST` differs from the run only from the first use of a removed sample on."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,13 @@ def test_list_names_lines_files_and_pairs(original: Path, tmp_path: Path) -> Non
 def test_list_that_cannot_be_used_is_refused(original: Path, tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(RegardError, match=message):
         read_removed(write_list(tmp_path, line), RUN_FILES.load(original / "run.toml"))
+
+
+def test_run_whose_settings_changed_is_refused(original: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(original, tmp_path / "run")
+    (run / "accepted.json").write_text("{}")
+    with pytest.raises(RegardError, match="settings of this run changed"):
+        start(TrainOptions(run=run, without=write_list(tmp_path, "3"), out=tmp_path / "new"))
 
 
 def test_options_that_would_change_the_run_are_refused(original: Path, tmp_path: Path) -> None:

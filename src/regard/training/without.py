@@ -42,6 +42,9 @@ def write_replay(original: Path, out: Path, removed: Removed) -> RunConfig:
     if old.extensions.is_file():
         message = "This run was trained with a loss or metrics from Python, which its folder does not contain."
         raise RegardError(message, location=str(original), hint="Train without the samples from Python.")
+    if old.accepted.is_file():
+        message = "The settings of this run changed when it was resumed, so its settings do not repeat it."
+        raise RegardError(message, location=str(original), hint="Train it again without a change, then repeat it.")
     run = RUN_FILES.load(old.run)
     merged = merge_removed(run.data.removed, removed)
     run = RUN_FILES.change(run, {"data.removed": {file: list(lines) for file, lines in merged.items()}})
