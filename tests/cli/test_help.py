@@ -13,7 +13,7 @@ from regard.cli.help import OTHER_OPTIONS
 from tests.commands import parse_command_line, run_command
 
 REPOSITORY = Path(__file__).parents[2]
-COMMAND_COUNT = 19
+COMMAND_COUNT = 20
 REMOVED_COMMANDS = ("label", "masked_lm", "caption", "transcribe", "neighbors", "score", "settings")
 REMOVED_OPTIONS = ("deploy", "pause-at", "image-size", "accept", "length-normalization", "stop-after")
 MAX_HELP_LINES = 60  # at 80 columns

@@ -14,6 +14,7 @@ WRONG_PATHS = (
     "evaluate nowhere --source {file} --reference {file}",
     "evaluate {folder} --source nowhere --reference {file}",
     "look nowhere Hello",
+    "blame nowhere Hello --word word",
     "predict nowhere Hello",
     "predict {folder} --input nowhere",
     "generate nowhere Hello",

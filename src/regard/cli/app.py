@@ -20,7 +20,7 @@ COMMANDS = {  # by heading in the help; modules are named after their command, e
     "Start": ("demo", "info", "lectures"),
     "Train": ("check", "train", "tune", "model"),
     "Use": ("translate", "generate", "predict", "embed", "serve"),
-    "Inspect": ("evaluate", "look"),
+    "Inspect": ("evaluate", "look", "blame"),
     "Exchange": ("export", "import"),
     "Advanced": ("plan", "prepare", "tokenizer"),
 }

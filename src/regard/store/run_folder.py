@@ -15,6 +15,7 @@ best/             the best model so far; `regard translate` opens it
 .best-ctranslate2/  the best model for CTranslate2, which commands write and replace (`regard.exchange.engine_cache`)
 film/             outputs and attention of some examples at some steps (only with `train.film_points`)
 average/          the mean of the last checkpoints
+blame/            models of the same run without some samples (`regard blame --prove`)
 adapter/          LoRA weights of the best model (only with LoRA)
 log.txt           the output of `regard train`
 extensions.json   names of the loss and metrics that `regard.train` was given as functions

@@ -262,6 +262,16 @@ class Scorer:
 
         return curve
 
+    def hidden_states(self, rows: Sequence[Row], batch_tokens: int = 4096) -> Tensor:
+        """Return the hidden states from which the new labels of all rows are predicted, in order, (N, D)."""
+        row_states: list[Tensor] = [torch.empty(0)] * len(rows)
+        with eval_mode(self.model, bypasses=("forward",)), torch.inference_mode():
+            for batch, hidden_states, _ in self._iter_batches(rows, batch_tokens):
+                parts = hidden_states.split([len(rows[index].new_labels) for index in batch])
+                for index, states in zip(batch, parts, strict=True):
+                    row_states[index] = states
+        return torch.cat(row_states)
+
     def make_rows(
         self,
         texts: Sequence[str],
