@@ -89,6 +89,22 @@ def test_removed_sample_leaves_no_content_and_moves_no_other(task: str, files: d
     assert lost > 0
 
 
+@pytest.mark.parametrize("task", ["translation", "causal_lm"])
+def test_two_ranks_read_the_batches_of_one(task: str, files: dict[str, str], tmp_path: Path) -> None:
+    run, data = load(task, files, tmp_path)
+    removed = pick_lines(data.train, 3)
+    alone = make_loader(run, data.train, data.tokenizer_pair, removed=removed)
+    one = {batch.number: batch.labels for batch in alone.iter_epoch()}
+    plain = [batch.labels for batch in make_loader(run, data.train, data.tokenizer_pair).iter_epoch()]
+    assert not all(torch.equal(*pair) for pair in zip(plain, one.values(), strict=True))
+    both: dict[int | None, Tensor] = {}
+    for rank in range(2):
+        loader = make_loader(run, data.train, data.tokenizer_pair, rank=rank, world_size=2, removed=removed)
+        both |= {batch.number: batch.labels for batch in loader.iter_epoch() if batch.number is not None}
+    assert both.keys() == one.keys()
+    assert all(torch.equal(labels, one[number]) for number, labels in both.items())
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_batch_of_removed_samples_has_no_gradient(task: str, files: dict[str, str], tmp_path: Path) -> None:
     run, data = load(task, files, tmp_path)
