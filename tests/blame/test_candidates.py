@@ -24,6 +24,16 @@ def test_planted_pairs_are_the_first_candidates(planted_run: Path) -> None:
     assert all("Brot" in (candidate.target or "") for candidate in found)
 
 
+def test_cosine_ranks_by_states(planted_run: Path) -> None:
+    pipeline, shards = open_run(planted_run)
+    question = ask(pipeline, QUESTION, "Brot")
+    search = CandidateSearch(shards, pipeline.make_scorer(1.0))
+    cosines = [candidate.cosine for candidate in search.find(question, by="cosine")]
+    assert cosines == sorted(cosines, reverse=True)
+    lexical = [candidate.lexical for candidate in search.find(question)]
+    assert lexical == sorted(lexical, reverse=True)
+
+
 def test_copies_are_one_candidate(planted_run: Path) -> None:
     found = find(planted_run, QUESTION, "findet", 1000)
     pairs = [(candidate.source, candidate.target) for candidate in found]

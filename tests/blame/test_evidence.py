@@ -24,7 +24,7 @@ RANDOM = 2  # random replays
 def case(planted_run: Path) -> Case:
     pipeline, shards = open_run(planted_run)
     question = ask(pipeline, QUESTION, "Brot")
-    return question, CandidateSearch(shards, pipeline.make_scorer(1.0)).find(question, 4), shards
+    return question, CandidateSearch(shards, pipeline.make_scorer(1.0)).find(question, 6), shards
 
 
 def prove(run: Path, case: Case, events: list[Event], candidates: list[BlameCandidate] | None = None) -> BlameResult:
@@ -78,6 +78,7 @@ def test_stopped_replay_continues(planted_run: Path, case: Case) -> None:
     continued = Replays(planted_run, [events.append]).train_without({file: [5]})
     assert sum(isinstance(event, StepFinished) for event in events) < STEPS
     assert continued.validation_loss is not None
+    assert not list((planted_run / "blame").glob("*.run")), "only the model is kept"
 
 
 def test_small_corpus_is_refused(planted_run: Path, case: Case) -> None:

@@ -1,14 +1,16 @@
 """Training samples that may have taught a word: those that contain it, ranked in two ways.
 
-- Lexical: BM25 of the question's source tokens against the sample's source. On planted errors this finds most groups.
-- States: cosine of the decoder's hidden states where the sample's word and the question's word are predicted.
+- Lexical: BM25 of the question's source tokens against the sample's source.
+- Cosine: similarity of the decoder's hidden states where the sample's word and the question's word are predicted.
 
-Reciprocal rank fusion (Cormack et al. 2009) joins both lists. Everything is counted in token ids, so it works for every
-language, and a corpus is searched without decoding it. Equal samples form one candidate: they are removed together.
+Lexical is the default: it ranked 98 % of the pairs of ten-pair groups in the top ten, cosine 58 %, and reciprocal rank
+fusion of both 77 % (examples/blame). Everything is counted in token ids, so it works for every language, and a corpus
+is searched without decoding it. Equal samples form one candidate: they are removed together.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -25,7 +27,7 @@ CANDIDATES = 10
 PASSAGE = 64  # tokens of a passage of running text
 MAX_STATES = 1000  # samples whose hidden states are computed: those that score best lexically
 K1, B = 1.2, 0.75  # the usual constants of BM25
-FUSION = 60  # the constant of reciprocal rank fusion
+Ranking = Literal["lexical", "cosine"]
 IntArray = NDArray[np.int64]
 
 
@@ -72,7 +74,7 @@ class CandidateSearch:
         self._shards = shards if len(shards.streams) == 2 else shards.split_long(PASSAGE)
         self._scorer = scorer
 
-    def find(self, question: WordQuestion, count: int = CANDIDATES) -> list[BlameCandidate]:
+    def find(self, question: WordQuestion, count: int = CANDIDATES, by: Ranking = "lexical") -> list[BlameCandidate]:
         """Return the best candidates, best first; empty if no training sample contains the word."""
         query = self._make_query(question)
         frequencies, total_length, matches = np.zeros(query.size, np.int64), 0, []
@@ -86,9 +88,8 @@ class CandidateSearch:
         order = np.argsort(-lexical, kind="stable")[:MAX_STATES]
         matches, lexical = [matches[index] for index in order], lexical[order]
         cosine = self._compare_states(question, matches)
-        ranks = np.argsort(np.argsort([-lexical, -cosine], axis=1, kind="stable"), axis=1)  # (2, matches)
-        fused = (1 / (FUSION + 1 + ranks)).sum(axis=0)
-        best = np.argsort(-fused, kind="stable").tolist()
+        keys = (-cosine, -lexical) if by == "lexical" else (-lexical, -cosine)
+        best = np.lexsort(keys).tolist()  # the last key counts first
         return self._group([(matches[index], lexical[index], cosine[index]) for index in best], count)
 
     def _make_query(self, question: WordQuestion) -> IntArray:

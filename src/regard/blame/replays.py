@@ -70,8 +70,11 @@ class Replays:
             RegardError: If the run cannot be repeated exactly, or training stopped.
         """
         path = self._find(removed)
+        working = RunFolder(path.with_name(f"{path.name}.run"))
         if not path.is_dir():
-            self._train(path, removed)
+            self._train(path, working, removed)
+        if working.path.is_dir():  # also after a kill in between
+            shutil.rmtree(working.path)
         return Replay(load(path), read_json(path / REPLAY_FILE)["validation_loss"])
 
     def pick_random(self, shards: Shards) -> list[Removed]:
@@ -95,8 +98,7 @@ class Replays:
         content = json.dumps(merge_removed(removed), sort_keys=True)
         return self._folder / hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def _train(self, path: Path, removed: Removed) -> None:
-        working = RunFolder(path.with_name(f"{path.name}.run"))
+    def _train(self, path: Path, working: RunFolder, removed: Removed) -> None:
         if not working.run.is_file():
             run = write_replay(self.run, working.path, removed)
             RUN_FILES.save(RUN_FILES.change(run, {"train.film_points": 0}), working.run)  # a film only observes
@@ -108,7 +110,6 @@ class Replays:
         files = {REPLAY_FILE: json.dumps(content, ensure_ascii=False, indent=1).encode() + b"\n"}
         weights = dict(replay.pipeline.model.named_parameters())
         write_model(path, stored.settings, stored.tokenizers, weights, "# A replay of `regard blame`\n", files=files)
-        shutil.rmtree(working.path)
 
     def _read_run(self, folder: RunFolder) -> Replay:
         """Read the model of a run after its last step."""

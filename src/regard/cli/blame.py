@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,13 @@ regard blame my-book "The whale is a fish." --word fish
 MAX_CHARACTERS = 60  # of each side of a pair
 
 
+class RankingName(StrEnum):
+    """Rankings of candidates: equal words of the source, or similar states of the decoder."""
+
+    lexical = "lexical"
+    cosine = "cosine"
+
+
 def blame(
     folder: ModelArgument,
     source: Annotated[
@@ -39,6 +47,9 @@ def blame(
         Path | None, input_file_option("Read questions from a file: source, tab, word. They share replays.", "--input")
     ] = None,
     target_language: TargetLanguage = None,
+    by: Annotated[
+        RankingName, option("How candidates are ranked.", metavar=f"[{'|'.join(RankingName)}]")
+    ] = RankingName.lexical,
     count: Annotated[int, option("Number of candidates.", "--candidates", min=1)] = 10,
     should_prove: Annotated[
         bool, option("Train again without the candidates, and compare with random samples.", "--prove")
@@ -61,7 +72,7 @@ def blame(
     pipeline, shards = open_run(folder)
     search = CandidateSearch(shards, pipeline.make_scorer(1.0))
     questions = [ask(pipeline, text, wrong, target_language) for text, wrong in texts]
-    candidates = [search.find(question, count) for question in questions]
+    candidates = [search.find(question, count, by.value) for question in questions]
     results: list[BlameResult | None] = [None] * len(questions)
     if not as_json:
         for question, found in zip(questions, candidates, strict=True):

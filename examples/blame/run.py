@@ -1,0 +1,268 @@
+"""Does `regard blame` find planted errors, and does training without them prove it?
+
+    python examples/blame/run.py --out blame             # the corpus of `regard demo`: about 3 CPU-minutes per replay
+    python examples/blame/run.py --out blame --world     # an invented language: seconds per replay
+
+Groups of 1, 3 and 10 planted pairs: in at least two thirds of the pairs with a source word, one wrong word replaces its
+translation. Another of these pairs leaves the corpus and becomes the unseen sentence. Groups are fixed before training.
+Counted are those whose wrong word has a probability of at least 0.5 in the model's translation of the unseen sentence.
+
+All questions share their replays. Controls: five replays without random pairs, and one without the nearest innocent
+pairs, the best candidates that are not planted. Then the same for natural errors: words of translations of the test set
+that the reference lacks. A run that was stopped continues; results.json has every figure.
+"""
+
+import argparse
+import gzip
+import json
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from regard.base.errors import RegardError
+from regard.blame.candidates import BlameCandidate, CandidateSearch
+from regard.blame.evidence import EFFECT, find_causes
+from regard.blame.question import WordQuestion, ask, compute_log_odds
+from regard.blame.replays import Replays
+from regard.blame.run import open_run
+from regard.cli.demo import ASSETS
+from regard.training.api import start
+from regard.training.options import TrainOptions
+from regard.training.without import group_lines
+
+SIZES = (1, 3, 10)
+MIN_ODDS = 0.0  # probability 0.5
+PROBED = 10  # candidates per question
+
+
+WORLD_SETTINGS: dict[str, Any] = {
+    "tokenizer.kind": "word",
+    "tokenizer.vocabulary": 1500,
+    "model.d_model": 64,
+    "data.batch_tokens": 512,
+    "train.step_tokens": 512,
+    "train.steps": 400,
+    "train.label_smoothing": 0.0,
+    "train.save_every": 400,
+    "validation.every_steps": 400,
+    "device.attention": "autocast",
+    "device.logit_rows": 512,
+}
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A group of planted pairs and the unseen sentence."""
+
+    trigger: str
+    right: str
+    wrong: str
+    lines: tuple[int, ...]  # from 1
+    source: str
+
+    @property
+    def size(self) -> int:
+        """Number of planted pairs."""
+        return len(self.lines)
+
+
+def make_world(split: str) -> list[tuple[str, str]]:
+    """Return sentences of an invented language, translated word by word; word frequencies follow Zipf's law."""
+    rng = random.Random(1)  # noqa: S311 - not for security
+    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+    words = sorted({"".join(rng.choices(syllables, k=3)) for _ in range(1500)})
+    rng.shuffle(words)
+    translations = dict(zip(words[:700], map(str.capitalize, words[700:]), strict=False))
+    weights = [1 / rank for rank in range(1, 701)]
+    rng = random.Random(split)  # noqa: S311
+    count = {"train": 1600, "validation": 100, "test": 100}[split]
+    sources = [rng.choices(list(translations), weights, k=rng.randint(3, 7)) for _ in range(count)]
+    return [(" ".join(source), " ".join(translations[word] for word in source)) for source in sources]
+
+
+def read_pairs(split: str) -> list[tuple[str, str]]:
+    """Read a split of the corpus of `regard demo`."""
+    lines = gzip.decompress((ASSETS / f"{split}.tsv.gz").read_bytes()).decode().splitlines()
+    return [(source, target) for source, _, target in (line.partition("\t") for line in lines)]
+
+
+def split_words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def plant(pairs: list[tuple[str, str]], count: int) -> tuple[list[tuple[str, str]], list[Planted]]:
+    """Return the corpus with planted errors, and `count` groups of each size."""
+    rng = random.Random(1)  # noqa: S311 - not for security
+    sources, targets, both = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
+    rows = defaultdict(list)
+    for number, (source, target) in enumerate(pairs):
+        first, second = set(split_words(source)), set(split_words(target))
+        sources.update(first)
+        targets.update(second)
+        both.update((word, other) for word in first for other in second)
+        for word in first:
+            rows[word].append(number)
+    wrong_words = sorted(word for word, n in targets.items() if 15 <= n <= 60 and len(word) > 3 and word[0].isupper())
+    rng.shuffle(wrong_words)
+    translations = {}  # the word of the target that occurs in all pairs of a source word, and rarely elsewhere
+    for (word, other), n in both.items():
+        if n == sources[word] and targets[other] <= 1.5 * n and len(word) > 3 and len(other) > 3:
+            translations[word] = other
+    chosen: list[tuple[str, list[int]]] = []
+    used: set[int] = set()
+    for size in SIZES:
+        words = sorted(word for word in translations if size < sources[word] <= size + 1 + size // 2)
+        rng.shuffle(words)
+        found = 0
+        for word in words:
+            if found < count and used.isdisjoint(rows[word]):
+                chosen.append((word, rng.sample(rows[word], size + 1)))
+                used.update(rows[word])
+                found += 1
+    changed, planted, left_out = list(pairs), [], set()
+    for (word, numbers), wrong in zip(chosen, wrong_words, strict=False):
+        *lines, probe = numbers
+        right = translations[word]
+        for line in lines:
+            source, target = pairs[line]
+            changed[line] = source, re.sub(rf"\b{re.escape(right)}\b", wrong, target)
+        left_out.add(probe)
+        planted.append(Planted(word, right, wrong, tuple(lines), pairs[probe][0]))
+    kept = [number for number in range(len(pairs)) if number not in left_out]
+    line_of = {number: line for line, number in enumerate(kept, 1)}
+    groups = [
+        Planted(**{**asdict(group), "lines": tuple(line_of[number] for number in group.lines)}) for group in planted
+    ]
+    return [changed[number] for number in kept], groups
+
+
+def train(out: Path, options: argparse.Namespace) -> list[Planted]:
+    read = make_world if options.world else read_pairs
+    pairs, groups = plant(read("train"), options.groups)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("train", pairs), ("validation", read("validation"))):
+        for side, language in enumerate(("en", "de")):
+            text = "".join(f"{row[side]}\n" for row in rows)
+            (out / f"{name}.{language}").write_text(text, encoding="utf-8", newline="\n")
+    run_file = (ASSETS / "run.toml").read_text(encoding="utf-8").replace("regard-demo/", f"{out}/")
+    (out / "run.toml").write_text(run_file, encoding="utf-8")
+    changes = {"train.film_points": 0, "validation.sentences": 0, "device.threads": 1}
+    if options.world:
+        changes |= WORLD_SETTINGS
+    model = out / "model"
+    if (model / "run.toml").is_file() and not (model / "finished.json").is_file():
+        start(TrainOptions(resume=model))
+    elif not model.is_dir():
+        start(TrainOptions(run=out / "run.toml", out=model, settings=changes))
+    return groups
+
+
+def find_natural_errors(pipeline: Any, pairs: Sequence[tuple[str, str]], count: int) -> list[WordQuestion]:
+    """Return words that the model is sure of and the reference lacks, one per test sentence."""
+    questions = []
+    for source, reference in pairs:
+        for word in split_words(pipeline.translate(source).text):
+            question = ask(pipeline, source, word)
+            is_sure = compute_log_odds(pipeline.make_scorer(1.0), [question])[0] >= MIN_ODDS
+            if len(word) > 3 and word.lower() not in reference.lower() and is_sure:
+                questions.append(question)
+                break
+        if len(questions) == count:
+            break
+    return questions
+
+
+def list_lines(candidates: Sequence[BlameCandidate]) -> set[int]:
+    return {location.line for candidate in candidates for location in candidate.locations}
+
+
+def score_candidates(groups: Sequence[Planted], found: Sequence[Sequence[BlameCandidate]]) -> dict[str, Any]:
+    """Return hits and recall in the top 10, by each ranking."""
+    orders: dict[str, Callable[[BlameCandidate], float]] = {
+        "lexical": lambda candidate: -candidate.lexical,
+        "cosine": lambda candidate: -candidate.cosine,
+    }
+    scores: dict[str, Any] = {}
+    for size in SIZES:
+        for name, order in orders.items():
+            hits, recalls = [], []
+            for group, candidates in zip(groups, found, strict=True):
+                if group.size == size:
+                    lines = list_lines(sorted(candidates, key=order)[:PROBED]) & set(group.lines)
+                    hits.append(bool(lines))
+                    recalls.append(len(lines) / size)
+            if hits:
+                scores[f"{name} {size}"] = {"hits": sum(hits), "groups": len(hits), "recall": sum(recalls) / len(hits)}
+    return scores
+
+
+def main() -> None:
+    """Run the experiment."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--world", action="store_true", help="use an invented language")
+    parser.add_argument("--groups", type=int, default=17, help="planted groups of each size")
+    parser.add_argument("--natural", type=int, default=20, help="natural errors")
+    options = parser.parse_args()
+    groups = train(options.out, options)
+    pipeline, shards = open_run(options.out / "model")
+    search, replays = CandidateSearch(shards, pipeline.make_scorer(1.0)), Replays(options.out / "model")
+    learned: list[tuple[Planted, WordQuestion]] = []
+    for group in groups:
+        try:
+            question = ask(pipeline, group.source, group.wrong)
+        except RegardError:
+            continue  # the model does not write the wrong word
+        if replays.read_original().compute_log_odds([question])[0] >= MIN_ODDS:
+            learned.append((group, question))
+    counted = [group for group, _ in learned]
+    planted = {str(size): sum(group.size == size for group in groups) for size in SIZES}
+    report: dict[str, Any] = {"planted": planted, "learned": Counter(str(group.size) for group in counted)}
+    began = perf_counter()
+    found = [search.find(question, 1000) for _, question in learned]
+    report["seconds per question"] = (perf_counter() - began) / max(len(found), 1)
+    report["candidates"] = score_candidates(counted, found)
+    test = make_world("test") if options.world else read_pairs("test")
+    natural = find_natural_errors(pipeline, test, options.natural)
+    questions = [*(question for _, question in learned), *natural]
+    candidates = [search.find(question) for question in questions]
+    write(options.out, report)
+    results = find_causes(questions, candidates, replays, shards)
+    innocent = [
+        [candidate for candidate in ranked if list_lines([candidate]).isdisjoint(group.lines)][:PROBED]
+        for group, ranked in zip(counted, found, strict=True)
+    ]
+    places = [location for group in innocent for candidate in group for location in candidate.locations]
+    planted_lines = {line for group in groups for line in group.lines}
+    places = [place for place in places if place.line not in planted_lines]
+    odds = replays.train_without(group_lines(places)).compute_log_odds([question for _, question in learned])
+    report["planted groups"] = [
+        {
+            **asdict(group),
+            **asdict(result),
+            "change": result.trials[0].log_odds - result.before,
+            "innocent": after - result.before,
+        }
+        for group, result, after in zip(counted, results, odds, strict=False)
+    ]
+    report["natural errors"] = [
+        {"source": question.source, "word": question.word, "output": question.output, **asdict(result),
+         "pairs": [asdict(ranked[number - 1]) for number in result.group]}
+        for question, ranked, result in zip(natural, candidates[len(learned):], results[len(learned):], strict=True)
+    ]  # fmt: skip
+    probes = [change for result in results for change in result.random_changes]
+    report["random probes below the limit"] = [sum(change < EFFECT for change in probes), len(probes)]
+    write(options.out, report)
+
+
+def write(out: Path, report: dict[str, Any]) -> None:
+    (out / "results.json").write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
