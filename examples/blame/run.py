@@ -7,9 +7,10 @@ Groups of 1, 3 and 10 planted pairs: in at least two thirds of the pairs with a 
 translation. Another of these pairs leaves the corpus and becomes the unseen sentence. Groups are fixed before training.
 Counted are those whose wrong word has a probability of at least 0.5 in the model's translation of the unseen sentence.
 
-All questions share their replays. Controls: five replays without random pairs, and one without the nearest innocent
-pairs, the best candidates that are not planted. Then the same for natural errors: words of translations of the test set
-that the reference lacks. A run that was stopped continues; results.json has every figure.
+One replay leaves out all planted pairs of counted groups. Controls: one without the nearest innocent pairs (the three
+best candidates of each question that are not planted), and five without random pairs. Then `regard blame --prove`
+answers questions about two groups of each size, and about natural errors: words of translations of the test set that
+the reference lacks. A run that was stopped continues; results.json has every figure.
 """
 
 import argparse
@@ -18,26 +19,29 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from regard.base.errors import RegardError
 from regard.blame.candidates import BlameCandidate, CandidateSearch
-from regard.blame.evidence import EFFECT, find_causes
+from regard.blame.evidence import find_causes
 from regard.blame.question import WordQuestion, ask, compute_log_odds
 from regard.blame.replays import Replays
 from regard.blame.run import open_run
 from regard.cli.demo import ASSETS
+from regard.data.shards.shard import Shards
 from regard.training.api import start
 from regard.training.options import TrainOptions
-from regard.training.without import group_lines
+from regard.training.without import Removed
 
 SIZES = (1, 3, 10)
 MIN_ODDS = 0.0  # probability 0.5
 PROBED = 10  # candidates per question
+INNOCENT = 3  # pairs per question that one control removes
 
 
 WORLD_SETTINGS: dict[str, Any] = {
@@ -162,19 +166,15 @@ def train(out: Path, options: argparse.Namespace) -> list[Planted]:
     return groups
 
 
-def find_natural_errors(pipeline: Any, pairs: Sequence[tuple[str, str]], count: int) -> list[WordQuestion]:
-    """Return words that the model is sure of and the reference lacks, one per test sentence."""
-    questions = []
+def find_natural_errors(pipeline: Any, pairs: Sequence[tuple[str, str]]) -> Iterator[WordQuestion]:
+    """Yield words that the model is sure of and the reference lacks, one per test sentence."""
     for source, reference in pairs:
         for word in split_words(pipeline.translate(source).text):
             question = ask(pipeline, source, word)
             is_sure = compute_log_odds(pipeline.make_scorer(1.0), [question])[0] >= MIN_ODDS
             if len(word) > 3 and word.lower() not in reference.lower() and is_sure:
-                questions.append(question)
+                yield question
                 break
-        if len(questions) == count:
-            break
-    return questions
 
 
 def list_lines(candidates: Sequence[BlameCandidate]) -> set[int]:
@@ -208,56 +208,76 @@ def main() -> None:
     parser.add_argument("--world", action="store_true", help="use an invented language")
     parser.add_argument("--groups", type=int, default=17, help="planted groups of each size")
     parser.add_argument("--natural", type=int, default=20, help="natural errors")
+    parser.add_argument("--proofs", type=int, default=2, help="groups of each size that are halved")
     options = parser.parse_args()
     groups = train(options.out, options)
+    report: dict[str, Any] = {"planted": Counter(group.size for group in groups)}
     pipeline, shards = open_run(options.out / "model")
     search, replays = CandidateSearch(shards, pipeline.make_scorer(1.0)), Replays(options.out / "model")
+    original = replays.read_original()
     learned: list[tuple[Planted, WordQuestion]] = []
     for group in groups:
         try:
             question = ask(pipeline, group.source, group.wrong)
         except RegardError:
             continue  # the model does not write the wrong word
-        if replays.read_original().compute_log_odds([question])[0] >= MIN_ODDS:
+        if original.compute_log_odds([question])[0] >= MIN_ODDS:
             learned.append((group, question))
-    counted = [group for group, _ in learned]
-    planted = {str(size): sum(group.size == size for group in groups) for size in SIZES}
-    report: dict[str, Any] = {"planted": planted, "learned": Counter(str(group.size) for group in counted)}
+    counted, questions = [group for group, _ in learned], [question for _, question in learned]
+    report["learned"] = Counter(group.size for group in counted)
     began = perf_counter()
-    found = [search.find(question, 1000) for _, question in learned]
-    report["seconds per question"] = (perf_counter() - began) / max(len(found), 1)
+    found = [search.find(question, 1000) for question in questions]
+    report["seconds per question"] = (perf_counter() - began) / len(found)
     report["candidates"] = score_candidates(counted, found)
+    write(options.out, report)
+
+    before = original.compute_log_odds(questions)
+    file = found[0][0].locations[0].file
+    planted_lines = {line for group in counted for line in group.lines}
+    innocent_lines: set[int] = set()
+    for candidates in found:
+        innocent = [candidate for candidate in candidates if list_lines([candidate]).isdisjoint(planted_lines)]
+        innocent_lines |= list_lines(innocent[:INNOCENT])
+
+    def measure(removed: Removed) -> list[float]:
+        odds = replays.train_without(removed).compute_log_odds(questions)
+        return [after - start for after, start in zip(odds, before, strict=True)]
+
+    report["removed lines"] = {"planted": len(planted_lines), "innocent": len(innocent_lines)}
+    report["planted pairs removed"] = measure({file: sorted(planted_lines)})
+    report["innocent pairs removed"] = measure({file: sorted(innocent_lines)})
+    write(options.out, report)
+    report["random pairs removed"] = [measure(removed) for removed in replays.pick_random(shards)]
+    write(options.out, report)
+
+    first = {size: [n for n, group in enumerate(counted) if group.size == size][: options.proofs] for size in SIZES}
+    chosen = [n for numbers in first.values() for n in numbers]
+    report["proofs"] = prove([questions[n] for n in chosen], search, replays, shards)
+    for n, entry in zip(chosen, report["proofs"], strict=True):
+        entry["planted"] = counted[n].lines
+    write(options.out, report)
     test = make_world("test") if options.world else read_pairs("test")
-    natural = find_natural_errors(pipeline, test, options.natural)
-    questions = [*(question for _, question in learned), *natural]
+    natural = list(islice(find_natural_errors(pipeline, test), options.natural))
+    report["natural errors"] = prove(natural, search, replays, shards) if natural else []
+    write(options.out, report)
+
+
+def prove(
+    questions: Sequence[WordQuestion], search: CandidateSearch, replays: Replays, shards: Shards
+) -> list[dict[str, Any]]:
+    """Return what `regard blame --prove` says about several questions, which share replays."""
     candidates = [search.find(question) for question in questions]
-    write(options.out, report)
     results = find_causes(questions, candidates, replays, shards)
-    innocent = [
-        [candidate for candidate in ranked if list_lines([candidate]).isdisjoint(group.lines)][:PROBED]
-        for group, ranked in zip(counted, found, strict=True)
-    ]
-    places = [location for group in innocent for candidate in group for location in candidate.locations]
-    planted_lines = {line for group in groups for line in group.lines}
-    places = [place for place in places if place.line not in planted_lines]
-    odds = replays.train_without(group_lines(places)).compute_log_odds([question for _, question in learned])
-    report["planted groups"] = [
+    return [
         {
-            **asdict(group),
+            "source": question.source,
+            "word": question.word,
+            "output": question.output,
+            "pairs": [asdict(found[number - 1]) for number in result.group],
             **asdict(result),
-            "change": result.trials[0].log_odds - result.before,
-            "innocent": after - result.before,
         }
-        for group, result, after in zip(counted, results, odds, strict=False)
+        for question, found, result in zip(questions, candidates, results, strict=True)
     ]
-    report["natural errors"] = [
-        {"source": question.source, "word": question.word, "output": question.output, **asdict(result),
-         "pairs": [asdict(ranked[number - 1]) for number in result.group]}
-        for question, ranked, result in zip(natural, candidates[len(learned):], results[len(learned):], strict=True)
-    ]  # fmt: skip
-    probes = [change for result in results for change in result.random_changes]
-    report["random probes below the limit"] = [sum(change < EFFECT for change in probes), len(probes)]
-    write(options.out, report)
 
 
 def write(out: Path, report: dict[str, Any]) -> None:
