@@ -17,7 +17,7 @@ from tests.blame.runs import PLANTED, QUESTION, STEPS
 from tests.commands import run_command
 
 Case = tuple[WordQuestion, list[BlameCandidate], Shards]
-RANDOM = 2  # random replays
+RANDOM = 3  # random replays
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ them changes little. Several questions share each replay, which then removes the
 """
 
 import math
+import statistics
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from regard.data.shards.shard import Shards
 from regard.training.without import group_lines
 
 EFFECT = -3.0  # of the log-odds; in a spike, 254 unrelated removals had at least -2.4 and whole groups at most -3.5
+T99 = {2: 31.82, 3: 6.96, 4: 4.54, 5: 3.75}  # 0.99 quantile of Student's t for this number of random replays
 MIN_SAMPLES = 100  # of a corpus
 Group = tuple[BlameCandidate, ...]
 
@@ -45,7 +47,7 @@ class BlameResult:
     random_changes: tuple[float, ...]
     """Changes of the log-odds in the random replays."""
     limit: float
-    """A change below this is an effect: -3, or the largest fall in a random replay."""
+    """A change below this is an effect (`compute_limit`)."""
     validation_before: float | None
     validation_after: float | None
     trials: tuple[RemovalTrial, ...]
@@ -85,7 +87,7 @@ def find_causes(
     before = original.compute_log_odds(questions)
     random_odds = [replays.train_without(removed).compute_log_odds(questions) for removed in null]
     changes = [tuple(odds[n] - before[n] for odds in random_odds) for n in range(len(questions))]
-    limits = [min(EFFECT, *column) for column in changes]
+    limits = [compute_limit(column) for column in changes]
     searches = {n: halve(tuple(range(len(group)))) for n, group in enumerate(candidates) if group}
     pending = {n: next(search) for n, search in searches.items()}
     trials: list[list[RemovalTrial]] = [[] for _ in questions]
@@ -106,6 +108,16 @@ def find_causes(
         _summarize(groups[n], before[n], changes[n], limits[n], original.validation_loss, trials[n])
         for n in range(len(questions))
     ]
+
+
+def compute_limit(random_changes: Sequence[float]) -> float:
+    """Return the limit of an effect: -3, or where 99 % of further random changes lie above, whichever is lower.
+
+    >>> compute_limit([0.2, -0.1, 0.0, 0.1, -0.2]), round(compute_limit([2.0, -2.0, 0.0, 1.0, -1.0]), 2)
+    (-3.0, -6.5)
+    """
+    count, spread = len(random_changes), statistics.stdev(random_changes)
+    return min(EFFECT, statistics.fmean(random_changes) - T99[count] * spread * math.sqrt(1 + 1 / count))
 
 
 def halve(group: tuple[int, ...]) -> Generator[tuple[int, ...], bool, tuple[int, ...]]:

@@ -53,7 +53,7 @@ class Replays:
     Args:
         run: The run folder; it must have its last checkpoint.
         listeners: Called with the training events of new replays.
-        count: Number of random replays.
+        count: Number of random replays, 2 to 5.
     """
 
     def __init__(self, run: Path, listeners: Sequence[Listener] = (), count: int = RANDOM_REPLAYS) -> None:
