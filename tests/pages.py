@@ -7,6 +7,7 @@ are checked, and a copy of a small finished run takes the place of the result (t
 """
 
 import gzip
+import random
 import re
 import shlex
 import shutil
@@ -43,6 +44,7 @@ from regard.training.event_lines import LineLogger
 from regard.training.events import Finished, Saved, Started, StepFinished, Validated
 from tests.cli.mistakes import make_folder
 from tests.commands import parse_command_line, run_command
+from tests.documents.samples.office import make_docx
 from tests.serve.factories import run_in_thread
 from tests.training.runs import write_wav
 
@@ -134,6 +136,7 @@ def make_fixtures(folder: Path) -> None:
     (folder / "examples").symlink_to(ROOT / "examples")
     write_adapters(folder / "my-model" / "best", folder / "runs", ("law", "news"))
     (folder / "terms.tsv").write_text("dogs\tHunde\tHunden\nRegard\n")
+    (folder / "letter.docx").write_bytes(make_docx(random.Random(1)))
     (folder / "chat.jinja").write_text("{% for message in messages %}{{ message.content }}{% endfor %}")
     (folder / "run.toml").write_text(RUN_FILES.dumps(RUN_FILES.parse(BASE_RUN)))
     shutil.copyfile(folder / "run.toml", folder / "regard-demo" / "run.toml")
