@@ -75,6 +75,8 @@ COPIES = {  # the names that pages use, and the files of `make_folder`
     "theirs.de": "tiny.de",
     "val.en": "short.en",
     "val.de": "short.de",
+    "held-out.en": "train.en",
+    "held-out.de": "train.de",
     "yours.en": "train.en",
     "yours.de": "train.de",
     "law.en": "train.en",

@@ -241,6 +241,7 @@ def evaluate(
     unconstrained: bool = False,
     probes: bool = False,
     fit_temperature: AnyPath | None = None,
+    fit_quality: AnyPath | None = None,
     output: AnyPath | None = None,
     progress: bool = True,
 ) -> dict[str, Any]:
@@ -266,7 +267,8 @@ def evaluate(
         window: Context window in tokens for long texts (language models).
         unconstrained: Tag every word by itself: entity tags may then break their scheme.
         probes: Also run robustness probes: repetitive input, gender-swapped pairs.
-        fit_temperature: New folder for the model with a fitted calibration temperature.
+        fit_temperature, fit_quality: New folder for the model with a fitted calibration temperature, or with a quality
+            estimate for translations.
         output: File for the translations, labels or tags.
         progress: Show the progress: a bar on a terminal, else now and then a line on standard error.
 

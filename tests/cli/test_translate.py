@@ -22,6 +22,7 @@ from regard.tasks.translation.translator import Translator
 from tests.commands import run_command
 from tests.tasks.factories import (
     TEXTS,
+    add_quality,
     make_encoder_decoder,
     make_tokenizer,
     make_tokenizers,
@@ -78,7 +79,7 @@ def test_standard_input_and_json(translator_folder: str, monkeypatch: pytest.Mon
     assert [record["text"].replace("\r", " ").replace("\n", " ") for record in records] == translate_expected(
         translator_folder, ["two men", "", "zwei"]
     )
-    assert records[0].keys() == {"source", "text", "score", "tokens", "token_texts", "logprobs", "ended"}
+    assert records[0].keys() - {"warnings"} == {"source", "text", "score", "tokens", "token_texts", "logprobs", "ended"}
     assert len(records[0]["tokens"]) == len(records[0]["logprobs"]) > 0
 
 
@@ -170,8 +171,8 @@ def test_document_is_translated_and_the_report_names_segments_to_check(translato
     assert "%s" in translated["a"]
     checks = json.loads(report.read_text(encoding="utf-8"))
     assert (checks["file"], checks["segments"], checks["sentences"]) == ("app.json", 2, 3)
-    assert checks["attention"][0]["reasons"] == ["the translation stops at the maximum length"]
-    assert f"{checks['attention'][0]['location']}: the translation stops" in done.errors
+    assert checks["attention"][0]["reasons"][0] == "cut off after 5 tokens"
+    assert f"{checks['attention'][0]['location']}: cut off after 5 tokens" in done.errors
     assert "of 2 should be checked" in done.errors
     assert run_command(*command).output == output.read_text(encoding="utf-8")
     with mock.patch.object(Translator, "translate", side_effect=RegardError("stopped")) as translate:
@@ -277,7 +278,7 @@ def test_glossary_terms_appear_and_missing_ones_are_reported(translator_folder: 
     assert "Holz" in first["text"]
     assert "in der Nähe von" in second["text"]
     assert not any("unsatisfied_terms" in record for record in (first, second))
-    assert done.errors == ""
+    assert "lacks" not in done.errors
     done = run_command(*arguments, "--max-new-tokens", "2")
     assert '"unsatisfied_terms": ["girl"]' in done.output
     assert "the translation lacks 'girl'" in done.errors
@@ -296,13 +297,69 @@ def test_many_lines_export_the_model_and_few_use_the_export(tmp_path: Path, monk
     folder, cache = write_translator(tmp_path / "model"), tmp_path / ".model-ctranslate2"
     command = ("translate", str(folder), "--beam", "1")
     few = run_command(*command, *TEXTS[:3])
-    assert (few.code, few.errors, cache.exists()) == (0, "", False)
-    assert run_command(*command, *TEXTS, "--engine", "torch").errors == ""
+    assert (few.code, "CTranslate2" in few.errors, cache.exists()) == (0, False, False)
+    assert "CTranslate2" not in run_command(*command, *TEXTS, "--engine", "torch").errors
     assert not cache.exists()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(TEXTS).encode())))
     many = run_command(*command)
     assert (many.code, many.output.splitlines()[:3]) == (0, few.output.splitlines())
-    assert "Exported the model to CTranslate2" in many.errors
-    assert "\n" not in many.errors.strip()
+    assert many.errors.startswith("Exported the model to CTranslate2")
+    assert [line for line in many.errors.splitlines()[1:] if not line.startswith("line ")] == []
     monkeypatch.setattr(Translator, "make_search_input", lambda *_: pytest.fail("PyTorch was asked"))
     assert run_command(*command, *TEXTS[:3]) == few
+
+
+def test_min_quality_leaves_lines_empty_and_reports_them(translator_folder: str, tmp_path: Path) -> None:
+    folder = str(add_quality(Path(translator_folder), tmp_path / "rated"))
+    command = ["translate", folder, *TEXTS[:2], "", "--max-new-tokens", "7", "--engine", "torch"]
+    expected = translate_expected(translator_folder, TEXTS[:2])
+    for accepted in ("good", "check", "0.5"):
+        assert run_command(*command, "--min-quality", accepted).output.split("\n") == [*expected, "", ""]
+    rejected = run_command(*command, "--min-quality", "0.6")
+    assert rejected.output == "\n\n\n"
+    assert "quality 0.50 (good)" in rejected.errors.splitlines()[0]
+    rows = [json.loads(line) for line in run_command(*command, "--min-quality", "0.6", "--json").output.splitlines()]
+    assert [row["text"] for row in rows] == [*expected, ""]
+    assert [(row["quality"], row["rating"]) for row in rows[:2]] == [(0.5, "good")] * 2
+    assert "quality" not in rows[2]
+    (tmp_path / "app.json").write_text('{"a": "Two men.", "b": "A dog."}\n', encoding="utf-8")
+    document = ["translate", folder, "--input", str(tmp_path / "app.json"), "--report", str(tmp_path / "report.json")]
+    for minimum, is_named in (("good", False), ("0.6", True)):
+        assert run_command(*document, "--engine", "torch", "--min-quality", minimum).code == 0
+        checks = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        reasons = [entry["reasons"] for entry in checks["attention"]]
+        assert ["quality 0.50 (good)" in each for each in reasons] == [is_named] * len(reasons)
+        assert len(reasons) == 2 or not is_named
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--min-quality", "fine"), "There is no quality 'fine'"),
+        (("--min-quality", "good"), "cannot promise good translations"),
+        (("--min-quality", "0.5", "--beam", "2"), "beam size of 5"),
+    ],
+)
+def test_min_quality_that_cannot_be_judged_is_refused(
+    translator_folder: str, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    folder = add_quality(Path(translator_folder), tmp_path / "rated", good=None)
+    done = run_command("translate", str(folder), TEXTS[0], *options)
+    assert done.code != 0
+    assert message in done.errors
+
+
+def test_many_alarms_are_counted_and_the_wrong_model_is_suspected(translator_folder: str, tmp_path: Path) -> None:
+    folder = add_quality(Path(translator_folder), tmp_path / "rated", max_surprise=0.0)
+    done = run_command("translate", str(folder), *["two men"] * 30, "--engine", "torch")
+    *lines, rest, summary = [line for line in done.errors.splitlines() if "more" in line or "unlike" in line]
+    assert len(lines) == 20
+    assert lines[0].startswith("line 1: ")
+    assert rest == "10 more of 30 lines should be checked."
+    assert summary.startswith("30 of 30 lines are unlike the training data")
+
+
+def test_a_model_without_an_estimate_refuses_min_quality(translator_folder: str) -> None:
+    done = run_command("translate", translator_folder, TEXTS[0], "--min-quality", "good")
+    assert done.code != 0
+    assert "--fit-quality" in done.errors

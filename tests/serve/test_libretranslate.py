@@ -23,7 +23,7 @@ from regard.tasks.translation.constraints import Constraints
 from regard.text.glossary import Glossary, Term
 from regard.text.special_marks import MARK, REPLACEMENT
 from tests.serve.factories import SENTENCES, RunningServer
-from tests.tasks.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
+from tests.tasks.factories import add_quality, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 Start = Callable[..., RunningServer]
 
@@ -259,6 +259,36 @@ def test_confidence_is_calibrated_by_the_temperature_of_the_folder(
     assert mean[1] < 0.9 * mean[0]  # a temperature above 1 makes a model less sure
     (plain,) = regard.load(folders["en-de"]).make_scorer().score_translations([translation], ["Two men."])
     assert plain == pytest.approx(translation.logprobs, abs=1e-3)
+
+
+def test_quality_is_given_for_each_sentence_and_compared_with_the_minimum(
+    start: Start, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    rated = add_quality(folders["en-de"], tmp_path / "rated")
+    server = start(models={"plain": folders["en-de"], "rated": rated}, adapters={})
+    with server.client() as client:
+
+        def post(model: str, **fields: Any) -> Any:
+            return client.post("/translate", json={"q": [TEXT, ""], "model": model, **fields})
+
+        assert "quality" not in post("rated").json()
+        sentences, empty = post("rated", quality=True).raise_for_status().json()["quality"]
+        assert [(entry["score"], entry["rating"], entry["accepted"]) for entry in sentences] == [
+            (0.5, "good", True)
+        ] * 2
+        assert [entry["score"] for entry in empty] == [None]
+        for minimum, is_accepted in (("good", True), ("check", True), (0.6, False), ("0.5", True)):
+            answer = post("rated", min_quality=minimum).raise_for_status().json()
+            assert [entry["accepted"] for entry in answer["quality"][0]] == [is_accepted] * 2
+            assert answer["translatedText"] == post("plain").json()["translatedText"]
+        for model, fields in (("plain", {"quality": True}), ("rated", {"quality": True, "beam_size": 2})):
+            refused = post(model, **fields)
+            assert refused.status_code == 422
+            assert "quality estimate" in refused.text
+        assert post("rated", min_quality=2).status_code == 422
+        supports = {model["id"]: model["supports"] for model in client.get("/v1/models").json()["data"]}
+    assert "quality" in supports["rated"]
+    assert "quality" not in supports["plain"]
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,14 @@ from regard.models.build import build
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_only import EncoderOnly
+from regard.store.calibration import QUALITY_FILE, copy_with
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
 from regard.tasks.results import GeneratedText
 from regard.tasks.scorer import Scorer
+from regard.tasks.translation.quality import Quality
 from regard.tasks.translation.translator import Translator
+from regard.text.familiarity import Familiarity
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_pair import TokenizerPair
@@ -119,3 +122,23 @@ def write_translator(folder: Path, seed: int = 1, eos_bias: float = 6.0, **chang
         model.head.projection.weight.mul_(4.0)
     write_model(folder, settings, make_tokenizers(), get_weights(model), "card")
     return folder
+
+
+def add_quality(model: Path, path: Path, *, good: float | None = 0.4, max_surprise: float = 1e9) -> Path:
+    """Copy a translator to `path` with a quality estimate that is 1/2 for every translation with the default search."""
+    quality = Quality(
+        beam_size=5,
+        length_penalty=1.0,
+        pairs=200,
+        chrf=50.0,
+        good=good,
+        accepted=0.5,
+        bound=0.1,
+        log_ratio=0.0,
+        mean=(0.0,) * 4,
+        scale=(1.0,) * 4,
+        weights=(0.0,) * 5,
+        familiarity=Familiarity(vocabulary=300, tokens={1: 1}, bigrams={}, max_surprise=max_surprise),
+    )
+    copy_with(model, path, QUALITY_FILE, quality.model_dump_json())
+    return path

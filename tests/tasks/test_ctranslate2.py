@@ -138,10 +138,12 @@ def test_every_text_has_its_own_maximum_length(tmp_path: Path) -> None:
 
 def test_without_scores(engines: tuple[Translator, Translator]) -> None:
     ours, theirs = engines
-    expected = ours.translate(TEXTS, Beam(4, stop_after=4), with_scores=False)
-    results = theirs.translate(TEXTS, Beam(4, stop_after=4), with_scores=False)
+    search = Beam(4, stop_after=4)
+    expected, results = (engine.translate(TEXTS, search, with_scores=False) for engine in (ours, theirs))
     assert [result.tokens for result in results] == [result.tokens for result in expected]
-    assert all(math.isnan(result.score) and result.logprobs == () for result in results)
+    assert all(result.logprobs == () for result in results)
+    assert [result.score for result in results] == pytest.approx([result.score for result in expected], abs=0.01)
+    assert math.isnan(theirs.translate(TEXTS[0], Beam(1), with_scores=False).score)
 
 
 def test_documents_and_iterators(engines: tuple[Translator, Translator]) -> None:

@@ -12,7 +12,7 @@ from regard.store.weights import get_weights
 from tests.tasks.factories import TEXTS, make_encoder_decoder, make_tokenizers, make_translator_settings
 
 ROOT = Path(__file__).parents[2]
-MAX_FILES = 18
+MAX_FILES = 21
 PACKAGES = ("cli", "tasks", "text", "models", "decode")
 
 

@@ -25,6 +25,8 @@ interface Part {
   /** What has arrived so far. */
   text: string;
   words: Word[] | null;
+  /** Its rating, unless it is good, and the reasons to check it. */
+  verdict?: [string, string];
 }
 
 /** Return the elements of the view. */
@@ -77,7 +79,8 @@ export function makeTranslator(model: Model): Node[] {
     let start = 0;
     parts = splitSentences(input.value).map(([source, space]) => {
       const sentence = known.get(key(source));
-      const part = { source, space, start, text: sentence?.text ?? "", words: sentence ? readWords(sentence) : null };
+      const part: Part = { source, space, start, text: "", words: null };
+      if (sentence) fillPart(part, sentence);
       start += source.length + space.length;
       return part;
     });
@@ -136,7 +139,8 @@ export function makeTranslator(model: Model): Node[] {
   /** Ask for the translations with as many details as the model can give. */
   async function askDetails(q: string[], signal: AbortSignal): Promise<any> {
     for (let i = 0; ; i++) {
-      const response = request("translate", { q, ...options(), ...details[i] }, signal);
+      const rated = beamSize === BEAM_SIZE && model.supports.includes("quality") ? { quality: true } : {};
+      const response = request("translate", { q, ...options(), ...details[i], ...rated }, signal);
       if (i < details.length - 1 && !(await accepts(response))) continue;
       const answer = await (await response).json();
       details = details.slice(i);
@@ -146,8 +150,7 @@ export function makeTranslator(model: Model): Node[] {
 
   function keep(part: Part, sentence: Sentence): void {
     known.set(key(part.source), sentence);
-    part.text = sentence.text;
-    part.words = readWords(sentence);
+    fillPart(part, sentence);
   }
 
   function draw(): void {
@@ -183,7 +186,9 @@ export function makeTranslator(model: Model): Node[] {
       nodes.push(part.text.slice(end, word.start), element);
       end = word.start + word.text.length;
     }
-    return [...nodes, part.text.slice(end)];
+    const badge =
+      part.verdict && h("span", { class: "rating", "data-rating": part.verdict[0], title: part.verdict[1] });
+    return [...nodes, part.text.slice(end), ...(badge ? [badge] : [])]; // the style shows it: it is not part of the text
   }
 
   /** Say what is known about a word, and mark the source words that it comes from. */
@@ -376,6 +381,20 @@ function divide(parts: Part[]): Part[][] {
 }
 
 /** Color a word: the less sure, the stronger. Even sure words of a trained model have a probability of about 0.9. */
+function fillPart(part: Part, sentence: Sentence): void {
+  part.text = sentence.text;
+  part.words = readWords(sentence);
+  part.verdict = rate(sentence);
+}
+
+/** Return the worst rating of a text's sentences, unless all are good, and why to check them. */
+function rate({ quality = [] }: Sentence): [string, string] | undefined {
+  const ratings = quality.map(({ rating }) => rating);
+  const worst = (["poor", "check"] as const).find((rating) => ratings.includes(rating));
+  const warnings = [...new Set(quality.flatMap((sentence) => sentence.warnings))];
+  return worst || warnings.length ? [worst ?? "check", warnings.join("; ") || `Quality: ${worst}`] : undefined;
+}
+
 function tint(element: HTMLElement, confidence: number): void {
   element.style.setProperty("--doubt", `${Math.round(60 * Math.max(0, 1 - confidence / 0.9))}%`);
 }

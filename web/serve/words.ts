@@ -7,6 +7,13 @@ export interface Sentence {
   confidence: number[];
   /** Pairs (source word, target word), counted from 0. */
   alignment: [number, number][];
+  /** What the server says about its quality, if it can tell. */
+  quality?: Quality[];
+}
+
+export interface Quality {
+  rating: "good" | "check" | "poor" | null;
+  warnings: string[];
 }
 
 export interface Word {
@@ -26,6 +33,7 @@ export function readSentence(answer: any, index: number): Sentence {
     tokens: answer.tokens?.[index].flat() ?? [],
     confidence: answer.confidence?.[index].flat() ?? [],
     alignment: answer.alignment?.[index] ?? [],
+    quality: answer.quality?.[index],
   };
 }
 

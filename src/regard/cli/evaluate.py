@@ -22,7 +22,7 @@ regard evaluate my-book --text another-book.txt
 regard evaluate my-model --score "Wo ist Tom?" --source-text "Where is Tom?"
 regard evaluate my-book --score --text chapter.txt --lines --json
 """
-ADVANCED = "columns train samples seed length_penalty window unconstrained probes fit_temperature engine"
+ADVANCED = "columns train samples seed length_penalty window unconstrained probes fit_temperature fit_quality engine"
 
 
 @takes_options(EvaluateCommandOptions, PARAMETERS, PARAMETER_TYPES)

@@ -123,6 +123,11 @@ PARAMETERS: dict[str, Any] = {
         metavar="FOLDER",
         callback=check_output_folder,
     ),
+    "fit_quality": option(
+        "Fit a quality estimate for translations and write the model with it to a new folder.",
+        metavar="FOLDER",
+        callback=check_output_folder,
+    ),
     "output": output_file_option("Write the translations, labels or tags to this file."),
     "texts": typer.Argument(
         metavar="TEXT", help="With --score: texts to score; for a translation model, translations."
@@ -137,5 +142,5 @@ PARAMETERS: dict[str, Any] = {
         "Print one JSON object with all results; with --score one per text.", "--json", panel=OUTPUT_PANEL
     ),
 }
-_PATHS = "model data images audio source text hypotheses train other other_output fit_temperature output"
+_PATHS = "model data images audio source text hypotheses train other other_output fit_temperature fit_quality output"
 PARAMETER_TYPES: dict[str, Any] = dict.fromkeys(_PATHS.split(), Path | None) | {"reference": list[Path] | None}

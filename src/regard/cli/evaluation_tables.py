@@ -76,6 +76,10 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
         _print_table("", names, [_format_comparison_row(entry) for entry in comparisons])
         typer.echo("\nIn brackets: 95 % intervals of the differences.")
         typer.echo("\n".join(_describe_comparison(entry, systems) for entry in comparisons))
+    if "quality" in evaluation:
+        entry, limit = evaluation["quality"], f"a chrF below {evaluation['quality']['chrf']:.1f}"
+        rows = [("accepted as good", f"{entry['accepted']:.1%}", f"of them, at most {entry['bound']:.1%} have {limit}")]
+        _print_table("", ("quality estimate", "value", "description"), rows)
     if "probes" in evaluation:
         _print_repetition_probe(evaluation["probes"]["repetition"])
         _print_gender_probe(evaluation["probes"])

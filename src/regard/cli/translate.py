@@ -35,6 +35,7 @@ from regard.cli.progress import show_progress
 from regard.cli.search_options import SearchKind
 from regard.cli.text_input import CHUNK_LINES, check_paths, load_as, read_lines
 from regard.cli.translate_document import is_document_file, translate_file
+from regard.cli.translation_report import TranslationReport
 from regard.text.glossary import Glossary
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ EXAMPLES = """
 regard translate my-model "Where is Tom?"
 regard translate my-model --input news.en --output news.de
 regard translate my-model --input letter.docx --output brief.docx --report report.json
-regard translate my-model "Where is Tom?" --n-best 3 --beam 10
 cat news.en | regard translate my-model > news.de
 """
 PER_LINE = ("n_best", "as_json", "align", "prefix", "require")  # options of lines, not of documents
@@ -72,6 +72,14 @@ def translate(
     ] = None,
     length_penalty: LengthExponent = 1.0,
     search: search_options.SearchOption = SearchKind.beam,
+    min_quality: Annotated[
+        str | None,
+        _output(
+            "Report translations whose estimated quality is lower, and leave such lines empty: good, check or a number "
+            "from 0 to 1. The model needs a quality estimate (`regard evaluate --fit-quality`).",
+            metavar="QUALITY",
+        ),
+    ] = None,
     n_best: Annotated[
         int, _output("Translations per text; above 1 prints line number, score, translation.", min=1)
     ] = 1,
@@ -124,7 +132,7 @@ def translate(
     """Translate texts, lines or a document.
 
     Line n of the output translates line n of the input. A document keeps everything but its text; the suffix of --input
-    names its format. Files without a suffix or with a language code (news.en) are lines, like standard input.
+    names its format: news.en has lines.
     """
     check_paths(texts, input_file, output_file)
     per_line = [name for name in PER_LINE if is_given(context, name)]
@@ -136,6 +144,7 @@ def translate(
         raise RegardError("--align needs --json.", hint="Add --json, or leave out --align.")
     from regard.tasks.encoding import chunk_seed, chunks  # imports the settings of models: only when needed
     from regard.tasks.translation.constraints import Constraints
+    from regard.tasks.translation.quality import find_min_quality
 
     filters = None
     if search in search_options.SAMPLING_KINDS:
@@ -158,7 +167,7 @@ def translate(
     load = partial(_load_translator, folder, ensemble or [], engine)
     if input_file is not None and is_document:
         options["constraints"] = Constraints(forbidden=forbid or (), glossary=terms)
-        translate_file(load, input_file, output_file, report_file, options)
+        translate_file(load, input_file, output_file, report_file, options, min_quality)
         return
     lines, total, chunk_size = read_lines(texts, input_file)
     if total is None and chunk_size > 1:  # standard input: look ahead far enough to know whether an export pays off
@@ -167,6 +176,8 @@ def translate(
     else:
         sentences = total or 0
     translator = load(sentences)
+    minimum = None if min_quality is None else find_min_quality(translator.quality, min_quality, options["search"])
+    checks = TranslationReport(minimum)
     with ExitStack() as stack:
         out = (
             sys.stdout
@@ -193,9 +204,11 @@ def translate(
                 translations = with_alignment(translator, chunk, translations, target_language=into)
             for text, translation in zip(chunk, translations, strict=True):
                 line_number += 1
-                _report_terms(translation, f"line {line_number}")
-                _write(out, line_number, text, translation, as_json, n_best)
+                checks.add(translation, f"line {line_number}")
+                shown = translation if as_json or n_best > 1 else checks.reject(translation)
+                _write(out, line_number, text, shown, as_json, n_best)
             out.flush()
+        checks.finish()
 
 
 def _load_translator(folder: Path, ensemble: list[Path], engine: Engine, sentences: int) -> "Translator":
@@ -208,13 +221,6 @@ def _load_translator(folder: Path, ensemble: list[Path], engine: Engine, sentenc
     from regard.tasks.translation.ensemble import EnsembleTranslator  # imports torch
 
     return EnsembleTranslator([load_as(path, Translator) for path in (folder, *ensemble)])
-
-
-def _report_terms(translation: "Translation", location: str) -> None:
-    """Name the required phrases and terms that a translation lacks on standard error."""
-    if translation.unsatisfied_terms:
-        terms = ", ".join(map(repr, translation.unsatisfied_terms))
-        typer.echo(f"{location}: the translation lacks {terms}", err=True)
 
 
 def _write(out: TextIO, line_number: int, source: str, translation: "Translation", as_json: bool, n_best: int) -> None:
@@ -230,6 +236,7 @@ def _write(out: TextIO, line_number: int, source: str, translation: "Translation
 def _to_dict(translation: "Translation") -> dict[str, Any]:
     """Convert to a dict and drop empty optional fields."""
     defaults = {"utility": None, "alternatives": (), "alignment": None, "unsatisfied_terms": ()}
+    defaults |= {"quality": None, "rating": None, "warnings": ()}
     return {
         name: value for name, value in asdict(translation).items() if name not in defaults or value != defaults[name]
     }

@@ -51,6 +51,7 @@ def translate_file(
     output: Path | None,
     report_file: Path | None,
     options: dict[str, Any],
+    min_quality: str | None = None,
 ) -> None:
     """Translate a document.
 
@@ -60,10 +61,12 @@ def translate_file(
         output: The translated document; standard output if None.
         report_file: The report as JSON.
         options: Options of `Translator.translate`.
+        min_quality: The lowest quality that the report does not name.
     """
     from regard.documents.registry import find_format
     from regard.documents.translate import DocumentTranslation
     from regard.tasks.translation.documents import translate_sentences
+    from regard.tasks.translation.quality import find_min_quality
 
     document_format = find_format(file.name)
     if output is not None and output.suffix.lower() not in document_format.suffixes and file.suffix != ".txt":
@@ -72,9 +75,11 @@ def translate_file(
     translation = DocumentTranslation(document_format.read(read_regular_file(file, MAX_BYTES)))
     search = options.pop("search")
     translator = load(translation.report.sentences)
+    minimum = None if min_quality is None else find_min_quality(translator.quality, min_quality, search)
     while sentences := translation.start_round():
         with show_progress("translating sentences", len(sentences)) as report:
-            translation.receive(translate_sentences(translator, sentences, search, options | {"report": report}))
+            results = translate_sentences(translator, sentences, search, options | {"report": report}, minimum)
+            translation.receive(results)
     content, checks = translation.finish()
     if output is None:
         sys.stdout.buffer.write(content)

@@ -39,6 +39,7 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.layer import Layer
 from regard.nn.positions import Learned, RelativeBias, Sinusoidal
 from regard.nn.stack import Stack
+from regard.store.calibration import copy_calibration
 from regard.store.export_folder import ExportInfo, hash_of_weights
 from regard.store.model_folder import StoredModel, read_model
 from regard.store.model_path import MODEL
@@ -65,6 +66,7 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     write_ctranslate2(folder, stored, dtype, positions)
     info = ExportInfo(NAME, dtype, weights, count_positions(stored.settings, positions))
     info.write(folder)
+    copy_calibration(model, folder)
     summary = f"CTranslate2, {dtype}, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB"
     if isinstance(stored.settings, EncoderOnlyConfig):
         return ExportReport(summary, ("CTranslate2 returns hidden states, so outputs were not compared.",))

@@ -40,13 +40,17 @@ from regard.tasks.requests import BatchOptions, ModelRequest
 from regard.tasks.results import GeneratedText, Translation
 from regard.tasks.search import Beam
 from regard.tasks.translation.documents import to_sentence
+from regard.tasks.translation.quality import find_min_quality
 from regard.text.glossary import Glossary
 
 Body = TypeVar("Body", TranslateRequest, DetectRequest, SuggestRequest)
 DEFAULT_BEAM = 5
 MAX_EXPLAINED_CHARACTERS = 500
-NOT_WITH_HTML = ("stream", "explain", "scores", "tokens", "alignment", "confidence", "prefix", "required")  # fields
-NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "alternatives")
+NOT_WITH_HTML = (
+    *("stream", "explain", "scores", "tokens", "alignment", "confidence", "quality", "min_quality"),
+    *("prefix", "required"),
+)
+NOT_IN_STREAMS = ("explain", "scores", "tokens", "alignment", "confidence", "quality", "min_quality", "alternatives")
 RETRY_SECONDS = 0.05  # between retries of a file translation when the queue is full
 UNNAMED = "und"  # ISO 639-2 code for an undetermined language, because clients need a code
 LANGUAGE_NAMES = {code: name.capitalize() for name, code in LANGUAGE_CODES.items()} | {UNNAMED: "Undetermined"}
@@ -166,6 +170,7 @@ class _TranslationJob:
     options: BatchOptions
     target_language: str | None
     glossary: Glossary
+    min_quality: float | None = None
 
     async def translate(self, texts: list[str]) -> list[dict[str, Any]]:
         """Return the response for each text; queues all sentences or none."""
@@ -255,7 +260,7 @@ class _TranslationJob:
             for chunk in chunks:
                 async with self.model.file_turn:
                     results += await http_errors(self._run_patiently(chunk))
-            translation.receive(list(map(to_sentence, sentences, results)))
+            translation.receive(list(map(partial(to_sentence, min_quality=self.min_quality), sentences, results)))
 
     def _make_document_request(self, sentence: Sentence) -> ModelRequest:
         pipeline = self.model.pipeline
@@ -326,6 +331,8 @@ class _TranslationJob:
             fields["tokens"] = [list(result.token_texts) for result in results]
         if body.confidence:
             fields["confidence"] = [self.model.confidence(result) for result in results]
+        if body.quality:
+            fields["quality"] = [_describe_quality(result, self.min_quality) for result in results]
         if body.alignment:
             links, source_offset, target_offset = [], 0, 0
             for (sentence, _), result in zip(sentences, results, strict=True):
@@ -363,7 +370,23 @@ def _make_job(state: ServerState, body: TranslateRequest) -> _TranslationJob:
         glossary = Glossary(body.glossary)
     except RegardError as error:
         raise HTTPException(422, error.message) from None
-    return _TranslationJob(model, body, options, target_language, glossary)
+    body.quality |= body.min_quality is not None
+    minimum = validate(lambda: _find_min_quality(model, body, options)) if body.quality else None
+    return _TranslationJob(model, body, options, target_language, glossary, minimum)
+
+
+def _find_min_quality(model: ServedModel, body: TranslateRequest, options: BatchOptions) -> float:
+    """Return the lowest accepted quality; raises `RegardError` if the model has no quality estimate."""
+    if options.adapter is not None:
+        raise RegardError("An adapter has no quality estimate.", hint="Merge it into a model, and fit one.")
+    return find_min_quality(model.pipeline.quality, str(body.min_quality or 0), options.search)
+
+
+def _describe_quality(result: GeneratedText, minimum: float | None) -> dict[str, Any]:
+    """Return the quality of a sentence; an empty sentence has none and is accepted."""
+    assert isinstance(result, Translation)  # noqa: S101 - of a translator
+    is_accepted = minimum is None or not result.is_below(minimum)
+    return {"score": result.quality, "rating": result.rating, "accepted": is_accepted, "warnings": result.warnings}
 
 
 def _forms(body: TranslateRequest) -> list[str]:

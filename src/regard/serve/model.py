@@ -290,6 +290,9 @@ def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:
         "labels": list(getattr(model.pipeline, "labels", ())),
         "input": model.pipeline.input.describe(),
         "engine": model.pipeline.engine_name,
-        "supports": ["stream", "alignment", "explain"] if getattr(model.pipeline, "has_torch_model", True) else [],
+        "supports": [
+            *(["stream", "alignment", "explain"] if getattr(model.pipeline, "has_torch_model", True) else []),
+            *(["quality"] if adapter is None and model.pipeline.quality else []),
+        ],
         "parameters": model.pipeline.num_parameters,
     }

@@ -28,6 +28,9 @@ def _read_terms(value: Any) -> Any:
 Terms = Annotated[dict[Text, list[Text]], BeforeValidator(_read_terms)]
 
 
+MinQuality = Literal["good", "check"] | Annotated[float, Field(ge=0, le=1)] | None
+
+
 class _Request(BaseModel):
     """Ignores unknown fields, because clients may target newer services; rejects names that look misspelled."""
 
@@ -62,6 +65,8 @@ class TranslateRequest(_Request):
     tokens: bool = False
     alignment: bool = False
     confidence: bool = False
+    quality: bool = False
+    min_quality: MinQuality = None
     explain: bool = False
     stream: bool = False
 
@@ -72,6 +77,7 @@ class FileRequest(_Request):
     source: str = "auto"
     target: str = ""
     model: str | None = None
+    min_quality: MinQuality = None
     api_key: str = ""
 
 

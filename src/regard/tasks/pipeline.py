@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from regard.store.model_folder import StoredModel
     from regard.tasks.inputs.adapter import InputAdapter
     from regard.tasks.replay import ModelRun
+    from regard.tasks.translation.quality import Quality
 
 Given = TypeVar("Given")
 Item = TypeVar("Item", contravariant=True)
@@ -81,6 +82,11 @@ class Pipeline(Evaluable):
         from regard.lora import AdapterSet  # needs PyTorch, which runs adapters
 
         return AdapterSet(self.model)
+
+    @cached_property
+    def quality(self) -> "Quality | None":
+        """The quality estimate for translations in the model folder, if there is one."""
+        return None
 
     @property
     def num_parameters(self) -> int:

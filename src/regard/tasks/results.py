@@ -65,6 +65,24 @@ class Translation(GeneratedText):
     """Pairs (source word, target word), counted from 0, if an alignment was requested."""
     unsatisfied_terms: tuple[str, ...] = ()
     """Required phrases, and terms of the source, whose target forms the text lacks."""
+    quality: float | None = None
+    """Estimated probability that the translation is usable, from 0 to 1, if the model has a quality estimate."""
+    rating: str | None = None
+    """The quality in words: good, check or poor."""
+    warnings: tuple[str, ...] = ()
+    """Why to check the translation: it is empty, cut off or repetitive, or the source is unlike the training data."""
+
+    def find_reasons(self, min_quality: float | None = None) -> tuple[str, ...]:
+        """Return why to check the translation: its warnings, and a quality below the minimum, by default a poor one."""
+        if self.quality is None or not self.is_below(min_quality):
+            return self.warnings
+        return (*self.warnings, f"quality {self.quality:.2f} ({self.rating})")
+
+    def is_below(self, min_quality: float | None) -> bool:
+        """Return whether the quality is below the minimum, by default poor; False if it is unknown."""
+        if self.quality is None or min_quality is None:
+            return self.rating == "poor"
+        return self.quality < min_quality
 
 
 EMPTY = Translation("", 0.0, (), (), ended=True)

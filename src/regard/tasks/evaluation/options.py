@@ -18,7 +18,7 @@ Labels = tuple[str, ...]  # labels of one text: one, or one per word
 DEFAULT_BEAM_SIZE = 5
 SPECIAL_OPTIONS = (
     *("--target-language", "--window", "--train", "--probes", "--fit-temperature", "--other", "--other-output"),
-    *("--output", "--unconstrained", "--beam", "--length-penalty"),
+    *("--fit-quality", "--output", "--unconstrained", "--beam", "--length-penalty"),
 )  # not every evaluation takes them
 
 
@@ -49,6 +49,7 @@ class EvaluationOptions:
     unconstrained: bool = False
     probes: bool = False
     fit_temperature: AnyPath | None = None
+    fit_quality: AnyPath | None = None
     output: AnyPath | None = None
 
     def check(self) -> None:
@@ -87,6 +88,11 @@ class EvaluationOptions:
         return self.other is not None or self.other_output is not None
 
     @property
+    def _fits(self) -> bool:
+        """Whether something is fitted and stored in a new folder."""
+        return self.fit_temperature is not None or self.fit_quality is not None
+
+    @property
     def _has_source(self) -> bool:
         return self.source is not None
 
@@ -103,7 +109,7 @@ class EvaluationOptions:
     def _input_faults(self) -> tuple[tuple[bool, str, str], ...]:
         has_hypotheses, has_text = self.hypotheses is not None, self.text is not None
         has_pairs = self.source is not None or bool(self.reference)
-        needs_references = has_hypotheses or self._has_other or self.fit_temperature is not None or not self.probes
+        needs_references = has_hypotheses or self._has_other or self._fits or not self.probes
         return (
             (
                 self.model is None and not has_hypotheses,
@@ -164,8 +170,8 @@ class EvaluationOptions:
         has_hypotheses = self.hypotheses is not None
         return (
             (
-                has_hypotheses and (self.probes or self.unconstrained or self.fit_temperature is not None),
-                "--probes, --unconstrained and --fit-temperature need a model.",
+                has_hypotheses and (self.probes or self.unconstrained or self._fits),
+                "--probes, --unconstrained, --fit-temperature and --fit-quality need a model.",
                 "Give a model folder instead of --hypotheses.",
             ),
             (
@@ -183,10 +189,9 @@ class EvaluationOptions:
                 "--other and --other-output were both given.",
                 "Give one of them.",
             ),
-            (
-                self.fit_temperature is not None and Path(self.fit_temperature).exists(),
-                f"{self.fit_temperature} already exists.",
-                "Choose another name.",
+            *(
+                (folder is not None and Path(folder).exists(), f"{folder} already exists.", "Choose another name.")
+                for folder in (self.fit_temperature, self.fit_quality)
             ),
         )
 

@@ -109,7 +109,10 @@ class LabelOutputs(TextOutputs):
 TRANSLATIONS = TranslationOutputs(
     "translations",
     {"bleu": bleu, "chrf": chrf, "ter": ter, "exact_match": exact_match, "wer": wer},
-    (*SEARCH_OPTIONS, *["--target-language", "--train", "--probes", "--fit-temperature", "--other", "--other-output"]),
+    (
+        *(*SEARCH_OPTIONS, "--target-language", "--train", "--probes", "--fit-temperature", "--fit-quality"),
+        *("--other", "--other-output"),
+    ),
 )
 LABELS = LabelOutputs("labeled data", {}, ("--other", "--other-output", "--output", "--unconstrained"))
 OUTPUTS: dict[Content, TextOutputs] = {

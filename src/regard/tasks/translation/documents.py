@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def translate_sentences(
-    translator: "Translator", sentences: Sequence[Sentence], search: Search, options: dict[str, Any]
+    translator: "Translator",
+    sentences: Sequence[Sentence],
+    search: Search,
+    options: dict[str, Any],
+    min_quality: float | None = None,
 ) -> list[TranslatedSentence]:
     """Translate sentences of a document.
 
@@ -24,6 +28,7 @@ def translate_sentences(
         sentences: The sentences.
         search: Search strategy.
         options: Further options of `Translator.translate`.
+        min_quality: The lowest quality without a warning.
     """
     texts = [sentence.text for sentence in sentences]
     constraints: Constraints = options.get("constraints") or Constraints()
@@ -38,13 +43,14 @@ def translate_sentences(
         aligned = with_alignment(translator, sources, found, target_language=options.get("target_language"))
         for index, translation in zip(indices, aligned, strict=True):
             translations[index] = translation
-    return [to_sentence(sentence, result) for sentence, result in zip(sentences, translations, strict=True)]
+    return [
+        to_sentence(sentence, result, min_quality) for sentence, result in zip(sentences, translations, strict=True)
+    ]
 
 
-def to_sentence(sentence: Sentence, translation: Translation) -> TranslatedSentence:
+def to_sentence(sentence: Sentence, translation: Translation, min_quality: float | None = None) -> TranslatedSentence:
     """Return a translation as the document needs it, with the reasons to check it."""
     lacking = [term for term in translation.unsatisfied_terms if term not in sentence.required]
     warnings = [f"without the term {', '.join(lacking)}"] if lacking else []
-    if translation.text and not translation.ended:
-        warnings.append("the translation stops at the maximum length")
+    warnings += translation.find_reasons(min_quality)
     return TranslatedSentence(translation.text, frozenset(translation.alignment or ()), tuple(warnings))

@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from regard.base.errors import RegardError
@@ -16,6 +17,8 @@ from regard.config.model import EncoderDecoderConfig
 from regard.config.parts import FixedVectorConfig
 from regard.config.task_spec import find_spec
 from regard.decode.protocol import Hypothesis, State, Step
+from regard.store.calibration import QUALITY_FILE, copy_with
+from regard.store.model_path import find_model
 from regard.store.vocabulary_check import check_vocabulary_sizes
 from regard.tasks.encoding import (
     TargetLanguage,
@@ -41,6 +44,8 @@ from regard.tasks.search import (
     select_generators,
 )
 from regard.tasks.translation.constraints import Constraints
+from regard.tasks.translation.defects import find_defects
+from regard.tasks.translation.quality import Quality, fit_quality, read_quality
 from regard.text.tokenizer_pair import TokenizerPair
 
 if TYPE_CHECKING:
@@ -133,8 +138,8 @@ class Translator(ScoresTexts, Pipeline):
             batch_tokens: Maximum number of source tokens in a batch, padding and beams included.
             seed: Random seed for sampling; the same seed, texts and batches give the same translations. With a list of
                 one seed per text, a translation does not depend on the other texts.
-            with_scores: Whether to compute `score` and `logprobs`. False saves a pass with CTranslate2; PyTorch always
-                computes them.
+            with_scores: Whether to compute `logprobs` and exact scores. False saves a pass with CTranslate2; PyTorch
+                always computes them.
             report: Called after each batch with the number of translated texts.
 
         Returns:
@@ -223,12 +228,23 @@ class Translator(ScoresTexts, Pipeline):
                     with_scores=with_scores,
                 )
                 for index, hypotheses in zip(indices, results, strict=True):
-                    translations[index] = make_result(
-                        Translation, hypotheses, target, n_best, should_rerank=search.reranks
-                    )
+                    result = make_result(Translation, hypotheses, target, n_best, should_rerank=search.reranks)
+                    translations[index] = self._check_result(sources[index], result, search)
                 if report is not None:
                     report(len(indices))
         return translations
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        """The quality estimate in the model folder, if there is one (`regard evaluate --fit-quality`)."""
+        path = None if self.folder is None else find_model(self.folder) / QUALITY_FILE
+        return None if path is None or not path.exists() else read_quality(path)
+
+    def _check_result(self, source: Sequence[int], result: Translation, search: Search) -> Translation:
+        """Add warnings and the estimated quality to a translation."""
+        if defects := find_defects(source, result):
+            result = replace(result, warnings=defects)
+        return result if self.quality is None else self.quality.annotate(source, result, search)
 
     def translate_iter(
         self,
@@ -362,6 +378,8 @@ class Translator(ScoresTexts, Pipeline):
     def evaluate(self, data: EvaluationData, options: EvaluationOptions) -> Evaluation:
         """Score translations and the likelihood of the references, and run the probes if requested."""
         evaluation = super().evaluate(data, options)
+        if options.fit_quality is not None:
+            evaluation["quality"] = self._fit_quality(data, options, Path(options.fit_quality))
         if options.probes:
             from regard.tasks.probes import probe  # only this option needs it
 
@@ -370,6 +388,23 @@ class Translator(ScoresTexts, Pipeline):
             results = probe(partial(self._translate_texts, options), sources, self.settings.languages, target)
             evaluation["probes"] = asdict(results)
         return evaluation
+
+    def _fit_quality(self, data: EvaluationData, options: EvaluationOptions, path: Path) -> Evaluation:
+        """Fit a quality estimate, write a copy of the model with it, and return its main figures."""
+        if self.folder is None:
+            hint = "Give the model as a folder, or as regard.load returns it."
+            raise RegardError("--fit-quality needs a model folder to copy.", hint=hint)
+        from regard.measure.sentence_chrf import sentence_chrf  # imports all metrics
+
+        search = Beam(options.beam_size, options.length_penalty)
+        sources = self.encode_sources(data.inputs or [], options.target_language)
+        report = begin("translating for the quality estimate", len(sources))
+        translations = self.translate_sources(sources, search, with_scores=False, report=report)
+        texts = zip([translation.text for translation in translations], data.first_references, strict=True)
+        chrf = [sentence_chrf(text, reference) for text, reference in texts]
+        quality = fit_quality(sources, translations, chrf, search, self.tokenizers.source.size)
+        copy_with(self.folder, path, QUALITY_FILE, quality.model_dump_json() + "\n")
+        return quality.model_dump(include={"pairs", "chrf", "good", "accepted", "bound"})
 
     def make_outputs(self, data: EvaluationData, options: EvaluationOptions) -> list[str]:
         """Translate the test data."""
