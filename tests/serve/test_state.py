@@ -12,7 +12,11 @@ import pytest
 from regard.base.errors import RegardError
 from regard.serve.loaded import load_model
 from regard.serve.settings import add_key
+from regard.store.model_folder import write_model
+from regard.store.weights import get_weights
+from regard.tasks.load import load
 from tests.serve.factories import REQUEST, RunningServer, Start, wait_until
+from tests.tasks.factories import make_encoder_decoder, make_tokenizers, make_translator_settings
 
 
 def test_reloads_at_the_same_time_leave_nothing_behind(start: Start, folders: dict[str, Path]) -> None:
@@ -59,6 +63,33 @@ def test_a_model_is_replaced_without_a_lost_request(start: Start) -> None:
             assert client.post("/reload/en-de").raise_for_status().json() == {"status": "reloaded"}
         assert client.post("/reload/none").status_code == 404
         assert [answer.result() for answer in answers] == [(200, True)] * 40
+
+
+def test_reload_of_a_link_switches_to_another_model_without_a_lost_request(
+    start: Start, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """As after `regard tune --suggestions`: `ln -sfn better current`, then a reload."""
+    settings, other = make_translator_settings(languages=["en", "de"]), tmp_path / "other"
+    negated = {name: -tensor for name, tensor in get_weights(make_encoder_decoder(settings)).items()}
+    write_model(other, settings, make_tokenizers(), negated, "card")
+    texts = [load(folder, task="translation").translate([REQUEST["q"]])[0].text for folder in (folders["en-de"], other)]
+    assert texts[0] != texts[1]
+    link, new_link = tmp_path / "current", tmp_path / "new"
+    link.symlink_to(folders["en-de"])
+    server = start(models={"en-de": link})
+
+    def ask(_: int) -> str:
+        with server.client() as client:
+            return str(client.post("/translate", json=REQUEST).raise_for_status().json()["translatedText"])
+
+    with ThreadPoolExecutor(6) as pool, server.client() as client:
+        answers = [pool.submit(ask, number) for number in range(40)]
+        assert answers[0].result() == texts[0]
+        new_link.symlink_to(other)
+        new_link.replace(link)
+        client.post("/reload/en-de").raise_for_status()
+        assert {answer.result() for answer in answers} <= set(texts)
+    assert ask(0) == texts[1]
 
 
 def test_reload_aborted_clients_hold_one_extra_model_copy(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

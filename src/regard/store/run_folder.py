@@ -4,6 +4,7 @@ run.toml          every setting, defaults included
 accepted.json     sha256 of the settings that the user accepted when the run was resumed with other ones
 corpus.json       size and sha256 of every corpus file
 python-data/      examples that were Python objects (`regard.train(data=[...])`), as JSON Lines
+corrections/      corrections and what else the next `regard tune --suggestions` needs, as JSON Lines
 distilled/        the teachers' translations of the training sources (only with teachers), sealed
 tokenizer/        the tokenizers of the run
 shards/           training and validation data as tokens
@@ -53,6 +54,7 @@ class RunFolder:
         self.accepted = path / "accepted.json"
         self.corpus = path / "corpus.json"
         self.python_data = path / "python-data"
+        self.corrections = path / "corrections"
         self.distilled = path / "distilled"
         self.distilled_chunks = path / "distilled-chunks"  # exists only until `distilled` is complete
         self.tokenizer = path / "tokenizer"

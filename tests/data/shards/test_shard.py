@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
@@ -9,6 +10,7 @@ def test_pairs_of_all_shards_one_after_the_other() -> None:
     samples = [([1, 2], [3]), ([], [4, 5, 6]), ([7], [8])]
     shards = Shards([make_shard(samples[:2], name="x"), make_shard([], name="y"), make_shard(samples[2:], name="z")])
     assert list(shards.iter_pairs()) == samples
+    assert list(shards.iter_pairs(np.array([2, 0]))) == [samples[0], samples[2]]
 
 
 def test_samples_are_numbered_across_shards() -> None:

@@ -217,13 +217,15 @@ class Shards:
         """Return the tokens of a shard."""
         return self.shards[number].tokens
 
-    def iter_pairs(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Yield the source and target ids of every sample in stored order, for use with other trainers."""
+    def iter_pairs(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[list[int], list[int]]]:
+        """Yield the source and target ids of all samples, or of these rows, in stored order."""
         for number, shard in enumerate(self.shards):
-            tokens, offsets = self.load_tokens(number), shard.offsets()[:-1]
-            for start, (source_length, target_length) in zip(
-                offsets.tolist(), shard.lengths[:2].T.tolist(), strict=True
-            ):
+            tokens, offsets, lengths = self.load_tokens(number), shard.offsets()[:-1], shard.lengths[:2].T
+            if rows is not None:
+                first, end = self.sample_offsets[number : number + 2]
+                own_rows = np.sort(rows[(rows >= first) & (rows < end)] - first)
+                offsets, lengths = offsets[own_rows], lengths[own_rows]
+            for start, (source_length, target_length) in zip(offsets.tolist(), lengths.tolist(), strict=True):
                 ids = tokens[start : start + source_length + target_length].tolist()
                 yield ids[:source_length], ids[source_length:]
 
