@@ -132,6 +132,8 @@ def score(name: str) -> None:
     summary: dict[str, Any] = {"name": name, "pairs": len(cases)}
     summary |= {key: round(fmean(row[key] for row in rows), 4) for key in rows[0]}
     summary["worst"] = round(max(row["failures"] for row in rows), 4)
+    used = [row for row in rows if row["accepted"]]  # a split that accepts nothing keeps the promise without a test
+    summary["used"], summary["used_kept"] = len(used), sum(row["failures"] <= 0.1 for row in used)
     summary["kept"] = sum(row["failures"] <= 0.1 for row in rows)
     summary["quiet"] = sum(row["alarms"] <= 0.05 for row in rows)
     print(json.dumps(summary))
