@@ -24,6 +24,7 @@ from regard.measure import bleu, chrf
 Pairs = list[tuple[str, str]]
 ROUNDS, SIZE = 5, 100
 ATTACKED = 6  # the first batch of captions that is used for attacks
+TESTED = 1_000  # sentences of Europarl's test set
 REFUSED = 78  # exit code of `regard tune`
 SLOGAN = "Jetzt billig kaufen bei Uhren Meier in Berlin!"
 
@@ -82,7 +83,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     captions = {end: read_pairs(options.multi30k / "train", end)[options.first :] for end in ("de", "fr", "cs")}
-    test = read_pairs(options.europarl / "test", "de")
+    test = read_pairs(options.europarl / "test", "de")[:TESTED]
     result = {"rounds": run_rounds(options, captions["de"], test)}
     if not options.rounds_only:
         result["attacks"] = run_attacks(options, captions)

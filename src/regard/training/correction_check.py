@@ -2,7 +2,7 @@
 
 The corpus check judges each correction next to the model's own data, from which it learns the languages and the usual
 lengths. The model itself tells whether a translation belongs to its source: then it is more probable given this source
-than given any of some others. Texts that most translations contain, but few sources, are advertising.
+than given others. Texts that most translations contain, but few sources, are advertising.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from regard.tasks.scorer import Scorer
 
 Pair = tuple[str, str]
 MAX_REFERENCES = 4_000  # pairs of the model's own data
-OTHER_SOURCES = 6  # with which each source is compared: a random one is the best of them with a chance of 1 in 7
+OTHER_SOURCES = 6  # with which each source is compared
 PHRASE = 4  # words
 MAX_REPEATED = 0.2  # the share of translations with the same phrase, beyond the share of sources with one
 
@@ -47,13 +47,16 @@ def _find_damaged(new: Sequence[Pair], known: Sequence[Pair]) -> Iterator[tuple[
 
 
 def _find_unrelated(new: Sequence[Pair], known: Sequence[Pair], scorer: Scorer) -> dict[int, str]:
-    """Return the rows whose translation is at least as probable given another source."""
+    """Return the rows whose translation is at least as probable given other sources: every second unrelated one.
+
+    A translator of 4 BLEU flagged 3 and 7 of 100 correct pairs of another domain, a translator of 30 BLEU none.
+    """
     targets, sources = [target for _, target in new], [source for source, _ in [*new, *known]]
     own, *others = (
         np.array([text.total_logprob for text in scorer.score(targets, _rotate(sources, shift)[: len(new)])])
         for shift in range(OTHER_SOURCES + 1)
     )
-    is_unrelated = own <= np.max(others, axis=0)
+    is_unrelated = own <= np.mean(others, axis=0)
     return dict.fromkeys(np.flatnonzero(is_unrelated).tolist(), "Unrelated (as probable for another text)")
 
 
