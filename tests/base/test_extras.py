@@ -10,7 +10,11 @@ import pytest
 from regard.base import extras
 
 ROOT = Path(__file__).parents[2]
-DISTRIBUTIONS = {"PIL": "pillow", "python_multipart": "python-multipart"}  # by module, where the names differ
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "markdown_it": "markdown-it-py",
+    "python_multipart": "python-multipart",
+}  # by module, where the names differ
 
 
 class Installed:
