@@ -147,4 +147,4 @@ def test_other_taggers_have_none(tmp_path: Path) -> None:
 def test_a_file_has_no_constraints(options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("x.txt").write_text("a\n")
-    assert "--unconstrained and --fit-temperature need a model" in run_command("evaluate", *options).errors
+    assert "--fit-temperature and --fit-quality need a model" in run_command("evaluate", *options).errors

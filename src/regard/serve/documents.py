@@ -9,10 +9,12 @@ from urllib.parse import quote
 
 from regard.base.errors import RegardError
 from regard.documents.format import FileDocument
-from regard.documents.registry import find_format
+from regard.documents.registry import find_format, find_suffix, is_text
 
 KEPT_SECONDS = 1800.0
 KEPT_BYTES = 100_000_000
+MAX_LINE_BYTES = 100_000
+LINE_SUFFIXES = (".md", ".markdown", ".srt", ".vtt")  # and text: other formats may have everything in one line
 _LINE_ENDS = (b"\n", b"\r", b"<")  # lines, or tags
 
 
@@ -78,11 +80,18 @@ def read_document(name: str, content: bytes, *, max_lines: int) -> FileDocument:
         max_lines: Maximum number of lines, and of tags.
 
     Raises:
-        RegardError: The format is unknown, the file is damaged, or it has too many lines.
+        RegardError: The format is unknown, the file is damaged, or it has too many or too long lines.
     """
     document_format = find_format(name)
     if max(map(content.count, _LINE_ENDS)) > max_lines:  # before a list of them is made
         raise RegardError(f"The file has more than {max_lines:,} lines or tags.", hint="Split the file.")
+    suffix = find_suffix(name)
+    if suffix in LINE_SUFFIXES or is_text(suffix):
+        length = max(map(len, content.split(b"\n")))
+        if length > MAX_LINE_BYTES:
+            raise RegardError(
+                f"A line has {length:,} bytes; the maximum is {MAX_LINE_BYTES:,}.", hint="Break the line."
+            )
     return document_format.read(content)
 
 
