@@ -168,9 +168,9 @@ def tune(
         freeze_embeddings: Keep embeddings as they are.
         add_tokens: File of texts that become tokens of their own, one per line.
         chat_template: Jinja file that puts the words of a conversation around prompts. Default: that of the model.
-        source, target, text, data, columns, images, audio, out, languages, validation, validation_source,
-            validation_target, minutes, steps, seed, settings, track, loss, metrics,
-            listeners, progress, force, ranks: As for `train`.
+        source, target, text, data, columns, images, audio, out: As for `train`.
+        languages, validation, validation_source, validation_target: As for `train`.
+        minutes, steps, seed, settings, track, loss, metrics, listeners, progress, force, ranks: As for `train`.
 
     Returns:
         How the run ended, and its folder; `load()` loads the best model, adapters merged.

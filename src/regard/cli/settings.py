@@ -71,7 +71,7 @@ def _format_markdown(selected: Sequence[SettingsTable]) -> Iterator[str]:
         previous_path = table.path
         yield f"\n{f'**`{table.tag}`**: ' if table.tag else ''}{table.description}"
         if table.settings:
-            yield "\n| setting | values | default | |\n|---|---|---|---|"
+            yield "\n| setting | values | default | meaning |\n|---|---|---|---|"
         for setting in table.settings:
             default = (
                 setting.default if setting.default.startswith("(") or not setting.default else f"`{setting.default}`"
