@@ -67,6 +67,7 @@ CROSS_CUTTING = {
     "test_release.py": "the files of a release: package, dependencies, community files",
     "test_results.py": "the committed results",
     "test_site.py": "the website that scripts/build_site.py builds",
+    "test_workflows.py": ".github/workflows",
     "test_sample_sentences.py": "scripts/sample_sentences.py",
     "text/test_tokenizer_json.py": "the file of every kind of tokenizer",
     "training/distributed/test_recipes.py": "the Slurm recipe of docs/guides/distributed.md",

@@ -1,5 +1,5 @@
-// Opens the built website in Chromium: node check_site.mjs FOLDER [SCREENSHOTS]
-// Ten pages, 400 and 1280 px wide, light and dark: nothing from another host, no failed request, no scrolling sideways,
+// Opens the built website in Chromium: node check_site.mjs [--quick] FOLDER [SCREENSHOTS]
+// Ten pages, 400 and 1280 px wide, light and dark (--quick: narrow and dark, wide and light): nothing from another host, no failed request, no scrolling sideways,
 // nothing that axe-core finds, and a search that finds the page for each phrase.
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -26,7 +26,8 @@ const SEARCHES = {
   "out of memory": "guides/plan",
 };
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const [folder, pictures] = process.argv.slice(2);
+const quick = process.argv.includes("--quick");
+const [folder, pictures] = process.argv.slice(2).filter((argument) => argument !== "--quick");
 if (pictures) mkdirSync(pictures, { recursive: true });
 const faults = [];
 const server = await serve(folder);
@@ -36,7 +37,8 @@ async function openPage(width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
   const page = await context.newPage();
   page.on("request", (request) => {
-    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.url)) faults.push(`another host: ${request.url()}`);
+    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.url))
+      faults.push(`another host: ${request.url()}`);
   });
   page.on("response", (response) => response.status() >= 400 && faults.push(`${response.status()}: ${response.url()}`));
   page.on("pageerror", (error) => faults.push(`${page.url()}: ${error}`));
@@ -44,17 +46,19 @@ async function openPage(width, colorScheme) {
 }
 
 for (const width of [400, 1280])
-  for (const scheme of ["light", "dark"]) {
+  for (const scheme of quick ? [width === 400 ? "dark" : "light"] : ["light", "dark"]) {
     const page = await openPage(width, scheme);
     for (const path of PAGES) {
       await page.goto(`${server.url}${path}.html`);
       const where = `${path}, ${width} px, ${scheme}`;
       const beyond = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       if (beyond > 0) faults.push(`${where}: ${beyond} px too wide`);
-      if (pictures) await page.screenshot({ path: join(pictures, `${path.replaceAll("/", "-")}-${width}-${scheme}.png`) });
+      if (pictures)
+        await page.screenshot({ path: join(pictures, `${path.replaceAll("/", "-")}-${width}-${scheme}.png`) });
       await page.evaluate(axe);
       const { violations } = await page.evaluate((options) => window.axe.run(document, options), AXE);
-      for (const { id, nodes } of violations) faults.push(`${where}: ${id}: ${nodes.length} x ${nodes[0].html.slice(0, 200)}`);
+      for (const { id, nodes } of violations)
+        faults.push(`${where}: ${id}: ${nodes.length} x ${nodes[0].html.slice(0, 200)}`);
     }
     await page.context().close();
   }
@@ -68,7 +72,8 @@ for (const [phrase, path] of Object.entries(SEARCHES)) {
   await page.getByText(/^\d+ results?$/).waitFor({ timeout: 30_000 });
   const found = await page.getByRole("option").evaluateAll((links) => links.map((link) => link.pathname));
   console.log(`${phrase}: ${found.slice(0, 5).join(" ")}`);
-  if (!found.slice(0, 10).some((link) => link.includes(path))) faults.push(`${phrase}: ${path} is not among the first ten`);
+  if (!found.slice(0, 10).some((link) => link.includes(path)))
+    faults.push(`${phrase}: ${path} is not among the first ten`);
   if (pictures) await page.screenshot({ path: join(pictures, `search-${phrase.replaceAll(" ", "-")}.png`) });
 }
 await browser.close();
