@@ -20,6 +20,7 @@ blame/            models of the same run without some samples (`regard blame --p
 adapter/          LoRA weights of the best model (only with LoRA)
 log.txt           the output of `regard train`
 extensions.json   names of the loss and metrics that `regard.train` was given as functions
+removal.json      which samples the run leaves out, with hashes (`regard train RUN --without LIST`)
 finished.json     written last: the run has ended and cleaned up
 parts.json        parts per batch, after memory ran out on one of several ranks
 trackers.json     ids of the run in experiment trackers, which write to tensorboard/, wandb/ and mlflow.db
@@ -64,6 +65,7 @@ class RunFolder:
         self.timing = path / "timing.jsonl"
         self.log = path / "log.txt"
         self.extensions = path / "extensions.json"
+        self.removal = path / "removal.json"
         self.finished = path / "finished.json"
         self.micro_batches = path / "parts.json"
         self.checkpoints = path / "checkpoints"
@@ -117,7 +119,7 @@ class RunFolder:
         journals = (self.metrics, self.timing, self.log)
         files = (
             self.run, self.accepted, self.corpus, self.examples, self.trackers, self.extensions, self.finished,
-            self.micro_batches,
+            self.micro_batches, self.removal,
             *journals, *databases,
         )  # fmt: skip
         atomic = (self.best, self.average, self.adapter, self.tokenizer, self.distilled)

@@ -74,6 +74,7 @@ def _start(
 ) -> Finished:
     from regard.training import run  # these import torch: only when needed
     from regard.training.event_lines import FileLog
+    from regard.training.removal_report import finish_report
     from regard.training.trackers import make_tracker
 
     options.check()
@@ -84,7 +85,7 @@ def _start(
         _write_replay(options.run, folder, options.without, listeners)
     if options.resume is not None or options.without is not None:
         _prepare_teachers(options.read_run(), folder, listeners, prepare_teacher)
-        return run.resume(
+        finished = run.resume(
             folder,
             changes=options.changes,
             steps=options.steps,
@@ -95,6 +96,10 @@ def _start(
             processes=processes,
             extensions=extensions,
         )
+        if RunFolder(folder).removal.is_file() and run.is_finished(folder):
+            finish_report(RunFolder(folder))
+            _emit(Message(f"What was removed, and what may remain: {RunFolder(folder).removal}"), listeners)
+        return finished
     plan = preview_run(options, listeners, started=started)
     if extensions is not None:
         extensions.check(plan.run)  # before teachers translate
@@ -112,10 +117,12 @@ def _start(
 
 def _write_replay(original: Path, folder: Path, without: Path, listeners: Sequence[Listener]) -> None:
     """Prepare the folder of a run without some samples; resuming it then starts from the first step."""
-    from regard.training.without import count_lines, read_removed, write_replay  # only when needed
+    from regard.training.removal_report import begin_report  # these import torch: only when needed
+    from regard.training.without import count_lines, read_removed, write_replay
 
     removed = read_removed(without, codec.RUN_FILES.load(original / RUN_FILE))
     write_replay(original, folder, removed)
+    begin_report(RunFolder(original), RunFolder(folder))
     _emit(Message(f"Repeating {original} without {pluralize(count_lines(removed), 'line')}."), listeners)
 
 

@@ -45,14 +45,14 @@ class Tombstones:
                 location="data.removed",
                 hint="They may be held out for validation, skipped as defects, or not in the corpus.",
             )
-        self._samples = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
+        self.samples = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
 
     def __len__(self) -> int:
-        return self._samples.size
+        return self.samples.size
 
     def find(self, records: StoredSamples) -> BoolArray:
         """Return which samples of a batch are removed, (samples)."""
-        return np.isin(records.samples, self._samples)
+        return np.isin(records.samples, self.samples)
 
     def blank(self, records: StoredSamples) -> StoredSamples:
         """Return the batch with zeros in the place of removed tokens, pixels and spectrogram values."""
