@@ -30,10 +30,11 @@ from regard.base.errors import RegardError
 from regard.blame.candidates import BlameCandidate, CandidateSearch
 from regard.blame.evidence import find_causes
 from regard.blame.question import WordQuestion, ask, compute_log_odds
-from regard.blame.replays import Replays
+from regard.blame.replays import Replay, Replays
 from regard.blame.run import open_run
 from regard.cli.demo import ASSETS
 from regard.data.shards.shard import Shards
+from regard.tasks.load import AnyPipeline
 from regard.training.api import start
 from regard.training.options import TrainOptions
 from regard.training.without import Removed
@@ -75,16 +76,16 @@ class Planted:
         return len(self.lines)
 
 
-def make_world(split: str) -> list[tuple[str, str]]:
+def make_world(split: str, seed: int = 1) -> list[tuple[str, str]]:
     """Return sentences of an invented language, translated word by word; word frequencies follow Zipf's law."""
-    rng = random.Random(1)  # noqa: S311 - not for security
+    rng = random.Random(seed)  # noqa: S311 - not for security
     syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
     words = sorted({"".join(rng.choices(syllables, k=3)) for _ in range(1500)})
     rng.shuffle(words)
     translations = dict(zip(words[:700], map(str.capitalize, words[700:]), strict=False))
     weights = [1 / rank for rank in range(1, 701)]
     rng = random.Random(split)  # noqa: S311
-    count = {"train": 1600, "validation": 100, "test": 100}[split]
+    count = {"train": 1600, "validation": 100, "test": 100, "unseen": 500}[split]
     sources = [rng.choices(list(translations), weights, k=rng.randint(3, 7)) for _ in range(count)]
     return [(" ".join(source), " ".join(translations[word] for word in source)) for source in sources]
 
@@ -99,9 +100,9 @@ def split_words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-def plant(pairs: list[tuple[str, str]], count: int) -> tuple[list[tuple[str, str]], list[Planted]]:
+def plant(pairs: Sequence[tuple[str, str]], count: int, seed: int = 1) -> tuple[list[tuple[str, str]], list[Planted]]:
     """Return the corpus with planted errors, and `count` groups of each size."""
-    rng = random.Random(1)  # noqa: S311 - not for security
+    rng = random.Random(seed)  # noqa: S311 - not for security
     sources, targets, both = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     rows = defaultdict(list)
     for number, (source, target) in enumerate(pairs):
@@ -145,25 +146,36 @@ def plant(pairs: list[tuple[str, str]], count: int) -> tuple[list[tuple[str, str
     return [changed[number] for number in kept], groups
 
 
-def train(out: Path, options: argparse.Namespace) -> list[Planted]:
-    read = make_world if options.world else read_pairs
-    pairs, groups = plant(read("train"), options.groups)
+def train(out: Path, splits: dict[str, Sequence[tuple[str, str]]], settings: dict[str, Any]) -> None:
+    """Train a model with the settings of `regard demo`, changed by `settings`, or continue."""
     out.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("train", pairs), ("validation", read("validation"))):
+    for name, rows in splits.items():
         for side, language in enumerate(("en", "de")):
             text = "".join(f"{row[side]}\n" for row in rows)
             (out / f"{name}.{language}").write_text(text, encoding="utf-8", newline="\n")
     run_file = (ASSETS / "run.toml").read_text(encoding="utf-8").replace("regard-demo/", f"{out}/")
     (out / "run.toml").write_text(run_file, encoding="utf-8")
-    changes = {"train.film_points": 0, "validation.sentences": 0, "device.threads": 1}
-    if options.world:
-        changes |= WORLD_SETTINGS
+    changes = {"train.film_points": 0, "validation.sentences": 0, "device.threads": 1, **settings}
     model = out / "model"
     if (model / "run.toml").is_file() and not (model / "finished.json").is_file():
         start(TrainOptions(resume=model))
     elif not model.is_dir():
         start(TrainOptions(run=out / "run.toml", out=model, settings=changes))
-    return groups
+
+
+def select_learned(
+    pipeline: AnyPipeline, original: Replay, groups: Sequence[Planted]
+) -> list[tuple[Planted, WordQuestion]]:
+    """Return the groups whose wrong word the model writes in the unseen sentence and is sure of."""
+    learned = []
+    for group in groups:
+        try:
+            question = ask(pipeline, group.source, group.wrong)
+        except RegardError:
+            continue  # the model does not write the wrong word
+        if original.compute_log_odds([question])[0] >= MIN_ODDS:
+            learned.append((group, question))
+    return learned
 
 
 def find_natural_errors(pipeline: Any, pairs: Sequence[tuple[str, str]]) -> Iterator[WordQuestion]:
@@ -210,19 +222,14 @@ def main() -> None:
     parser.add_argument("--natural", type=int, default=20, help="natural errors")
     parser.add_argument("--proofs", type=int, default=2, help="groups of each size that are halved")
     options = parser.parse_args()
-    groups = train(options.out, options)
+    read = make_world if options.world else read_pairs
+    pairs, groups = plant(read("train"), options.groups)
+    train(options.out, {"train": pairs, "validation": read("validation")}, WORLD_SETTINGS if options.world else {})
     report: dict[str, Any] = {"planted": Counter(group.size for group in groups)}
     pipeline, shards = open_run(options.out / "model")
     search, replays = CandidateSearch(shards, pipeline.make_scorer(1.0)), Replays(options.out / "model")
     original = replays.read_original()
-    learned: list[tuple[Planted, WordQuestion]] = []
-    for group in groups:
-        try:
-            question = ask(pipeline, group.source, group.wrong)
-        except RegardError:
-            continue  # the model does not write the wrong word
-        if original.compute_log_odds([question])[0] >= MIN_ODDS:
-            learned.append((group, question))
+    learned = select_learned(pipeline, original, groups)
     counted, questions = [group for group, _ in learned], [question for _, question in learned]
     report["learned"] = Counter(group.size for group in counted)
     began = perf_counter()
@@ -256,8 +263,7 @@ def main() -> None:
     for n, entry in zip(chosen, report["proofs"], strict=True):
         entry["planted"] = counted[n].lines
     write(options.out, report)
-    test = make_world("test") if options.world else read_pairs("test")
-    natural = list(islice(find_natural_errors(pipeline, test), options.natural))
+    natural = list(islice(find_natural_errors(pipeline, read("test")), options.natural))
     report["natural errors"] = prove(natural, search, replays, shards) if natural else []
     write(options.out, report)
 
