@@ -23,7 +23,7 @@ from regard.data.corpus import Corpus
 from regard.data.example import Defects, FileInfo
 from regard.data.readers.text_files import is_url
 from regard.data.shards.prepare import CORPUS_FILE, ShardDone, open_corpus, prepare_parts
-from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
+from regard.data.shards.remote import RemoteShards, download_tokenizers, has_corpus
 from regard.data.shards.shard import Shards
 from regard.store.examples import ValidationExample, read_examples
 from regard.store.run_folder import RunFolder
@@ -77,7 +77,7 @@ def prepare_data(
         RegardError: If a corpus split is empty, or the shards were made with other tokenizers.
     """
     if run.data.prepared is not None:
-        return _open_prepared(run, run.data.prepared, folder)
+        return _open_prepared(run, run.data.prepared, folder, refresh=verify)
     corpus = _make_full_corpus(run)
     if not folder.corpus.is_file():
         corpus.check_regular_files()
@@ -276,7 +276,7 @@ def _count_workers(corpus: Corpus) -> int:
     return 1 if size < MIN_PARALLEL_BYTES else limits.count_cores()
 
 
-def _open_prepared(run: RunConfig, location: str, folder: RunFolder) -> RunData:
+def _open_prepared(run: RunConfig, location: str, folder: RunFolder, *, refresh: bool) -> RunData:
     """Open the output of `regard prepare` (folder or URL). Examples are decoded from its tokens."""
     corpus = Corpus(run.data.train)
     weights = dict(zip(corpus.names, corpus.weights, strict=True))
@@ -286,9 +286,10 @@ def _open_prepared(run: RunConfig, location: str, folder: RunFolder) -> RunData:
     if is_url(location):
         url = location.rstrip("/")
         tokenizers = None if not run.has_tokenizer else download_tokenizers(url, folder.tokenizer)
-        train = RemoteShards(f"{url}/train", folder.shards / "train", weights=weights)
-        if RemoteFolder(f"{url}/validation").has(CORPUS_FILE):
-            validation = RemoteShards(f"{url}/validation", folder.shards / "validation")
+        train = RemoteShards(f"{url}/train", folder.shards / "train", weights=weights, refresh=refresh)
+        cache = folder.shards / "validation"
+        if (cache / CORPUS_FILE).is_file() or has_corpus(f"{url}/validation"):
+            validation = RemoteShards(f"{url}/validation", cache, refresh=refresh)
     else:
         prepared = Path(location)
         tokenizers = None if not run.has_tokenizer else TokenizerPair.load(prepared)

@@ -8,8 +8,8 @@ from regard.config.inputs import TokensConfig
 from regard.config.model import AnyModelConfig
 from regard.config.run import RunConfig
 from regard.data.readers.text_files import is_url
-from regard.data.shards.prepare import CORPUS_FILE, open_corpus
-from regard.data.shards.remote import RemoteFolder, RemoteShards, download_tokenizers
+from regard.data.shards.prepare import open_corpus
+from regard.data.shards.remote import RemoteShards, download_tokenizers, has_corpus
 from regard.text.tokenizer_pair import TokenizerPair
 
 
@@ -26,7 +26,7 @@ def count_prepared_validation(location: str) -> int:
     part = f"{location.rstrip('/')}/validation"
     if not is_url(location):
         return len(open_corpus(Path(part))) if Path(part).is_dir() else 0
-    if not RemoteFolder(part).has(CORPUS_FILE):
+    if not has_corpus(part):
         return 0
     with TemporaryDirectory() as cache:
         return len(RemoteShards(part, Path(cache)))

@@ -91,7 +91,7 @@ class Loader:
         """Yield the batches of each step from a position (default: the start), epoch after epoch without end."""
         position = self.order.start if position is None else self.order.resume(position)
         while True:
-            batches = self.order.batches(
+            batches = self._plan_batches(
                 position.epoch, position.next_global_batch, position.window, position.window_start
             )
             end = position.next_global_batch
@@ -122,7 +122,7 @@ class Loader:
         are a random sample of the epoch, always the same.
         """
         index = None
-        for index, window, batch_samples in islice(self.order.batches(number), max_batches):
+        for index, window, batch_samples in islice(self._plan_batches(number), max_batches):
             if index % self.world_size == self.rank:
                 yield self._make_batch(index, window, batch_samples)
         if index is None:
@@ -133,7 +133,7 @@ class Loader:
     def iter_targets(self, number: int = 0) -> Iterator[list[int]]:
         """Yield the target tokens of every sample of an epoch; a packed document is yielded whole, not row by row."""
         stream, offsets = len(self.rows.needs) - 1, dict[int, NDArray[np.int64]]()
-        for _, _, batch_samples in self.order.batches(number):
+        for _, _, batch_samples in self._plan_batches(number):
             sample_numbers = (
                 batch_samples.samples
                 if batch_samples.starts is None
@@ -153,6 +153,14 @@ class Loader:
                 )
                 start = offsets[shard_number][local_number] + prefix_length
                 yield self.shards.load_tokens(shard_number)[start : start + target_length].tolist()
+
+    def _plan_batches(
+        self, epoch: int, start: int = 0, window: int = 0, window_start: int = 0
+    ) -> Iterator[tuple[int, Window, BatchSamples]]:
+        """Yield the batches of `Order.batches`. The first window is downloaded in parallel, not when it is read."""
+        if window < self.order.window_count:
+            self.shards.prefetch(self.order.window_shards(epoch, window).tolist())
+        yield from self.order.batches(epoch, start, window, window_start)
 
     def _make_batch(self, number: int, window: Window, batch_samples: BatchSamples) -> Batch:
         if self._window_reader is None or self._window_reader.shard_numbers != window.shards:

@@ -28,8 +28,11 @@ class TooLong:
         def longest(shard: int) -> int:
             return int(rows.row_lengths(_longest_streams(shards.shards[shard], rows)).max())
 
+        limit = order.settings.length_limit
+        if not order.settings.packs_sequences:
+            shards.load_tables(number for number in range(len(shards.shards)) if longest(number) > limit)
         samples = tuple((sample, shards.locate(sample), length) for sample, length in order.iter_too_long(longest))
-        return cls(order.settings.length_limit, samples)
+        return cls(limit, samples)
 
     @classmethod
     def truncated(cls, rows: RowMaker, shards: Shards) -> "TooLong":
@@ -37,9 +40,11 @@ class TooLong:
         if not isinstance(rows, TruncatingRows) or rows.max_length is None:
             return cls(0, ())
         samples: list[tuple[int, Location, int]] = []
-        for shard, offset in zip(shards.shards, shards.sample_offsets.tolist(), strict=False):
-            if rows.untruncated_lengths(_longest_streams(shard, rows)).max() <= rows.max_length:
-                continue
+        longest = [rows.untruncated_lengths(_longest_streams(shard, rows)).max() for shard in shards.shards]
+        numbers = [number for number, length in enumerate(longest) if length > rows.max_length]
+        shards.load_tables(numbers)
+        for number in numbers:
+            shard, offset = shards.shards[number], int(shards.sample_offsets[number])
             (lengths,) = rows.untruncated_lengths(shard.lengths[: len(rows.needs)])
             too_long = np.flatnonzero(lengths > rows.max_length).tolist()
             samples += [(offset + sample, shard.locate(sample), int(lengths[sample])) for sample in too_long]

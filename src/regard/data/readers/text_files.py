@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from regard.base.errors import RegardError
 from regard.base.extras import import_optional
 from regard.base.files import MANIFEST
+from regard.base.remote import resolve_url
 from regard.data.example import CorpusError, Defects, Location
 
 READ_BYTES = 1 << 16  # bytes read at a time; larger chunks leave the processor's cache and split more slowly
@@ -346,11 +347,10 @@ def _open(path: str) -> Any:
 
 def _resolve_url(path: str) -> tuple[Any, str]:
     """The fsspec file system of a URL, and the path inside it."""
-    fsspec = import_optional("fsspec", "formats", "Opening a URL")
     try:
-        return fsspec.core.url_to_fs(path)
-    except (ImportError, ValueError) as error:  # fsspec names the missing package
-        raise CorpusError(f"The URL cannot be opened: {error}.", location=path, hint="Check its protocol.") from error
+        return resolve_url(path)
+    except RegardError as error:
+        raise CorpusError(error.message, location=error.location, hint=error.hint) from error
 
 
 @contextmanager

@@ -7,7 +7,7 @@ of 8-bit values; all images have the same shape.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -245,9 +245,13 @@ class Shards:
     def split_long(self, max_length: int) -> Self:
         """Return the corpus with samples split into several of at most `max_length` tokens; no token is copied."""
         weights = {shard.source: weight for shard, weight in zip(self.shards, self.weights, strict=True)}
+        self.load_tables(number for number, shard in enumerate(self.shards) if shard.longest[0] > max_length)
         result = copy(self)
         Shards.__init__(result, [split_long(shard, max_length) for shard in self.shards], weights)
         return result
+
+    def load_tables(self, numbers: Iterable[int]) -> None:
+        """Load the tables of shards that are read next; does nothing for local shards."""
 
     def prefetch(self, numbers: Sequence[int]) -> None:
         """Prefetch the shards that are read next; does nothing for local shards."""

@@ -9,7 +9,7 @@ tokens. `shards.jsonl` holds the descriptions of all shards of a corpus, so that
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -81,6 +81,7 @@ class _ShardInfo:
 
 
 _SHARD_INFO = TypeAdapter(_ShardInfo)
+Fetch = Callable[[Mapping[str, str]], None]  # downloads files that are missing, given the sha256 by name
 
 
 class StoredShard(Shard):
@@ -91,20 +92,25 @@ class StoredShard(Shard):
         name: The file name without suffix.
         document: The content of `.json`.
         sha256: The sha256 of `.json`.
+        fetch: Called before a file is used, if the folder is the cache of a remote one.
     """
 
-    def __init__(self, folder: Path, name: str, document: Mapping[str, Any], sha256: str) -> None:
+    def __init__(
+        self, folder: Path, name: str, document: Mapping[str, Any], sha256: str, fetch: Fetch | None = None
+    ) -> None:
         info = _SHARD_INFO.validate_python(document)
         identity = sha256
         if STATISTICS in document:  # the identity of this content in earlier versions, on which positions depend
             content = {key: value for key, value in document.items() if key != STATISTICS}
             identity = hashlib.sha256(_serialize(content)).hexdigest()
         fields = {key: getattr(info, key) for key in DESCRIPTION}
-        fields |= {"name": name, "sha256": sha256, "identity": identity, "_folder": folder, "_info": info}
+        fields |= {"name": name, "sha256": sha256, "identity": identity}
+        fields |= {"_folder": folder, "_info": info, "_fetch": fetch}
         self.__dict__.update(fields)  # a frozen dataclass has no other way
 
     _folder: Path
     _info: _ShardInfo
+    _fetch: Fetch | None
 
     def __len__(self) -> int:
         return self._info.samples
@@ -141,7 +147,14 @@ class StoredShard(Shard):
 
     def path(self, suffix: str) -> Path:
         """Return the path of a file of this shard."""
+        if self._fetch is not None:
+            self._fetch(self.hashes(suffix))
         return self._folder / f"{self.name}.{suffix}"
+
+    def hashes(self, *suffixes: str) -> dict[str, str]:
+        """Return the sha256 of some files of this shard, by file name."""
+        hashes = {"json": self.sha256, **{str(suffix): digest for suffix, digest in self._info.sha256.items()}}
+        return {f"{self.name}.{suffix}": hashes[suffix] for suffix in suffixes}
 
     def check_sizes(self) -> None:
         """Raise DamagedError if a file is missing or has another size."""
@@ -150,9 +163,9 @@ class StoredShard(Shard):
 
     def verify(self) -> None:
         """Read all files, and raise DamagedError if one has changed."""
-        for suffix, expected in (("json", self.sha256), *self._info.sha256.items()):
-            if sha256(self.path(suffix)) != expected:
-                raise _damaged("The file has different content (sha256 differs).", self.path(suffix))
+        for name, expected in self.hashes("json", "bin", "idx").items():
+            if sha256(self._folder / name) != expected:
+                raise _damaged("The file has different content (sha256 differs).", self._folder / name)
         self._map_table()
 
     def _map_table(self) -> NDArray[np.uint32]:
@@ -202,9 +215,7 @@ def _serialize(document: Mapping[str, Any]) -> bytes:
     return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
-def load_shard(
-    folder: Path, name: str, *, expected_sha256: str | None = None, verify: bool = False, is_local: bool = True
-) -> StoredShard:
+def load_shard(folder: Path, name: str, *, expected_sha256: str | None = None, verify: bool = False) -> StoredShard:
     """Open a shard from disk.
 
     Args:
@@ -212,26 +223,24 @@ def load_shard(
         name: The file name without suffix.
         expected_sha256: The sha256 that `.json` must have.
         verify: Also read `.bin` and `.idx` and compare their sha256, not only their sizes.
-        is_local: Whether `.bin` and `.idx` are in the folder already.
 
     Raises:
         DamagedError: If a file is missing, unfinished or damaged.
     """
     shard = parse_shard(folder, name, *_read_description(folder, name, expected_sha256))
-    if is_local:
-        shard.check_sizes()
+    shard.check_sizes()
     if verify:
         shard.verify()
     return shard
 
 
-def parse_shard(folder: Path, name: str, document: Any, sha256: str) -> StoredShard:
-    """Return the shard of a description; raise DamagedError if it is invalid."""
+def parse_shard(folder: Path, name: str, document: Any, sha256: str, fetch: Fetch | None = None) -> StoredShard:
+    """Return the shard of a description (see `StoredShard`); raise DamagedError if it is invalid."""
     path = folder / f"{name}.json"
     try:
         if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
             raise _damaged(f"The shard has format {str(document['format'])[:80]}, not {FORMAT}.", path)
-        return StoredShard(folder, name, document, sha256)
+        return StoredShard(folder, name, document, sha256, fetch)
     except (TypeError, ValueError) as error:
         raise _damaged("The shard's description is damaged.", path) from error
 
@@ -265,7 +274,9 @@ def write_index(folder: Path, shards: Mapping[str, str]) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def parse_index(content: bytes, folder: Path, shards: Mapping[str, str], *, location: str) -> list[StoredShard]:
+def parse_index(
+    content: bytes, folder: Path, shards: Mapping[str, str], *, location: str, fetch: Fetch | None = None
+) -> list[StoredShard]:
     """Return the shards whose descriptions `write_index` wrote.
 
     Args:
@@ -273,6 +284,7 @@ def parse_index(content: bytes, folder: Path, shards: Mapping[str, str], *, loca
         folder: Where the files of the shards are.
         shards: The sha256 of each `.json`, by name.
         location: Where the index is, for errors.
+        fetch: See `StoredShard`.
 
     Raises:
         DamagedError: If the index is invalid or names other shards.
@@ -282,7 +294,7 @@ def parse_index(content: bytes, folder: Path, shards: Mapping[str, str], *, loca
         for line in content.decode().split("\n")[:-1]:
             document = parse_json(line.encode())
             name = document.pop("name")
-            result.append(parse_shard(folder, name, document, shards[name]))
+            result.append(parse_shard(folder, name, document, shards[name], fetch))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError("The index of the shards is damaged.", location=location, hint=REWRITE_HINT) from error
     if [shard.name for shard in result] != sorted(shards):
