@@ -143,6 +143,7 @@ class Trainer:
             self.journal = JsonlWriter(folder.metrics)  # it flushes the run folder
             self.timing = JsonlWriter(folder.timing)
         self.progress = Progress()
+        self._step_seconds = 0.0  # of the steps since the run or its resumption began
         self.spike_detector = SpikeDetector(settings.spikes.window)
         self.model_writer = ModelWriter(run, folder, run_data, self.model)
         self._newest_checkpoint = self.checkpoints.load_newest()
@@ -168,7 +169,7 @@ class Trainer:
         """
         self._start()
         progress = self.progress
-        self._train_start, self._step_seconds = (progress.step, time.perf_counter()), 0.0
+        self._train_start = progress.step, time.perf_counter()
         for step in self.loader.steps(progress.position):
             reason = self._agree_on_stop(self._find_stop_reason(should_stop, pause_at))
             if reason == "stop requested":
