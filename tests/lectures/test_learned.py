@@ -44,6 +44,7 @@ def test_the_tables_are_printed() -> None:
     )
     assert "1.000 to 1.000" in unitary
     assert float(other.split()[-1]) < 0.5 < float(unitary.split()[-1]) == float(sinusoid.split()[-1]) == 2
+    assert float(other.split()[-2]) < 0.01 < float(unitary.split()[-2]), "a unitary M keeps positions apart"
 
 
 def test_the_mean_of_hard_attention_is_soft_attention() -> None:

@@ -294,3 +294,11 @@ def test_products_of_positions_rise_and_fall() -> None:
     """The dot product of positions 5 apart is smaller than that of positions 6 apart (d = 64)."""
     assert "1: 1.54, 2: 0.58, 3: 0.01, 4: 0.35" in "\n".join(show("positions"))
     assert "1: 30.92, 5: 23.50, 6: 23.56" in "\n".join(show("positions"))
+
+
+def test_words_are_clouds_around_their_position() -> None:
+    text = "\n".join(show("clouds"))
+    assert float(re.findall(r"position: (\S+)% of", text)[0]) > 99
+    drawing = text.split("\n\n")[1]
+    assert drawing.count("*") == 5
+    assert all(drawing.count(digit) > 20 for digit in "01234")

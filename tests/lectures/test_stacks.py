@@ -12,6 +12,7 @@ from regard.lectures.stacks import (
     draw,
     follow_printed_index,
     measure_depths,
+    measure_shift,
     measure_softmax,
     measure_stack,
     show_depth,
@@ -99,3 +100,14 @@ def test_residual_connections_keep_the_gradient() -> None:
 
 def test_norms_keep_the_gradient_from_growing() -> None:
     assert measure_stack(16, has_residual=True, has_norm=False)[1] > 1e3
+
+
+def test_norms_keep_deviations_and_not_means() -> None:
+    """What the last layer reads: its deviation stays, its mean moves no less than without norms."""
+    (moved, factor, loss), (moved_without, factor_without, _) = (
+        measure_shift(has_residual=True, has_norm=has_norm) for has_norm in (True, False)
+    )
+    assert loss < 0.5
+    assert 0.7 < factor < 1.5
+    assert factor_without < 0.6
+    assert moved > 0.8 * moved_without

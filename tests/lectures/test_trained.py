@@ -45,3 +45,11 @@ def test_every_page_is_a_comparison(name: str) -> None:
     document = trained.PAGES[name]()
     check(document, Document)
     assert document["against"]["output"] != document["output"]
+
+
+def test_the_noun_of_it_needs_more_than_near_tokens() -> None:
+    near, middle, far = (trained.read_within(reach) for reach in (1, 2, None))
+    assert near[0] < 0.1 < 0.4 < middle[0] < 0.6, "the place is 2 tokens away, the animal 7"
+    assert near[1] > 0.9, "the tags of the other words are local"
+    assert far == (1, 1)
+    assert len([line for line in trained.show_context() if line.startswith("  head")]) == 4

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.lectures.lines import join
-from regard.lectures.positions import encode
+from regard.lectures.positions import encode, follow
 from regard.nn.positions import Sinusoidal
 from regard.nn.scores import ScoreFunction
 
@@ -94,20 +94,22 @@ def show_matrix() -> Iterator[str]:
     generator = torch.Generator().manual_seed(3)
     observed = table[:known] + noise * torch.randn(known, width, generator=generator, dtype=torch.double)
     yield f"M with P(t + 1) = M P(t), from positions 0 to {known - 1} of the sinusoid (d = {width}, base {base:g})"
-    yield f"with noise of standard deviation {noise:g}:\n"
-    yield "M            sizes of its eigenvalues  angles                    |M^1000 P(0)|"
-    frequencies = base ** (-torch.arange(0, width, 2) / width)
+    yield f"with noise of standard deviation {noise:g}; nearest: distance of the closest two of positions 0 to 1000:\n"
+    yield "M           sizes of eigenvalues  angles                   nearest  |M^1000 P(0)|"
+
+    def describe(name: str, sizes: str, angles: Tensor, places: Tensor) -> str:
+        found = " ".join(f"{angle:.3f}" for angle in angles.tolist())
+        return f"{name:11} {sizes:21} {found:23} {nn.functional.pdist(places).min():8.2g} {places[-1].norm():14.4g}"
+
     for name, unitary in (("unitary", True), ("any matrix", False)):
         matrix = learn_matrix(observed, unitary=unitary)
         eigenvalues = torch.linalg.eigvals(matrix)
         angles = eigenvalues.angle().abs().sort(descending=True).values[::2]
-        far = torch.linalg.matrix_power(matrix, 1000) @ table[0]
         sizes = f"{eigenvalues.abs().min():.3f} to {eigenvalues.abs().max():.3f}"
-        found = " ".join(f"{angle:.3f}" for angle in angles)
-        yield f"{name:12} {sizes:25} {found:25} {far.norm():13.4g}"
-    found = " ".join(f"{value:.3f}" for value in frequencies.tolist())
-    yield f"{'sinusoid':12} {'1':25} {found:25} {table[1000].norm():13.4g}"
-    yield "\nThe eigenvalues of a unitary M have the size 1, learned or not, so P keeps its length at every position."
+        yield describe(name, sizes, angles, follow(matrix, table[0], 1000))
+    yield describe("sinusoid", "1", base ** (-torch.arange(0, width, 2) / width), table)
+    yield "\nThe eigenvalues of a unitary M have the size 1, learned or not, so P keeps its length at every position, and"
+    yield "no two of the 1,001 positions coincide. Those of any matrix shrink to 0 and meet there."
 
 
 def sample_positions(weights: Tensor, values: Tensor, count: int, seed: int = 4) -> Tensor:

@@ -213,7 +213,7 @@ def learned_matrix() -> Facts:
 
     def compute(size: float, angle: float, t: int) -> dict[str, float]:
         path = iterate(size, angle, t)
-        nearest = min((position - path[0]).norm().item() for position in path[1:])
+        nearest = (path[1:] - path[0]).norm(dim=-1).min().item()
         x, y = path[-1].tolist()
         return {"x": x, "y": y, "length": path[-1].norm().item(), "return": nearest}
 

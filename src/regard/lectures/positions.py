@@ -82,14 +82,19 @@ def recur(rule: str, start: float, c: float, steps: int) -> list[float]:
     return [value.item() for value in positions]
 
 
-def iterate(size: float, angle: float, steps: int) -> list[Tensor]:
-    """Return M^t (1, 0) for t = 0 to steps, with a matrix M whose eigenvalues have this size and this angle."""
-    a = torch.tensor(angle, dtype=torch.float64)
-    matrix = size * torch.stack((torch.stack((a.cos(), -a.sin())), torch.stack((a.sin(), a.cos()))))  # (2, 2)
-    path = [torch.tensor([1.0, 0.0], dtype=torch.float64)]
+def follow(matrix: Tensor, first: Tensor, steps: int) -> Tensor:
+    """Return M^t P(0) for t = 0 to steps, (T, D)."""
+    path = [first]
     for _ in range(steps):
         path.append(matrix @ path[-1])
-    return path
+    return torch.stack(path)
+
+
+def iterate(size: float, angle: float, steps: int) -> Tensor:
+    """Return M^t (1, 0) for t = 0 to steps, (T, 2), with a matrix M whose eigenvalues have this size and this angle."""
+    a = torch.tensor(angle, dtype=torch.float64)
+    matrix = size * torch.stack((torch.stack((a.cos(), -a.sin())), torch.stack((a.sin(), a.cos()))))  # (2, 2)
+    return follow(matrix, torch.tensor([1.0, 0.0], dtype=torch.float64), steps)
 
 
 def turn(vector: Sequence[float], position: int) -> Tensor:
@@ -183,3 +188,28 @@ def show_concatenation() -> Iterator[str]:
     yield f"  {12 * width**2:,} -> {12 * (2 * width) ** 2:,}"
     cosine = torch.nn.functional.cosine_similarity(x[:, None], r[None], dim=-1).abs().mean()
     yield f"Added, both stay readable: random x and r have a cosine of {cosine:.3f} on average."
+
+
+def show_clouds() -> Iterator[str]:
+    """Words added to positions: a cloud of words around each position, drawn as digits."""
+    width, marked, columns, lines = 128, (0, 10, 20, 30, 40), 76, 24
+    words = torch.randn(200, width, generator=torch.Generator().manual_seed(1), dtype=torch.double)
+    centers = encode(MAX_DISTANCE + 1, width)[list(marked)]  # (P, D)
+    axes = torch.linalg.svd(centers - centers.mean(dim=0)).Vh[:2].T  # (D, 2): the plane of the positions
+    yield f"{len(words)} random words, as long as those of a new `tiny`, added to positions {', '.join(map(str, marked))};"
+    yield "the plane in which these positions differ most. Digits: words at position 0, 10, ...; *: the position alone.\n"
+    sums = words + centers[:, None]  # (P, words, D)
+    points = torch.cat((sums, centers[:, None]), dim=1) @ axes  # (P, words + 1, 2)
+    low, high = points.flatten(0, 1).aminmax(dim=0)
+    places = ((points - low) / (high - low) * torch.tensor([columns - 1, lines - 1])).round().long()
+    rows = [[" "] * columns for _ in range(lines)]
+    for number, cloud in enumerate(places.tolist()):
+        for column, line in cloud:
+            rows[line][column] = str(number)
+    for *_, (column, line) in places.tolist():
+        rows[line][column] = "*"
+    yield from ("".join(row).rstrip() for row in rows)
+    nearest = torch.cdist(sums.flatten(0, 1), centers).argmin(dim=-1).view(len(marked), -1)  # (P, words)
+    share = (nearest == torch.arange(len(marked))[:, None]).double().mean()
+    yield f"\nNearest to its own position: {share:.1%} of the sums. The words of the vocabulary are not sorted by position,"
+    yield "so their vectors lie around every position in the same way, and a matrix can read either part of the sum."

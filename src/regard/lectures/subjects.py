@@ -15,11 +15,12 @@ from regard.lectures import (
     searches,
     shapes,
     stacks,
+    trained,
     word2vec,
     worked_numbers,
 )
 
-_MODULES = (worked_numbers, positions, searches, merges, learned, cost, stacks, shapes, adaptation, word2vec)
+_MODULES = (worked_numbers, positions, searches, merges, learned, cost, stacks, shapes, adaptation, trained, word2vec)
 
 
 def _list_subjects(module: ModuleType) -> dict[str, Callable[[], Iterator[str]]]:

@@ -1,19 +1,23 @@
 """The bundled models of toy worlds, and what their heads read."""
 
 import math
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from regard.lectures.worlds import TRAINED
+from regard.lectures.worlds import TRAINED, make_it
 from regard.look.build import look_into
 from regard.look.document import Document
 from regard.look.look import Look
+from regard.models.encoder_only import EncoderOnly
 from regard.nn.attend import eager_attention
+from regard.nn.masks import no_mask, window
 from regard.tasks.load import load
 from regard.tasks.pipeline import Pipeline
 
@@ -74,14 +78,48 @@ def _weigh(look: Look, name: str) -> Tensor:
     return eager_attention(*heads, attention.mask, attention.score, dropout=0.0)[1][0]  # (H, T, S)
 
 
-def show_it() -> Document:
+def compare_it() -> Document:
     """Return the model of "it" with "tired", compared with "wide"."""
     return look_at("it", IT.format("tired")).against(look_at("it", IT.format("wide"))).document
 
 
-def show_bank() -> Document:
+def compare_bank() -> Document:
     """Return the model of "bank" with "fish", compared with "loan"."""
     return look_at("bank", BANK.format("fish")).against(look_at("bank", BANK.format("loan"))).document
 
 
-PAGES: Mapping[str, Callable[[], Document]] = {"it": show_it, "bank": show_bank}
+@torch.no_grad()
+def read_within(reach: int | None) -> tuple[float, float]:
+    """Return the shares of right tags, of "it" and of the other words, if a token reads at most `reach` tokens away."""
+    pipeline, (_, validation) = load_trained("it"), make_it(random.Random(1))  # noqa: S311
+    model = cast("EncoderOnly", pipeline.model)
+    ids = torch.tensor([list(pipeline.replay(text).input.source) for text, _ in validation])  # (N, T)
+    right = model(ids).argmax(dim=-1)  # with the whole sentence all tags are right
+    model.mask = no_mask() if reach is None else window(reach + 1)
+    same = model(ids).argmax(dim=-1) == right
+    model.mask = no_mask()
+    place = 1 + validation[0][0].split().index("it")  # after the special token at the start
+    others = torch.arange(ids.size(1)) != place
+    return float(same[:, place].float().mean()), float(same[:, others].float().mean())
+
+
+def show_context() -> Iterator[str]:
+    """Local and global context: the model of "it" with attention to near tokens only, and how far its heads read."""
+    yield f'"{IT.format("tired")}": "it" is 2 tokens from "street", 3 from "tired"'
+    yield 'and 7 from "animal". Right tags of 120 new sentences, if each token reads only tokens near it:\n'
+    yield "reads up to    it  other words"
+    for reach in (0, 1, 2, 6, 7, 11, None):
+        shares = read_within(reach)
+        yield f"{'all tokens' if reach is None else f'{reach} away':11} {shares[0]:5.0%} {shares[1]:12.1%}"
+    yield "\nMean distance that a head reads in the sentence, and its weight on the token itself and its neighbors:"
+    look = look_at("it", IT.format("tired"))
+    for layer, name in enumerate(look.record.attention, start=1):
+        weights = _weigh(look, name)  # (H, T, T)
+        places = torch.arange(weights.size(-1))
+        far = (places[:, None] - places).abs()
+        for head, rows in enumerate(weights, start=1):
+            distance, near = ((rows * part).sum(dim=-1).mean() for part in (far, far <= 1))
+            yield f"  head {layer}.{head} {distance:5.1f} {near:6.0%}"
+
+
+PAGES: Mapping[str, Callable[[], Document]] = {"it": compare_it, "bank": compare_bank}
