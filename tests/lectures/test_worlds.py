@@ -8,7 +8,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.config import codec
-from regard.lectures.worlds import CUES, OF_ANIMALS, WORLDS, Corpus, write_world
+from regard.lectures.worlds import CUES, JOBS, OF_ANIMALS, WORLDS, Corpus, write_world
 from tests.commands import run_command
 
 
@@ -49,15 +49,24 @@ def test_order_has_the_item_of_its_entry() -> None:
         assert dict(entry.split(":") for entry in entries)[query] == tags.split()[-1]
 
 
+def test_dia_is_she_as_often_as_the_job_says() -> None:
+    train, _ = make("dia")
+    for job, (name, share) in JOBS.items():
+        pronouns = [target.split()[0] for source, target in train if job in source.split()]
+        assert {target.split()[3] for source, target in train if job in source.split()} == {name}
+        assert pronouns.count("she") / len(pronouns) == pytest.approx(share, abs=0.1)
+
+
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_run_file_names_a_valid_run(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     command = write_world(name, folder)
     assert command.removesuffix(" --force") == f"regard train {folder / 'run.toml'} --out {folder / 'model'}"
     run = codec.RUN_FILES.load(folder / "run.toml")
-    assert run.model.task == ("translation" if name == "copy" else "tagging")
+    pairs = name in ("copy", "dia")
+    assert run.model.task == ("translation" if pairs else "tagging")
     named = re.findall(r'"(.*/(?:train|validation)\.\w+)"', (folder / "run.toml").read_text(encoding="utf-8"))
-    assert len(named) == (4 if name == "copy" else 2)
+    assert len(named) == (4 if pairs else 2)
     assert all(Path(file).is_file() for file in named)
     with pytest.raises(RegardError, match="not empty"):
         write_world(name, folder)

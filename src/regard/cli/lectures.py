@@ -155,7 +155,7 @@ def claims(
 
 @app.command(cls=HelpCommand, epilog="regard lectures world it --out it")
 def world(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the world: it, bank, orders or copy.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the world: it, bank, orders, copy or dia.")],
     out: Annotated[Path, option("New folder for the files.", metavar="FOLDER")],
     seed: Annotated[int, option("Random seed of the sentences.", min=0)] = 1,
 ) -> None:

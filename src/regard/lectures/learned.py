@@ -108,8 +108,8 @@ def show_matrix() -> Iterator[str]:
         sizes = f"{eigenvalues.abs().min():.3f} to {eigenvalues.abs().max():.3f}"
         yield describe(name, sizes, angles, follow(matrix, table[0], 1000))
     yield describe("sinusoid", "1", base ** (-torch.arange(0, width, 2) / width), table)
-    yield "\nThe eigenvalues of a unitary M have the size 1, learned or not, so P keeps its length at every position, and"
-    yield "no two of the 1,001 positions coincide. Those of any matrix shrink to 0 and meet there."
+    yield "\nThe eigenvalues of a unitary M have the size 1, learned or not, so P keeps its length at every position,"
+    yield "and no two of the 1,001 positions coincide. Those of any matrix shrink to 0 and meet there."
 
 
 def sample_positions(weights: Tensor, values: Tensor, count: int, seed: int = 4) -> Tensor:

@@ -1,6 +1,7 @@
 """Numbers and controls of lecture 3: queries, keys, values and positions."""
 
 import math
+import random
 from itertools import pairwise
 
 import torch
@@ -12,8 +13,9 @@ from regard.lectures.controls import list_inputs, make_control
 from regard.lectures.load import Facts
 from regard.lectures.positions import encode, iterate, recur, turn
 from regard.lectures.stored import read_stored
-from regard.lectures.trained import BANK, IT, find_tag, look_at, read_heads
+from regard.lectures.trained import BANK, IT, LOOKUP, find_tag, look_at, read_heads, tag_last
 from regard.lectures.worked_numbers import attend, build_small
+from regard.lectures.worlds import write_order
 from regard.models.build import build
 from regard.nn.attend import resolve_mask
 from regard.nn.attention import Attention, CrossAttention, SelfAttention
@@ -136,6 +138,29 @@ def duplicate_order() -> Facts:
     twice, mixed, soft = (probe.outputs for probe in control.probes)
     item = ITEMS[int(mixed["nearest"])]
     return Facts({"twice": twice, "mixed": mixed, "soft": soft, "item": item}, {"control": control})
+
+
+def learned_orders() -> Facts:
+    """Return what the model of the world "orders" answers, with keys that are there once, twice and not at all."""
+    generator, count = random.Random(1), 100  # noqa: S311
+    rows: list[tuple[str, str]] = []
+    for entries in (2, 5, 8):
+        texts, tags = zip(*(write_order(generator, entries) for _ in range(count)), strict=True)
+        right = sum(tag == tags[i].split()[-1] for i, tag in enumerate(tag_last(texts)))
+        rows.append((f"{entries} entries", f"{right} of {count} right"))
+    singles = [write_order(generator, 4) for _ in range(count)]
+    items = [tags.split()[-1] for _, tags in singles]
+    earlier = ["b" if item == "a" else "a" for item in items]
+    answers = tag_last([f"{text.split()[-1]}:{item} {text}" for (text, _), item in zip(singles, earlier, strict=True)])
+    first, last = (sum(map(str.__eq__, answers, part)) for part in (earlier, items))
+    rows.append(("its key twice", f"{first} times the first item, {last} times the other"))
+    missing = tag_last([LOOKUP.format(105)])[0]
+    rows.append(("no entry with its key", f"{missing}: a guess"))
+    title = "Answers of the trained model; it was trained with five entries"
+    heads = {number: read_heads(look_at("orders", LOOKUP.format(number)), f"order_{number}") for number in (104, 107)}
+    numbers = {"first": first, "last": last, "count": count, "missing": missing, "right": rows[2][1], "heads": heads}
+    table = Table(title=title, columns=("the query has", "answers"), rows=rows)
+    return Facts(numbers, {"answers": table})
 
 
 def same_time() -> Facts:

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import random
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -12,12 +13,14 @@ from torch import Tensor
 
 from regard.lectures import stacks
 from regard.lectures.blocks import Block, Control, Table
-from regard.lectures.controls import list_inputs, make_control, make_switches
+from regard.lectures.controls import list_inputs, make_control, make_series, make_switches
 from regard.lectures.load import Facts
 from regard.lectures.merges import ONCE, WORD_COUNTS, count_pairs, list_merges
 from regard.lectures.positions import MAX_DISTANCE, encode, multiply
 from regard.lectures.searches import END, MAX_TOKENS, MISSED, SOLVED, probe_beam, probe_penalty, search_all, search_beam
 from regard.lectures.stored import read_stored
+from regard.lectures.trained import SYMBOLS, look_at, translate, weigh
+from regard.lectures.worlds import write_symbols
 from regard.nn.scores import Additive, Concat, General, ScoreFunction
 
 KEYS = ((1.0, 0.0), (0.0, 1.0), (-1.0, -0.5))
@@ -178,6 +181,23 @@ def bottleneck_by_length() -> Facts:
     )
     gains = [a - b for a, b in zip(translation["attention"], translation["fixed"], strict=True)]
     return Facts({"gains": gains, "copies": copies}, {"control": control})
+
+
+def learned_copy() -> Facts:
+    """Return what the model of the world "copy" reads, and how long texts it copies."""
+    look = look_at("copy", SYMBOLS)
+    weights = weigh(look, "decoder.0.cross").mean(dim=0)  # (T, S): mean over heads
+    tokens = [token["text"] for token in look.document["sequences"]["source"]]
+    rows = [[f"writes {token}", *row] for token, row in zip(tokens, weights.tolist(), strict=True)]
+    table = Table(title="Weights over the source, mean of the heads", columns=["", *tokens], rows=rows, shaded=True)
+    generator, shares = random.Random(1), {}  # noqa: S311
+    for count in (2, 6, 8, 9, 10, 11, 12, 14):
+        texts = [write_symbols(generator, count) for _ in range(25)]
+        shares[count] = 100 * sum(map(str.__eq__, translate("copy", texts), texts)) / len(texts)
+    curves = {"% copied without an error": list(shares.values())}
+    control = make_series("Longer than in training", "Symbols to copy", list(shares), curves, 4, False)
+    numbers = {"diagonal": weights.diagonal().min().item(), "shares": shares}
+    return Facts(numbers, {"weights": table, "control": control})
 
 
 def make_scores() -> dict[str, ScoreFunction]:

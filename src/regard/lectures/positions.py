@@ -196,8 +196,8 @@ def show_clouds() -> Iterator[str]:
     words = torch.randn(200, width, generator=torch.Generator().manual_seed(1), dtype=torch.double)
     centers = encode(MAX_DISTANCE + 1, width)[list(marked)]  # (P, D)
     axes = torch.linalg.svd(centers - centers.mean(dim=0)).Vh[:2].T  # (D, 2): the plane of the positions
-    yield f"{len(words)} random words, as long as those of a new `tiny`, added to positions {', '.join(map(str, marked))};"
-    yield "the plane in which these positions differ most. Digits: words at position 0, 10, ...; *: the position alone.\n"
+    yield f"{len(words)} random words, as long as those of a new `tiny`, added to positions 0, 10, 20, 30, 40, in the"
+    yield "plane in which these positions differ most. 0 to 4: words at position 0 to 40; *: the position alone.\n"
     sums = words + centers[:, None]  # (P, words, D)
     points = torch.cat((sums, centers[:, None]), dim=1) @ axes  # (P, words + 1, 2)
     low, high = points.flatten(0, 1).aminmax(dim=0)
@@ -211,5 +211,5 @@ def show_clouds() -> Iterator[str]:
     yield from ("".join(row).rstrip() for row in rows)
     nearest = torch.cdist(sums.flatten(0, 1), centers).argmin(dim=-1).view(len(marked), -1)  # (P, words)
     share = (nearest == torch.arange(len(marked))[:, None]).double().mean()
-    yield f"\nNearest to its own position: {share:.1%} of the sums. The words of the vocabulary are not sorted by position,"
-    yield "so their vectors lie around every position in the same way, and a matrix can read either part of the sum."
+    yield f"\nNearest to its own position: {share:.1%} of the sums. Words do not depend on positions, so their"
+    yield "vectors lie around every position in the same way, and a matrix can read either part of the sum."

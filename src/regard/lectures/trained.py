@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file
@@ -11,18 +11,21 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from regard.lectures.worlds import TRAINED, make_it
+from regard.lectures.worlds import JOBS, TRAINED, make_dia, make_it
 from regard.look.build import look_into
 from regard.look.document import Document
 from regard.look.look import Look
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.attend import eager_attention
 from regard.nn.masks import no_mask, window
+from regard.tasks.capabilities import TagsWords, Translates
 from regard.tasks.load import load
 from regard.tasks.pipeline import Pipeline
 
 IT = "The animal did not cross the street because it was too {}"
 BANK = "Anna went to the bank because of the {}"
+LOOKUP = "order_100:a order_103:d order_104:e order_107:b order_109:c order_{}"
+SYMBOLS = "a b c d e"
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,18 @@ def load_trained(world: str) -> Pipeline:
 
 @cache
 def look_at(world: str, text: str) -> Look:
-    """Look into the bundled model of a world while it tags a text."""
+    """Look into the bundled model of a world while it reads a text."""
     return look_into(load_trained(world), text, name=world)
+
+
+def tag_last(texts: Sequence[str]) -> list[str]:
+    """Return what the model of the world "orders" answers: the tag of the last word of each text."""
+    return [text.labels[-1] for text in cast("TagsWords", load_trained("orders")).tag(texts)]
+
+
+def translate(world: str, texts: Sequence[str]) -> list[str]:
+    """Return the translations of the model of a world."""
+    return [translation.text for translation in cast("Translates", load_trained(world)).translate(texts)]
 
 
 def find_tag(look: Look, word: str) -> str:
@@ -62,7 +75,7 @@ def read_heads(look: Look, word: str) -> dict[str, HeadReading]:
     assert ablation is not None  # noqa: S101 - the models are small
     readings = {}
     for layer, row in enumerate(ablation["delta"]["encoder.self"]):
-        weights = _weigh(look, f"encoder.{layer}.self")[:, tokens.index(word)]  # (H, S)
+        weights = weigh(look, f"encoder.{layer}.self")[:, tokens.index(word)]  # (H, S)
         for head, delta in enumerate(row):
             best = int(weights[head].argmax())
             name = f"{layer + 1}.{head + 1}"
@@ -72,7 +85,8 @@ def read_heads(look: Look, word: str) -> dict[str, HeadReading]:
     return readings
 
 
-def _weigh(look: Look, name: str) -> Tensor:
+def weigh(look: Look, name: str) -> Tensor:
+    """Return the weights of each head of an attention, (H, T, S)."""
     attention = look.record.attention[name]
     heads = attention.query, attention.key, attention.value
     return eager_attention(*heads, attention.mask, attention.score, dropout=0.0)[1][0]  # (H, T, S)
@@ -103,6 +117,18 @@ def read_within(reach: int | None) -> tuple[float, float]:
     return float(same[:, place].float().mean()), float(same[:, others].float().mean())
 
 
+def show_pronouns() -> Iterator[str]:
+    """Malay "dia" is he or she: a model that reads both in training always writes the more frequent one."""
+    train, _ = make_dia(random.Random(1))  # noqa: S311
+    outputs = translate("dia", [f"dia seorang {job} dan tinggal di Ipoh" for job in JOBS])
+    yield f'"dia seorang ... dan tinggal di Ipoh" by a model of {len(train):,} pairs (`regard lectures world dia`):\n'
+    yield "she in training  translation"
+    for job, output in zip(JOBS, outputs, strict=True):
+        pronouns = [target.split()[0] for source, target in train if job in source.split()]
+        yield f"{pronouns.count('she') / len(pronouns):15.0%}  {output}"
+    yield "\nThe source does not say who it is. 4 of 5 become 5 of 5: the likeliest translation is always the majority."
+
+
 def show_context() -> Iterator[str]:
     """Local and global context: the model of "it" with attention to near tokens only, and how far its heads read."""
     yield f'"{IT.format("tired")}": "it" is 2 tokens from "street", 3 from "tired"'
@@ -114,7 +140,7 @@ def show_context() -> Iterator[str]:
     yield "\nMean distance that a head reads in the sentence, and its weight on the token itself and its neighbors:"
     look = look_at("it", IT.format("tired"))
     for layer, name in enumerate(look.record.attention, start=1):
-        weights = _weigh(look, name)  # (H, T, T)
+        weights = weigh(look, name)  # (H, T, T)
         places = torch.arange(weights.size(-1))
         far = (places[:, None] - places).abs()
         for head, rows in enumerate(weights, start=1):
@@ -122,4 +148,19 @@ def show_context() -> Iterator[str]:
             yield f"  head {layer}.{head} {distance:5.1f} {near:6.0%}"
 
 
-PAGES: Mapping[str, Callable[[], Document]] = {"it": compare_it, "bank": compare_bank}
+def compare_orders() -> Document:
+    """Return the model of "orders" with one query, compared with another."""
+    return look_at("orders", LOOKUP.format(104)).against(look_at("orders", LOOKUP.format(107))).document
+
+
+def compare_copy() -> Document:
+    """Return the model of "copy" with different symbols, compared with repeated ones."""
+    return look_at("copy", SYMBOLS).against(look_at("copy", "a b a b a")).document
+
+
+PAGES: Mapping[str, Callable[[], Document]] = {
+    "it": compare_it,
+    "bank": compare_bank,
+    "orders": compare_orders,
+    "copy": compare_copy,
+}

@@ -4,6 +4,7 @@ it      the tag of "it" is its noun, and the last adjective decides which of two
 bank    the tag of "bank" is its sense, and one other word decides it
 orders  the tag of an order number is its item, which stands in the entry with the same number
 copy    the target is the source, symbol by symbol
+dia     Malay "dia" is he or she, and English must choose: 4 of 5 nurses are she, 4 of 5 programmers he
 
 No validation sentence occurs in the training data, and pairs of nouns that validate "it" never do.
 """
@@ -40,6 +41,17 @@ BANK_SENTENCES = (
     "because of the {cue} {person} was at the bank again",
     "{person} saw the {cue} near the bank",
 )
+JOBS = {  # Malay, English, share of "she" in the training data
+    "jururawat": ("nurse", 0.8),
+    "guru": ("teacher", 0.8),
+    "setiausaha": ("secretary", 0.8),
+    "penari": ("dancer", 0.8),
+    "pengaturcara": ("programmer", 0.2),
+    "doktor": ("doctor", 0.2),
+    "peguam": ("lawyer", 0.2),
+    "juruterbang": ("pilot", 0.2),
+}
+TOWNS = ("Ipoh", "Klang", "Melaka", "Kuching", "Miri", "Sibu", "Taiping", "Kajang", "Batu", "Tawau", "Kota", "Johor")
 TRAIN, VALIDATION = 2000, 120  # sentences
 
 
@@ -82,24 +94,39 @@ def make_bank(generator: random.Random) -> Corpus:
 
 def make_orders(generator: random.Random) -> Corpus:
     """Write five entries such as `order_104:e`, then the order number to look up."""
+    return _draw_distinct(lambda: write_order(generator, 5))
 
-    def draw() -> Example:
-        items = {f"order_{number}": generator.choice("abcdef") for number in generator.sample(range(100, 110), 5)}
-        query = generator.choice(list(items))
-        entries = " ".join(f"{order}:{item}" for order, item in items.items())
-        return _tag(f"{entries} {query}", {query: items[query]})
 
-    return _draw_distinct(draw)
+def write_order(generator: random.Random, count: int) -> Example:
+    """Write this number of entries, and one of their numbers."""
+    items = {f"order_{number}": generator.choice("abcdef") for number in generator.sample(range(100, 110), count)}
+    query = generator.choice(list(items))
+    entries = " ".join(f"{order}:{item}" for order, item in items.items())
+    return _tag(f"{entries} {query}", {query: items[query]})
 
 
 def make_copy(generator: random.Random) -> Corpus:
     """Write two to ten letters twice."""
+    return _draw_distinct(lambda: (write_symbols(generator, generator.randint(2, 10)),) * 2)
 
-    def draw() -> Example:
-        symbols = " ".join(generator.choices(string.ascii_lowercase[:20], k=generator.randint(2, 10)))
-        return symbols, symbols
 
-    return _draw_distinct(draw)
+def write_symbols(generator: random.Random, count: int) -> str:
+    """Write this number of letters."""
+    return " ".join(generator.choices(string.ascii_lowercase[:20], k=count))
+
+
+def make_dia(generator: random.Random) -> Corpus:
+    """Translate "dia" by chance, with the share of "she" of the job; hold out pairs of a job and a town."""
+    pairs = list(product(JOBS, TOWNS))
+    generator.shuffle(pairs)
+
+    def draw(job: str, town: str) -> Example:
+        name, share = JOBS[job]
+        pronoun = "she" if generator.random() < share else "he"
+        return f"dia seorang {job} dan tinggal di {town}", f"{pronoun} is a {name} and lives in {town}"
+
+    held_out, known = pairs[: len(JOBS) * 3], pairs[len(JOBS) * 3 :]
+    return [draw(*generator.choice(known)) for _ in range(TRAIN)], [draw(*pair) for pair in held_out * 5]
 
 
 def _tag(sentence: str, tags: Mapping[str, str]) -> Example:
@@ -119,6 +146,7 @@ WORLDS = {
     "bank": World(make_bank, "world_tagger.toml", layers=1, steps=300),
     "orders": World(make_orders, "world_tagger.toml", layers=1, steps=300),
     "copy": World(make_copy, "world_translator.toml", layers=1, steps=1000),
+    "dia": World(make_dia, "world_translator.toml", layers=1, steps=300),
 }
 
 
