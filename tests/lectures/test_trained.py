@@ -16,7 +16,7 @@ from tests.look.schema import check
 def test_a_bundled_model_solves_its_world(world: str) -> None:
     _, validation = WORLDS[world].make(random.Random(1))
     model = trained.load_trained(world)
-    texts, expected = zip(*validation, strict=True)
+    texts, expected = map(list, zip(*validation, strict=True))
     if isinstance(model, TagsWords):
         outputs = [" ".join(text.labels) for text in model.tag(texts)]
     else:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.lectures.lines import join
-from regard.lectures.positions import encode, follow
+from regard.lectures.positions import encode, trace_powers
 from regard.nn.positions import Sinusoidal
 from regard.nn.scores import ScoreFunction
 
@@ -106,7 +106,7 @@ def show_matrix() -> Iterator[str]:
         eigenvalues = torch.linalg.eigvals(matrix)
         angles = eigenvalues.angle().abs().sort(descending=True).values[::2]
         sizes = f"{eigenvalues.abs().min():.3f} to {eigenvalues.abs().max():.3f}"
-        yield describe(name, sizes, angles, follow(matrix, table[0], 1000))
+        yield describe(name, sizes, angles, trace_powers(matrix, table[0], 1000))
     yield describe("sinusoid", "1", base ** (-torch.arange(0, width, 2) / width), table)
     yield "\nThe eigenvalues of a unitary M have the size 1, learned or not, so P keeps its length at every position,"
     yield "and no two of the 1,001 positions coincide. Those of any matrix shrink to 0 and meet there."

@@ -82,7 +82,7 @@ def recur(rule: str, start: float, c: float, steps: int) -> list[float]:
     return [value.item() for value in positions]
 
 
-def follow(matrix: Tensor, first: Tensor, steps: int) -> Tensor:
+def trace_powers(matrix: Tensor, first: Tensor, steps: int) -> Tensor:
     """Return M^t P(0) for t = 0 to steps, (T, D)."""
     path = [first]
     for _ in range(steps):
@@ -94,7 +94,7 @@ def iterate(size: float, angle: float, steps: int) -> Tensor:
     """Return M^t (1, 0) for t = 0 to steps, (T, 2), with a matrix M whose eigenvalues have this size and this angle."""
     a = torch.tensor(angle, dtype=torch.float64)
     matrix = size * torch.stack((torch.stack((a.cos(), -a.sin())), torch.stack((a.sin(), a.cos()))))  # (2, 2)
-    return follow(matrix, torch.tensor([1.0, 0.0], dtype=torch.float64), steps)
+    return trace_powers(matrix, torch.tensor([1.0, 0.0], dtype=torch.float64), steps)
 
 
 def turn(vector: Sequence[float], position: int) -> Tensor:
