@@ -63,6 +63,7 @@ CROSS_CUTTING = {
     "test_layout.py": "this file",
     "test_lectures.py": "docs/lectures/coverage.md",
     "test_package.py": "imports, types and the release",
+    "test_notebooks.py": "docs/notebooks",
     "test_portable.py": "commands with the limits of Windows",
     "test_release.py": "the files of a release: package, dependencies, community files",
     "test_results.py": "the committed results",
