@@ -105,7 +105,7 @@ def test_volumes_and_ports_are_those_of_the_settings() -> None:
     assert container["ports"][0]["containerPort"] == settings.port
     mounts = [Path(mount["mountPath"]) for mount in container["volumeMounts"]]
     assert settings.keys_file is not None
-    for path in (settings.keys_file, *settings.models.values(), Path(container["args"][1])):
+    for path in (settings.keys_file, *settings.models.values(), Path(container["args"][-1])):
         assert any(path.is_relative_to(mount) for mount in mounts)
 
 
@@ -115,6 +115,15 @@ def test_autoscaler_target_is_below_the_core_that_a_busy_replica_uses() -> None:
     share = metric["resource"]["target"]["averageUtilization"] / 100 * requested_cores
     assert metric["resource"]["name"] == "cpu"
     assert share < (read_serve_settings().threads or 0) <= float(read_container()["resources"]["limits"]["cpu"])
+
+
+def test_sample_settings_are_valid_with_and_without_keys() -> None:
+    text = (DEPLOY / "serve.toml").read_text()
+    with_keys = text.replace("# keys_file", "keys_file").replace("# open_routes", "open_routes")
+    for settings in (text, with_keys):
+        config = SettingsFile(ServeConfig).parse(tomllib.loads(settings), {}, location="serve.toml")
+        assert config.port == read_serve_settings().port
+    assert config.open_routes == read_serve_settings().open_routes
 
 
 def test_the_image_starts_the_command_that_the_manifest_completes() -> None:
