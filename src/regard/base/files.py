@@ -235,7 +235,7 @@ def write_manifest(folder: Path, entries: Mapping[str, FileEntry] | None = None)
     if wrong := [name for name, entry in files.items() if sizes.get(name) != entry["bytes"]]:
         message = f"A file written by another process is missing or has another size: {', '.join(sorted(wrong)[:5])}."
         raise RegardError(message, location=str(folder), hint="Use a folder on a shared file system for all processes.")
-    write_atomic(folder / MANIFEST, _serialize_manifest(files))
+    write_atomic(folder / MANIFEST, serialize_manifest(files))
 
 
 def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[str] = ()) -> None:
@@ -255,7 +255,7 @@ def verify(folder: Path, *, max_bytes: int | None = None, size_only: Collection[
             "The folder has no manifest: it is incomplete.", location=str(manifest), hint="Write it again."
         )
     try:
-        faults = _find_faults(folder, _read_manifest(manifest), max_bytes, size_only)
+        faults = _find_faults(folder, read_manifest(manifest), max_bytes, size_only)
     except OSError as error:  # it was removed or replaced in the meantime, or cannot be read
         message, location = f"A file cannot be read: {error.strerror}.", str(error.filename or folder)
         raise DamagedError(message, location=location, hint="Restore an intact copy of the folder.") from error
@@ -338,16 +338,18 @@ def flush_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def _serialize_manifest(files: dict[str, FileEntry]) -> bytes:
+def serialize_manifest(files: dict[str, FileEntry]) -> bytes:
+    """Return the content of a manifest."""
     return (json.dumps({"files": files, "format": 1}, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _read_manifest(manifest: Path) -> dict[str, FileEntry]:
+def read_manifest(manifest: Path) -> dict[str, FileEntry]:
+    """Return the entries of a manifest; raise DamagedError if it was changed or names files outside its folder."""
     content = read_regular_file(manifest, limits.SETTINGS)
     hint, reason = "Restore an intact copy of the folder.", ""
     try:
         files = parse_json(content)["files"]
-        is_valid = _serialize_manifest(files) == content  # detects any flipped bit, even in white space
+        is_valid = serialize_manifest(files) == content  # detects any flipped bit, even in white space
         for name in [name for name, entry in files.items() if not _is_valid_entry(name, entry)]:
             is_valid, reason = False, f": its entry {truncate(name, 80)!r} is not a file of this folder"
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -6,14 +6,17 @@ from typing import Annotated
 import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
+from regard.base.formatting import quote_path
 from regard.cli.options import OUTPUT_PANEL, check_output_folder, option
 from regard.cli.progress import show_stages
+from regard.data.readers.text_files import is_url
 from regard.exchange.hub import is_hub_address
 
 EXAMPLES = """
 regard import all-MiniLM-L6-v2 --out minilm
 regard import SmolLM2.gguf --out smollm
 regard import hf://sentence-transformers/all-MiniLM-L6-v2 --out minilm
+regard import s3://bucket/my-run --out my-run
 """
 
 
@@ -22,7 +25,8 @@ def import_model(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="Hugging Face folder (safetensors), a GGUF file (Llama), or hf://OWNER/NAME[@REVISION].",
+            help="Hugging Face folder (safetensors), a GGUF file (Llama), hf://OWNER/NAME[@REVISION], "
+            "or the URL of a run (`train.upload`).",
         ),
     ],
     out: Annotated[
@@ -35,6 +39,12 @@ def import_model(
     Reads safetensors and GGUF only and rejects files that could execute code. Also rejects models with components that
     Regard does not support.
     """
+    if is_url(source) and not is_hub_address(source):
+        from regard.training.upload import download_run  # imports torch: only when needed
+
+        download_run(source, out)
+        typer.echo(f"Continue with: regard train --resume {quote_path(out)}")
+        return
     if not is_hub_address(source) and not Path(source).exists():
         hint = "Give a Hugging Face folder, a GGUF file, or an address hf://OWNER/NAME."
         raise RegardError("There is no such file or folder.", location=source, hint=hint)

@@ -161,6 +161,8 @@ class TrainingConfig(SettingsModel):
     """Steps between checkpoints."""
     keep_checkpoints: Size = 2
     """Number of checkpoints to keep; at least `average`."""
+    upload: str | None = None
+    """URL of a folder to which checkpoints and models are copied, e.g. s3://bucket/run; `regard import` reads it."""
     spikes: SpikesConfig = SpikesConfig()
     film_points: Count = 0
     """Number of steps, spaced logarithmically from 0 to the last, at which outputs and attention of five validation

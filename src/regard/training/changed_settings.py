@@ -19,7 +19,7 @@ TOKEN_SETTINGS = ("data.train", "data.validation", "data.held_out", "distillatio
 CHANGEABLE_TOKEN_SETTINGS = ("tokenizer.dropout", "tokenizer.sampling")
 LENGTH_SETTINGS = ("train.steps", "train.minutes", "train.max_steps")  # --steps and --more change them
 PROCESS_SETTINGS = "parallel."  # a run may resume with any number of processes
-FREE_SETTINGS = ("model.languages", "train.film_points")  # they do not affect the weights
+FREE_SETTINGS = ("model.languages", "train.film_points", "train.upload")  # they do not affect the weights
 
 
 def differences(before: TomlTable, now: TomlTable) -> Iterator[tuple[str, Any, Any]]:

@@ -48,6 +48,7 @@ from regard.training.options import FinishedError
 from regard.training.resolve import resolve_run
 from regard.training.signals import StopRequest, handle_signals
 from regard.training.trainer import Trainer
+from regard.training.upload import Uploader
 
 
 def fit(
@@ -254,6 +255,9 @@ def _run(
         if stop_request and isinstance(event, Stage):
             raise _StoppedEarlyError
 
+    if run.train.upload is not None:
+        uploader = Uploader(run.train.upload, folder, lambda text: emit(Message(text, "warning")))
+        listeners = [*listeners, uploader]
     run = resolve_device(run)
     processes.check(run)
     _set_threads(run, processes, emit)
