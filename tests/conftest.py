@@ -1,4 +1,4 @@
-"""Number of Hypothesis examples per property: 500, or 10,000 with HYPOTHESIS_PROFILE=long; small trained encoders."""
+"""Number of Hypothesis examples per property: 500, or 10,000 with HYPOTHESIS_PROFILE=long; small trained models."""
 
 import os
 from pathlib import Path
@@ -52,3 +52,11 @@ def trained_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
         held_out = {"data.held_out": 0.0, "train.label_smoothing": 0.0}
         fit(make_small_run("masked_lm", files, SHORT_TRAINING | held_out | change), folder / task)
     return {task: folder / task for task in changes}
+
+
+@pytest.fixture(scope="session")
+def planted_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A translation run with planted errors."""
+    from tests.blame.runs import train_planted_run
+
+    return train_planted_run(tmp_path_factory.mktemp("blame"))

@@ -1,5 +1,6 @@
 // The page: header, tabs, one view at a time. Reads the document from the element with id "document".
 
+import { makeWords } from "./blame.ts";
 import { makeBox } from "./box.ts";
 import { fill, h } from "./dom.ts";
 import { type Decoded, Loader, type LookDocument, completeDocument, decodeBlob } from "./document.ts";
@@ -75,7 +76,7 @@ function start(doc: LookDocument, root: HTMLElement): void {
   const present = makePresent(store, signal);
   const copyLink = makeCopyLink(() => writeLink(store.state, opening));
   const tools = h("div", { class: "tools" }, present, ...copyLink.elements);
-  fill(root, makeHeader(doc, tools, box), h("main", {}, ...tabs.elements, panel, makeFooter(doc)));
+  fill(root, makeHeader(doc, tools, box, context.live), h("main", {}, ...tabs.elements, panel, makeFooter(doc)));
 
   let mounted: Mounted | null = null;
   let shown = "";
@@ -140,8 +141,11 @@ function followAddress(store: Store, opening: State, doc: LookDocument, views: s
   window.addEventListener("hashchange", read, { signal });
 }
 
-function makeHeader(doc: LookDocument, tools: HTMLElement, box: HTMLElement | null): HTMLElement {
+function makeHeader(doc: LookDocument, tools: HTMLElement, box: HTMLElement | null, live: Live): HTMLElement {
   const { model } = doc;
+  const title = showText(nameOutput(doc), 160);
+  const canBlame = doc.session?.blame && live.available && title === doc.output;
+  const [words, answer] = canBlame ? makeWords(title, (word) => live.blame(word)) : [h("bdi", {}, title), null];
   const layers = Object.entries(model.layers).map(
     ([stack, count]) => `${count} ${stack} ${count === 1 ? "layer" : "layers"}`,
   );
@@ -156,12 +160,8 @@ function makeHeader(doc: LookDocument, tools: HTMLElement, box: HTMLElement | nu
       {},
       box,
       doc.output ? h("p", { class: "input", dir: "auto", hidden: box !== null }, showText(doc.text, 240)) : null,
-      h(
-        "h1",
-        {},
-        h("bdi", {}, showText(nameOutput(doc), 160)),
-        sure ? h("span", { class: "sure", title: sure.title }, ` ${sure.text}`) : null,
-      ),
+      h("h1", {}, words, sure ? h("span", { class: "sure", title: sure.title }, ` ${sure.text}`) : null),
+      answer,
       h("p", { class: "small" }, showText(about.join(" · "))),
       ...doc.notes.map((note) => h("p", { class: "note" }, showText(note))),
     ),

@@ -229,6 +229,7 @@ export interface Session {
   model: number;
   against_model: number;
   max_characters: number;
+  blame?: boolean;
 }
 
 export interface LookDocument {

@@ -1,5 +1,6 @@
 // Requests to `regard.look.local`, which serves this page if the document is live. A saved page never asks.
 
+import type { Candidate } from "./blame.ts";
 import type { AblatedOutput, Blob8, Continuation, Hypothesis, LookDocument, TokenInfo } from "./document.ts";
 
 /** What a reader entered; models by their place in the session's list. */
@@ -26,6 +27,11 @@ export class Live {
     const body = new URLSearchParams(Object.entries(entry).map(([key, value]) => [key, String(value)]));
     return (await this.send<{ document: LookDocument }>(new URL("look", location.href), { method: "POST", body }))
       .document;
+  }
+
+  /** Training pairs that may have taught a word of the output. */
+  blame(word: string): Promise<{ candidates: Candidate[] }> {
+    return this.ask("blame", { word });
   }
 
   map(group: string, layer: number, head: number): Promise<Blob8> {

@@ -55,6 +55,20 @@ def test_look_request_replaces_the_document(session: LookSession, classifier: Cl
     assert "session" not in read_document(session.html())
 
 
+def test_blame_request_names_the_output_of_the_first_model(short_look: Look) -> None:
+    asked: list[tuple[str, str, str]] = []
+
+    def blame(source: str, output: str, word: str) -> dict[str, Any]:
+        asked.append((source, output, word))
+        return {"candidates": []}
+
+    live = LookSession(short_look, blame)
+    assert live.answer("document", {})["session"]["blame"] is True  # type: ignore[index]
+    assert live.answer("blame", {"word": ["Männer"]}) == {"candidates": []}
+    assert asked == [(short_look.document["text"], short_look.document["output"], "Männer")]
+    assert LookSession(short_look).answer("blame", {"word": ["Männer"]}) is None
+
+
 def test_look_request_compares_two_texts_and_returns_to_one(session: LookSession) -> None:
     document = post(session, text="Two young men.", against="Two dogs.")["document"]
     assert (document["text"], document["against"]["text"]) == ("Two young men.", "Two dogs.")

@@ -39,7 +39,6 @@ export async function makeAlternatives(
   const prefix = text.slice(0, word.start + word.text.indexOf(core));
   const found = new Map<string, Alternative>(); // the best sentence for each word
   const say = (message: string) => number === last && fill(card, h("p", { role: "status" }, message));
-  card.hidden = false;
   card.setAttribute("aria-busy", "true");
   say(`Looking for other words for “${core}” …`);
   try {

@@ -1,5 +1,6 @@
 // The view of a translation model: type, see the translation grow, point at words, choose other ones, translate files.
 
+import { QUESTION, showCandidates } from "../blame.ts";
 import { checkbox, fill, h, select } from "../dom.ts";
 import { nameLanguage } from "../languages.ts";
 import { splitSentences } from "../run/sentences.ts";
@@ -9,7 +10,7 @@ import { RequestError, request, stream, type Model } from "./api.ts";
 import { makeCorrectionBox } from "./correction.ts";
 import { makeFileRow } from "./files.ts";
 import { openInside } from "./inside.ts";
-import { findWords, formatPercent, readSentence, readWords, type Sentence, type Word } from "./words.ts";
+import { findWords, formatPercent, readCore, readSentence, readWords, type Sentence, type Word } from "./words.ts";
 
 const MAX_CHARACTERS = 20_000;
 const BEAM_SIZE = 5;
@@ -248,7 +249,10 @@ export function makeTranslator(model: Model): Node[] {
     element.classList.add("chosen");
     document.addEventListener("pointerdown", closeOutside);
     const place = { source: part.source, text: part.text, word, options: options(), details: details[0] };
-    const done = makeAlternatives(card, place, (sentence) => {
+    const others = h("div");
+    fill(card, others, ...makeBlame(part, readCore(word.text)));
+    card.hidden = false;
+    const done = makeAlternatives(others, place, (sentence) => {
       keep(part, sentence);
       closeCard();
       draw();
@@ -256,6 +260,16 @@ export function makeTranslator(model: Model): Node[] {
     });
     placeCard();
     void done.then(() => card.scrollIntoView({ block: "nearest" }));
+  }
+
+  /** A button that shows the training pairs which may have taught a word, if the server has them. */
+  function makeBlame(part: Part, word: string): HTMLElement[] {
+    if (!model.supports.includes("blame")) return [];
+    const pairs = h("div", { role: "status" });
+    const body = { q: part.source, text: part.text, word, target, model: model.id };
+    const ask = async () => (await request("blame", body)).json();
+    const show = () => void showCandidates(pairs, word, ask).then(() => pairs.scrollIntoView({ block: "nearest" }));
+    return [h("button", { type: "button", class: "blame", onclick: show }, QUESTION), pairs];
   }
 
   /** Put the card below its word; if the word has scrolled out of the box, close it. */

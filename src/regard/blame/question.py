@@ -30,7 +30,9 @@ class WordQuestion:
     """The text up to the word; its new labels are the word."""
 
 
-def ask(pipeline: AnyPipeline, source: str, word: str, target_language: str | None = None) -> WordQuestion:
+def ask(
+    pipeline: AnyPipeline, source: str, word: str, target_language: str | None = None, output: str | None = None
+) -> WordQuestion:
     """Find the word in the model's output: in its translation of the source, or in the text of a language model.
 
     Args:
@@ -38,19 +40,21 @@ def ask(pipeline: AnyPipeline, source: str, word: str, target_language: str | No
         source: The source, or a text that the language model wrote, with its prompt.
         word: The word.
         target_language: Language of the translation (multilingual models).
+        output: The translation that contains the word; without it the model translates.
 
     Raises:
         RegardError: The output does not contain the word.
     """
     scorer = pipeline.make_scorer(1.0)
-    output, rows = source, []
-    if isinstance(pipeline, Translates):
+    if output is not None:
+        rows = scorer.make_rows([output], [source], target_language=target_language)
+    elif isinstance(pipeline, Translates):
         translation = pipeline.translate(source, target_language=target_language)
         output, tokens = translation.text, list(translation.tokens)
         (row,) = scorer.make_rows([output], [source], target_language=target_language)
         rows = [replace(row, inputs=[*row.inputs[:1], *tokens[:-1]], labels=tokens)]  # the model's own tokens
     else:
-        rows = scorer.make_rows([source])
+        output, rows = source, scorer.make_rows([source])
     for row in rows:
         if (span := find_word(row.labels, scorer.tokenizers.target, word)) is not None:
             start, end = span

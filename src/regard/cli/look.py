@@ -108,9 +108,11 @@ def look(
     if beam is not None and sampling_options:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sampling_options)
         raise RegardError(f"--beam cannot be combined with {names}.", hint="Search or sample: leave one out.")
+    from regard.blame.run import PageBlame
     from regard.decode.filters import Filters  # imports torch: only when needed
     from regard.look.build import look_into
     from regard.look.session import LookSession
+    from regard.tasks.capabilities import Translates
     from regard.tasks.load import load
     from regard.tasks.search import Beam, Sampling
 
@@ -137,7 +139,9 @@ def look(
     if save is not None:
         _print_size(result.save(save))
         return
-    _serve(LookSession(result), port, browser)
+    is_run = isinstance(pipeline, Translates) and PageBlame.is_possible(folder)
+    explain_word = partial(PageBlame(folder).answer, target_language=into) if is_run else None
+    _serve(LookSession(result, explain_word), port, browser)
 
 
 def _look_at_runs(folders: list[Path], save: Path | None, port: int, browser: bool) -> None:

@@ -407,6 +407,8 @@ class Session(TypedDict):
     against_model: int
     """Place of the model that it is compared with; the same as `model` if there is no comparison."""
     max_characters: int
+    blame: bool
+    """Whether the page can ask which training samples taught a word of the output."""
 
 
 class Document(TypedDict):

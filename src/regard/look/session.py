@@ -1,13 +1,14 @@
 """The live page of a look: a reader enters another text, and the page shows it.
 
     look?text=...                                        {"document": ...}: look into another text
+    blame?word=...                                       {"candidates": [...]} for a word of the output
     look?text=...&against=...&model=0&against_model=1    the same, compared with another text or model
 
 The page sends these with POST, because a text may be longer than a URL. All other requests go to the current `Look`.
 Only the current look is kept: a recording takes up to 512 MB. A page that still shows an earlier one is told to reload.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,11 @@ class LookSession:
 
     Args:
         look: The first look; if it is compared with another model, the page offers both.
+        blame: Returns the training samples that may have taught the first model a word; gets source, output and word.
     """
 
-    def __init__(self, look: "Look") -> None:
-        self._look = look
+    def __init__(self, look: "Look", blame: Callable[[str, str, str], Mapping[str, Any]] | None = None) -> None:
+        self._look, self._blame = look, blame
         self._number = 0
         self._models = [look]
         if look.other is not None and _model_of(look.other) != _model_of(look):
@@ -49,7 +51,13 @@ class LookSession:
             return {**self._document(), "live": True}
         if query.get("session", [str(self._number)]) != [str(self._number)]:
             raise RegardError("This page shows an earlier input.", hint="Reload the page.")
+        if name == "blame" and self._blame is not None and self._has_blame:
+            return self._blame(self._look.document["text"], self._look.document["output"], query["word"][0])
         return self._look.answer(name, query)
+
+    @property
+    def _has_blame(self) -> bool:
+        return self._blame is not None and _model_of(self._look) == _model_of(self._models[0])
 
     def _replace(self, query: Query) -> None:
         text, against = (query.get(name, [""])[0] for name in ("text", "against"))
@@ -95,6 +103,7 @@ class LookSession:
             model=model,
             against_model=against_model,
             max_characters=MAX_CHARACTERS,
+            blame=self._has_blame,
         )
         return {**document, "session": session}
 

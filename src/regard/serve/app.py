@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from regard.base.errors import RegardError
 from regard.base.version import __version__
-from regard.serve import captions, classify, libretranslate, openai, page, transcriptions
+from regard.serve import blame, captions, classify, libretranslate, openai, page, transcriptions
 from regard.serve.disconnect import App, Message, Receive, Scope, Send, cancel_on_disconnect
 from regard.serve.errors import describe_faults, make_error
 from regard.serve.security import (
@@ -60,6 +60,7 @@ def make_app(settings: ServeConfig, state: ServerState | None = None) -> App:
     app.include_router(transcriptions.make_router(state))
     app.include_router(captions.make_router(state))
     app.include_router(classify.make_router(state))
+    app.include_router(blame.make_router(state))
     _add_operations(app, state)
     app.add_exception_handler(StarletteHTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid_request)

@@ -11,13 +11,14 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from regard.base.errors import RegardError
+from regard.blame.run import PageBlame
 from regard.serve.batcher import Batcher, BatchStats
 from regard.serve.loaded import LoadedModel, load_model
 from regard.serve.metrics import Metrics
 from regard.serve.settings import ServeConfig
 from regard.store.adapter_folder import find_adapter
 from regard.store.model_path import find_model
-from regard.tasks.capabilities import GENERATES, Able, Capability, Generates
+from regard.tasks.capabilities import GENERATES, TRANSLATES, Able, Capability, Generates
 from regard.tasks.pipeline import Pipeline
 from regard.tasks.requests import BatchOptions, ModelRequest
 from regard.tasks.results import GeneratedText
@@ -128,6 +129,11 @@ class ServedModel:
     def targets(self) -> tuple[str, ...]:
         """Target languages of a multilingual translator; empty if there is no choice."""
         return self.pipeline.target_languages
+
+    @property
+    def has_blame(self) -> bool:
+        """Whether clients may ask which training samples taught a word."""
+        return self.settings.blame and self.can(TRANSLATES) and PageBlame.is_possible(self.folder)
 
     def find_adapter(self, name: str | None) -> str | None:
         """Return the adapter for a client's model name; None for the model itself."""
@@ -292,6 +298,7 @@ def describe(model: ServedModel, adapter: str | None = None) -> dict[str, Any]:
         "engine": model.pipeline.engine_name,
         "supports": [
             *(["stream", "alignment", "explain"] if getattr(model.pipeline, "has_torch_model", True) else []),
+            *(["blame"] if adapter is None and model.has_blame else []),
             *(["quality"] if adapter is None and model.pipeline.quality else []),
         ],
         "parameters": model.pipeline.num_parameters,

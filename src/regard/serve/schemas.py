@@ -99,6 +99,16 @@ class SuggestRequest(_Request):
     api_key: str = ""
 
 
+class BlameRequest(_Request):
+    """`POST /blame`: a source, its translation, and a word of it."""
+
+    q: Text = Field(examples=["Where is the bank?"])
+    text: Text = Field(examples=["Wo ist das Ufer?"])
+    word: Text = Field(min_length=1, examples=["Ufer"])
+    target: str = ""
+    model: str | None = None
+
+
 NEUTRAL_VALUES: dict[str, tuple[object, ...]] = {  # of fields that a request class may not have
     "frequency_penalty": (0, None),
     "presence_penalty": (0, None),

@@ -136,6 +136,8 @@ class ServeConfig(_Table):
     queue: QueueConfig = QueueConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()
     suggestions: SuggestionsConfig = SuggestionsConfig()
+    blame: bool = False
+    """Show clients the training samples that may have taught a word (`/blame`), if the run folder has them."""
 
 
 SERVE_FILES: SettingsFile[ServeConfig] = SettingsFile(ServeConfig)
