@@ -15,6 +15,7 @@ import time
 import torch
 
 from tests.faults import (
+    blame_kills,
     damage,
     full_disk,
     kills,
@@ -40,6 +41,7 @@ PROOFS: dict[str, Proof] = {
     "R7": resharding.prove,
     "R8": outcomes.prove,
     "R9": suggestion_kills.prove,
+    "R10": blame_kills.prove,
     "R1x2": rank_kills.prove,  # on two ranks
     "R6x2": rank_damage.prove,
 }
