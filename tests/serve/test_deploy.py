@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from regard.config.toml_file import SettingsFile
@@ -117,13 +118,15 @@ def test_autoscaler_target_is_below_the_core_that_a_busy_replica_uses() -> None:
     assert share < (read_serve_settings().threads or 0) <= float(read_container()["resources"]["limits"]["cpu"])
 
 
-def test_sample_settings_are_valid_with_and_without_keys() -> None:
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_sample_settings_are_valid(has_keys: bool) -> None:
     text = (DEPLOY / "serve.toml").read_text()
-    with_keys = text.replace("# keys_file", "keys_file").replace("# open_routes", "open_routes")
-    for settings in (text, with_keys):
-        config = SettingsFile(ServeConfig).parse(tomllib.loads(settings), {}, location="serve.toml")
-        assert config.port == read_serve_settings().port
-    assert config.open_routes == read_serve_settings().open_routes
+    if has_keys:
+        text = text.replace("# keys_file", "keys_file").replace("# open_routes", "open_routes")
+    config: ServeConfig = SettingsFile(ServeConfig).parse(tomllib.loads(text), {}, location="serve.toml")
+    assert config.port == read_serve_settings().port
+    assert (config.keys_file is not None) == has_keys
+    assert (config.open_routes == read_serve_settings().open_routes) == has_keys
 
 
 def test_the_image_starts_the_command_that_the_manifest_completes() -> None:
