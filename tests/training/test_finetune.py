@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 
 import regard
 from regard.base.errors import ConfigError, RegardError
+from regard.base.files import create_folder
 from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
@@ -20,7 +21,7 @@ from regard.exchange.importer import import_model
 from regard.serve.metrics import Metrics
 from regard.serve.model import ServedModel
 from regard.serve.settings import ServeConfig
-from regard.store.adapter_folder import load_adapters, read_adapter
+from regard.store.adapter_folder import load_adapters, merge_adapter, read_adapter
 from regard.store.examples import read_examples
 from regard.store.model_folder import read_model
 from regard.store.weights import get_weights, load_tensors
@@ -31,6 +32,7 @@ from regard.training.finetune import compute_rate_scales
 from regard.training.options import TrainOptions
 from regard.training.recipes.configure import configure
 from regard.training.run import fit, resume
+from tests.commands import run_command
 from tests.training.runs import make_sentences, make_small_run, translate_sentence, write_corpus
 
 FEW = {"train.steps": 8, "train.save_every": 4, "validation.every_steps": 4, "train.average": 1, "train.ema": 0.0}
@@ -249,6 +251,11 @@ def test_labels_give_an_encoder_a_new_head(parents: dict[str, Path], tmp_path: P
     run = RUN_FILES.load(tmp_path / "first" / "run.toml")
     assert run.finetune is not None
     assert run.finetune.layer_decay == 0.9
+    # An adapter with a head makes the tuned model again, from its parent.
+    regard.tune(parents["masked_lm"], data=tmp_path / "labels.tsv", out=tmp_path / "lora", **options, lora=2)  # type: ignore[arg-type]
+    merge_adapter(tmp_path / "lora" / "adapter", parents["masked_lm"], tmp_path / "merged")
+    for name in ("model.safetensors", "model.toml", "tokenizer.json"):
+        assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "lora" / "best" / name).read_bytes()
     # The same labels again: the head is kept.
     regard.tune(tmp_path / "first", data=tmp_path / "labels.tsv", out=tmp_path / "second", **options, lora=2)  # type: ignore[arg-type]
     assert "New" not in (tmp_path / "second" / "log.txt").read_text()
@@ -256,6 +263,25 @@ def test_labels_give_an_encoder_a_new_head(parents: dict[str, Path], tmp_path: P
     assert {name for name in second if not name.endswith(("lora_a", "lora_b"))} == {
         name for name in first if name.startswith("head.")
     }
+
+
+def test_an_adapter_is_merged_only_into_its_parent(parents: dict[str, Path], tmp_path: Path) -> None:
+    fit(_make_run(parents["translation"], {"lora": {"rank": 2}}), tmp_path / "run")
+    with pytest.raises(RegardError, match="different weights"):
+        merge_adapter(tmp_path / "run", tmp_path / "run", tmp_path / "merged")
+    with create_folder(tmp_path / "old") as old:
+        shutil.copytree(tmp_path / "run" / "adapter", old, dirs_exist_ok=True)
+        (old / "model.toml").unlink()
+        (old / "manifest.json").unlink()
+    with pytest.raises(RegardError, match="has no model"):
+        merge_adapter(tmp_path / "old", parents["translation"], tmp_path / "merged")
+    result = run_command(
+        *("import", str(tmp_path / "run" / "adapter"), "--parent", str(parents["translation"])),
+        *("--out", str(tmp_path / "merged")),
+    )
+    assert result.code == 0, result.errors
+    assert "with the adapter" in result.output
+    assert _read_weights(tmp_path / "merged").keys() == _read_weights(tmp_path / "run").keys()
 
 
 def test_pairs_teach_a_language_model_to_answer(parents: dict[str, Path], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import typer  # noqa: TID251
 
 from regard.base.errors import RegardError
 from regard.base.formatting import quote_path
-from regard.cli.options import OUTPUT_PANEL, check_output_folder, option
+from regard.cli.options import INPUT_PANEL, OUTPUT_PANEL, check_output_folder, option
 from regard.cli.progress import show_stages
 from regard.data.readers.text_files import is_url
 from regard.exchange.hub import is_hub_address
@@ -16,6 +16,7 @@ EXAMPLES = """
 regard import all-MiniLM-L6-v2 --out minilm
 regard import SmolLM2.gguf --out smollm
 regard import hf://sentence-transformers/all-MiniLM-L6-v2 --out minilm
+regard import my-adapter --parent minilm --out my-classifier
 regard import s3://bucket/my-run --out my-run
 """
 
@@ -26,12 +27,15 @@ def import_model(
         typer.Argument(
             metavar="SOURCE",
             help="Hugging Face folder (safetensors), a GGUF file (Llama), hf://OWNER/NAME[@REVISION], "
-            "or the URL of a run (`train.upload`).",
+            "a LoRA adapter of Regard, or the URL of a run (`train.upload`).",
         ),
     ],
     out: Annotated[
         Path, option("New model folder.", metavar="FOLDER", panel=OUTPUT_PANEL, callback=check_output_folder)
     ],
+    parent: Annotated[
+        Path | None, option("Model that the adapter was trained for.", "--parent", metavar="MODEL", panel=INPUT_PANEL)
+    ] = None,
     replace: Annotated[bool, option("Replace an older folder.", "--replace", panel=OUTPUT_PANEL)] = False,
 ) -> None:
     """Import a model from another library.
@@ -48,6 +52,13 @@ def import_model(
     if not is_hub_address(source) and not Path(source).exists():
         hint = "Give a Hugging Face folder, a GGUF file, or an address hf://OWNER/NAME."
         raise RegardError("There is no such file or folder.", location=source, hint=hint)
+    if parent is not None:
+        from regard.store.adapter_folder import merge_adapter  # imports torch: only when needed
+
+        merged = merge_adapter(Path(source), parent, out, replace=replace)
+        count = sum(parameter.numel() for parameter in merged.model.parameters())
+        typer.echo(f"{out}: {parent} with the adapter {source}, {count:,} parameters, task '{merged.settings.task}'.")
+        return
     from regard.exchange.importer import import_model as read_and_write  # imports torch: only when needed
 
     with show_stages():

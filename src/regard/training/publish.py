@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.base.formatting import pluralize
 from regard.base.version import __version__
+from regard.config.codec import MODEL_FILES
 from regard.config.finetune import AdapterConfig, FinetuneConfig
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
@@ -16,7 +17,7 @@ from regard.lora import is_adapter, merge_weights
 from regard.store.adapter_folder import write_adapter
 from regard.store.model_card import Card
 from regard.store.model_folder import write_model
-from regard.store.model_path import BEST
+from regard.store.model_path import BEST, MODEL
 from regard.store.run_folder import RunFolder
 from regard.store.weights import get_weights, sort_names
 from regard.tasks.embedding import DEFAULT_POOLING, EMBEDDING_FILE
@@ -97,7 +98,9 @@ class ModelWriter:
             if name == BEST:
                 sha256 = run.finetune.parent_sha256
                 adapter = AdapterConfig(parent=run.finetune.parent, parent_sha256=sha256, lora=lora)
-                write_adapter(self._folder.adapter, adapter, {key: whole[key] for key in self._trained}, files)
+                model = MODEL_FILES.dumps(settings).encode()
+                trained = {key: whole[key] for key in self._trained}
+                write_adapter(self._folder.adapter, adapter, trained, {MODEL: model, **files})
             merged = merge_weights(whole, lora.scale)
             write_model(path, settings, run_data.tokenizer_pair, merged, str(card), replace=True, files=files)
         else:
