@@ -2,9 +2,13 @@
 
     python deploy/check.py                                     # several minutes and 1.5 GB of downloads
     python deploy/check.py --torch-index https://pypi.org/simple
+    python deploy/check.py --installed                         # one minute: the regard of this environment
 
 The steps of the stage `build` run as they stand, in an empty folder instead of the root of an image, with this
 interpreter instead of the image's. `useradd` and `USER` need a container and are not run; they are printed.
+
+A pod of jobset.yaml runs as a process with two ranks. It is stopped once, as if its host were drained, and what follows
+from its exit codes is read from the manifest.
 """
 
 import argparse
@@ -12,6 +16,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +24,11 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PYTORCH_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -29,14 +38,18 @@ SENTENCES = {"en": "{} dogs play.\n", "de": "{} Hunde spielen.\n"}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch-index", default=PYTORCH_INDEX, help="package index of PyTorch")
+    parser.add_argument("--installed", action="store_true", help="do not run the steps of the Dockerfile")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
-        environment = build(root, options.torch_index)
+        environment = dict(os.environ) if options.installed else build(root, options.torch_index)
         size = sum(path.lstat().st_size for path in (root / "opt/regard").rglob("*") if not path.is_dir())
         train(root, environment)
         serve(root, environment)
-    print(f"The steps ran, the image trained and the server translated. /opt/regard has {size / 1e6:,.0f} MB.")
+        train_pod(root, environment)
+    print("The image trained, the server translated, and a stopped pod resumed and finished.")
+    if size:
+        print(f"The steps ran. /opt/regard has {size / 1e6:,.0f} MB.")
 
 
 def read_steps() -> list[tuple[str, str]]:
@@ -89,18 +102,26 @@ def copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
+def find_regard(environment: dict[str, str]) -> str:
+    """Return the path of the command."""
+    path = shutil.which("regard", path=environment["PATH"])
+    if path is None:
+        raise SystemExit("There is no `regard` on the PATH.")
+    return path
+
+
 def train(root: Path, environment: dict[str, str]) -> None:
     """Train two steps on a few pairs."""
     for language, sentence in SENTENCES.items():
         (root / f"train.{language}").write_text("".join(map(sentence.format, range(200))), encoding="utf-8")
     options = ["--out", "model", "--steps", "2", "--preset", "mini", "--force"]
-    command = [f"{root}/opt/regard/bin/regard", "train", "--source", "train.en", "--target", "train.de", *options]
+    command = [find_regard(environment), "train", "--source", "train.en", "--target", "train.de", *options]
     subprocess.run(command, cwd=root, env=environment, check=True)  # noqa: S603
 
 
 def serve(root: Path, environment: dict[str, str]) -> None:
     """Start the server with the trained model and a key, and translate a sentence."""
-    regard = [f"{root}/opt/regard/bin/regard", "serve"]
+    regard = [find_regard(environment), "serve"]
     command = [*regard, "--new-key", "check", "--keys", str(root / "keys.txt")]
     key = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
     with socket.socket() as listener:
@@ -120,6 +141,89 @@ def serve(root: Path, environment: dict[str, str]) -> None:
         server.terminate()
     if server.wait(60) != 0:
         raise SystemExit(f"The server ended with code {server.returncode}.")
+
+
+def train_pod(root: Path, environment: dict[str, str]) -> None:
+    """Run the command of jobset.yaml with two ranks, stop it after its first checkpoint, and let it finish."""
+    manifest = yaml.safe_load((ROOT / "deploy/jobset.yaml").read_text())
+    folder = root / "data"
+    folder.mkdir()
+    table = {"source": root / "train.en", "target": root / "train.de"}
+    corpus = ", ".join(f'{name} = "{path}"' for name, path in table.items())
+    settings = {"data": f'train = [{{ kind = "lines", {corpus} }}]', "model": 'preset = "mini"'}
+    settings["train"] = 'steps = 60\nsave_every = 2\nschedule = { kind = "constant", lr = 1e-3 }'
+    text = "".join(f"[{name}]\n{lines}\n" for name, lines in settings.items())
+    (folder / "run.toml").write_text(text, encoding="utf-8")
+    starts: list[subprocess.Popen[bytes]] = []
+
+    def run(_pods: Sequence[int]) -> list[int]:
+        """Run the only pod and return its exit code; at first it is stopped."""
+        command = read_command(manifest, {"my-model-host-0-0.my-model": "localhost", "--ranks 8": "--ranks 2"})
+        command[-1] = command[-1].replace(' --hosts 4 --rendezvous "$first:29400"', "")
+        starts.append(subprocess.Popen(command, cwd=folder, env=environment))  # noqa: S603
+        while len(starts) == 1 and not list(folder.glob("my-model/checkpoints/step-????????")):
+            time.sleep(0.05)
+            if starts[0].poll() is not None:
+                raise SystemExit("The pod ended before its first checkpoint.")
+        if len(starts) == 1:
+            starts[0].send_signal(signal.SIGTERM)
+        return [starts[-1].wait()]
+
+    manifest["spec"]["replicatedJobs"][0]["template"]["spec"] |= {"completions": 1, "parallelism": 1}
+    state = run_jobset(manifest, run)
+    if (state, len(starts)) != ("Completed", 2) or not (folder / "my-model/finished.json").is_file():
+        raise SystemExit(f"The JobSet ended as {state} after {len(starts)} starts of its pod.")
+
+
+def read_command(manifest: dict[str, Any], replacements: dict[str, str]) -> list[str]:
+    """Return the command of the pods with other texts."""
+    (container,) = read_job(manifest)["template"]["spec"]["containers"]
+    command = list(container["command"])
+    for text, other in replacements.items():
+        if text not in command[-1]:
+            raise SystemExit(f"The command does not contain {text}.")
+        command[-1] = command[-1].replace(text, other)
+    return command
+
+
+def read_job(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification of the JobSet's only Job."""
+    (replicated,) = manifest["spec"]["replicatedJobs"]
+    job: dict[str, Any] = replicated["template"]["spec"]
+    return job
+
+
+def run_jobset(manifest: dict[str, Any], run: Callable[[Sequence[int]], Sequence[int]]) -> str:
+    """Do what the controllers of Job and JobSet do: start pods again, all of them or none, depending on exit codes.
+
+    Args:
+        manifest: The JobSet.
+        run: Runs pods by index and returns their exit codes.
+
+    Returns:
+        The JobSet's terminal state, Completed or Failed.
+    """
+    job, policy, restarts = read_job(manifest), manifest["spec"]["failurePolicy"], 0
+    reasons = {"FailJob": "PodFailurePolicy", "Count": "BackoffLimitExceeded"}
+    pods: Sequence[int] = range(job["completions"])
+    while pods:
+        codes = dict(zip(pods, run(pods), strict=True))
+        actions = {pod: find_action(job, code) for pod, code in codes.items() if code}
+        pods = [pod for pod, action in actions.items() if action == "Ignore"]
+        failed = next((reasons[action] for action in ("FailJob", "Count") if action in actions.values()), None)
+        if failed is None:
+            continue
+        rules = (rule["action"] for rule in policy["rules"] if failed in rule["onJobFailureReasons"])
+        if next(rules, "RestartJobSet") == "FailJobSet" or restarts == policy["maxRestarts"]:
+            return "Failed"
+        restarts, pods = restarts + 1, range(job["completions"])
+    return "Completed"
+
+
+def find_action(job: dict[str, Any], code: int) -> str:
+    """Return the action of the first rule for the exit code of a pod; without one the failure counts."""
+    rules = job["podFailurePolicy"]["rules"]
+    return next((str(rule["action"]) for rule in rules if code in rule["onExitCodes"]["values"]), "Count")
 
 
 def wait(url: str, seconds: float = 120) -> None:

@@ -71,7 +71,7 @@ CROSS_CUTTING = {
     "test_workflows.py": ".github/workflows",
     "test_sample_sentences.py": "scripts/sample_sentences.py",
     "text/test_tokenizer_json.py": "the file of every kind of tokenizer",
-    "training/distributed/test_recipes.py": "the Slurm recipe of docs/guides/distributed.md",
+    "training/distributed/test_recipes.py": "the Slurm recipe of docs/guides/distributed.md, and deploy/jobset.yaml",
     "training/test_captions.py": "captions from files to a model",
     "training/test_image_gpt.py": "pixels from files to a generator",
     "training/test_images.py": "images from files to a model",

@@ -44,7 +44,7 @@ class RetryError(RegardError):
 
 
 class RanksFailedError(RegardError):
-    """Ranks failed again and again without a new checkpoint; on other hosts the run may go on."""
+    """Ranks failed again and again without a new checkpoint, or a host is missing; on other hosts the run may go on."""
 
     exit_code = 77
 

@@ -1,12 +1,13 @@
 """Where the ranks of a run meet."""
 
+import socket
 import sys
 
 import pytest
 
 from regard.base.errors import RegardError
 from regard.base.limits import count_cores
-from regard.training.distributed.rendezvous import Hosts, check_ranks, find_interface
+from regard.training.distributed.rendezvous import Hosts, _find_local_address, check_ranks, find_interface
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="these tests read /proc"),
@@ -31,3 +32,13 @@ def test_the_address_of_the_first_host_needs_a_port() -> None:
 def test_the_interface_of_an_address_is_found() -> None:
     assert find_interface("127.0.0.1") == "lo"
     assert find_interface("203.0.113.1") is None
+
+
+def test_missing_host_ends_with_the_code_that_schedulers_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(*_: object) -> None:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket.socket, "connect", resolve)
+    with pytest.raises(RegardError, match="The rendezvous failed: Name or service not known") as raised:
+        _find_local_address(Hosts(2, "host-0", 29400))
+    assert raised.value.exit_code == 77

@@ -20,7 +20,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]  # noqa: TI
 from torch.distributed.elastic.multiprocessing import LogsSpecs  # noqa: TID251
 from torch.distributed.launcher.api import LaunchConfig  # noqa: TID251
 
-from regard.base.errors import RegardError
+from regard.base.errors import RanksFailedError, RegardError
 from regard.base.formatting import pluralize
 from regard.base.limits import count_cores
 from regard.training.distributed.context import TIMEOUT as DEFAULT_TIMEOUT
@@ -183,8 +183,8 @@ def find_interface(address: str) -> str | None:
 
 
 def explain_missing_hosts(hosts: Hosts | None, error: Exception) -> RegardError:
-    """Return an error for a failed rendezvous."""
+    """Return an error for a failed rendezvous; between hosts, a scheduler may try again with others."""
     if hosts is None:
         return RegardError(f"The ranks could not be started: {error}")
     hint = f"Start the same command on {pluralize(hosts.count, 'host')}, and check that all can reach this address."
-    return RegardError(f"The rendezvous failed: {error}", location=f"{hosts.address}:{hosts.port}", hint=hint)
+    return RanksFailedError(f"The rendezvous failed: {error}", location=f"{hosts.address}:{hosts.port}", hint=hint)
