@@ -184,7 +184,33 @@ def test_wrong_modules_are_located(name: str, tmp_path: Path) -> None:
     changed = code.replace(right, wrong)
     assert changed != code
     (difference,) = check(tmp_path, changed).values()
-    assert difference.removeprefix("the ").startswith(where), difference
+    assert difference.removeprefix("the first tensor that differs is: ").removeprefix("the ").startswith(where), (
+        difference
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("no scale", "not divided by sqrt(d_k)"),
+        ("softmax over queries", "softmax runs over the queries"),
+        ("mask inverted", "hides what Regard's shows"),
+        ("mask after the softmax", "comes after the softmax"),
+        ("unbiased deviation", "unbiased=False"),
+        ("heads joined wrongly", ""),
+    ],
+)
+def test_known_mistakes_are_named(name: str, cause: str, tmp_path: Path) -> None:
+    code, right, wrong, _ = WRONG[name]
+    (difference,) = check(tmp_path, code.replace(right, wrong)).values()
+    assert len(difference.split("; ")) == (3 if cause else 2)
+    assert cause in difference
+
+
+def test_a_file_that_raises_is_reported_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="raises NameError") as error:
+        check(tmp_path, "\n\nthis_is_not_defined\n")
+    assert "line 7" in str(error.value.location)
 
 
 def test_code_that_raises_or_defines_nothing_is_reported(tmp_path: Path) -> None:
@@ -199,5 +225,5 @@ def test_command_prints_a_line_for_each_part(tmp_path: Path) -> None:
     path.write_text(IMPORTS + MASK + ATTENTION.replace("dim=-1", "dim=-2"))
     done = run_command("lectures", "check", str(path))
     assert done.code == 1
-    assert done.output.splitlines()[0] == "subsequent_mask: equal, values and gradients"
-    assert done.output.splitlines()[1].startswith("attention: attention weights: differs first")
+    assert done.output.splitlines()[0] == "subsequent_mask: equal in values and gradients"
+    assert done.output.splitlines()[1].startswith("attention: the first tensor that differs is: attention weights")

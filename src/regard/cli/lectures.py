@@ -130,7 +130,7 @@ def check(
 
     findings = list(check_file(file))
     for finding in findings:
-        typer.echo(f"{finding.part}: {finding.difference or 'equal, values and gradients'}")
+        typer.echo(f"{finding.part}: {finding.difference or 'equal in values and gradients'}")
     if any(finding.difference for finding in findings):
         raise typer.Exit(1)
 
@@ -139,17 +139,16 @@ def check(
 def claims(
     lecture: Annotated[int | None, option("Only this lecture, 1 to 5.", min=1, max=5, metavar="N")] = None,
 ) -> None:
-    """Print every claim that a station checks: its verdict, and the number that decides."""
-    from regard.lectures.load import NUMBERS
-    from regard.lectures.site import load_lectures
+    """Print every claim that a station checks: the experiment, its verdict, and the number that decides."""
+    from regard.lectures.load import NUMBERS, load_lecture
 
-    with show_stages():
-        lectures = load_lectures(NUMBERS if lecture is None else [lecture])
-    for one in lectures:
-        typer.echo(f"\nLecture {one.number}: {one.title}")
-        for number, station in enumerate(one.stations, start=1):
-            typer.echo(f"\n{number:2}. {station.title}")
+    for number in NUMBERS if lecture is None else [lecture]:
+        one = load_lecture(number)  # a lecture takes some seconds: print it before the next one
+        typer.echo(f"\nLecture {number}: {one.title}")
+        for place, station in enumerate(one.stations, start=1):
+            typer.echo(f"\n{place:2}. {station.title}")
             typer.echo(f"    Claim: {station.claim}")
+            typer.echo(f"    Experiment: {station.experiment}")
             typer.echo(f"    {station.verdict.judgment.capitalize()}: {station.verdict.text}")
 
 

@@ -9,8 +9,9 @@ import importlib.util
 import inspect
 import math
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,6 +58,7 @@ class Trial:
     run: Callable[[], Tensor]
     leaves: Mapping[str, Tensor]  # whose gradients are compared
     stages: Intermediates
+    mistakes: Mapping[str, Tensor] = field(default_factory=dict)  # what known mistakes compute, by their explanation
 
 
 class _Watch(TorchDispatchMode):
@@ -97,7 +99,13 @@ def _load(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RegardError("This is not a Python file.", location=str(path), hint="Its name must end in .py.")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        where = f"{path}, line {lines[-1]}" if lines else str(path)
+        message = f"The file raises {type(error).__name__}: {error}"
+        raise RegardError(message, location=where, hint="Run it with `python` first.") from error
     return module
 
 
@@ -111,13 +119,13 @@ def _compare(trial: Trial) -> str:
     if not _is_equal(output.detach(), trial.run().detach()):
         return "two runs give different outputs: dropout or another random number is active in eval mode"
     if not _is_equal(output.detach(), expected.detach()):
-        where = _locate(trial.stages, watch.tensors)
+        where = f"the first tensor that differs is: {_locate(trial.stages, watch.tensors)}"
         if output.shape != expected.shape:
-            return (
-                f"{where}: differs first; the {last} has the shape {tuple(output.shape)}, not {tuple(expected.shape)}"
-            )
+            return f"{where}; the {last} has the shape {tuple(output.shape)}, not {tuple(expected.shape)}"
         difference = float((output - expected).detach().abs().nan_to_num(math.inf).max())
-        return f"{where}: differs first; the {last} differs by {difference:.2g}"
+        wrong = trial.mistakes.items()  # a student's epsilon may be another one
+        causes = [cause for cause, tensor in wrong if _is_equal(output.detach(), tensor.detach(), 1e-3)]
+        return "; ".join([where, f"the {last} is off by up to {difference:.2g}", *causes])
     leaves = {name: leaf for name, leaf in trial.leaves.items() if leaf.requires_grad}
     if not leaves:
         return ""
@@ -134,8 +142,8 @@ def _compare(trial: Trial) -> str:
     return ""
 
 
-def _is_equal(first: Tensor, second: Tensor) -> bool:
-    return first.shape == second.shape and torch.allclose(first, second, atol=TOLERANCE, rtol=TOLERANCE)
+def _is_equal(first: Tensor, second: Tensor, tolerance: float = TOLERANCE) -> bool:
+    return first.shape == second.shape and torch.allclose(first, second, atol=tolerance, rtol=tolerance)
 
 
 def _locate(stages: Intermediates, computed: Sequence[Tensor]) -> str:
@@ -215,7 +223,12 @@ def _list_leaves(module: nn.Module, **inputs: Tensor) -> dict[str, Tensor]:
 
 
 def _try_mask(part: Callable[[int], Tensor]) -> Trial:
-    return Trial(lambda: part(LENGTH).float(), {}, {"mask": Intermediate(_make_mask().float())})
+    mask = _make_mask().float()
+    mistakes = {
+        "your mask hides what Regard's shows": 1 - mask,
+        "your mask also hides each token from itself": mask.tril(-1),
+    }
+    return Trial(lambda: part(LENGTH).float(), {}, {"mask": Intermediate(mask)}, mistakes)
 
 
 def _try_attention(part: Callable[..., Any]) -> Trial:
@@ -226,7 +239,18 @@ def _try_attention(part: Callable[..., Any]) -> Trial:
         output: Tensor = result[0] if isinstance(result, tuple) else result
         return output
 
-    return Trial(run, heads, _attend(*heads.values()))
+    stages = _attend(*heads.values())
+    scores = stages["scores q.k / sqrt(d_k)"].tensor
+    hidden = scores.masked_fill(~_make_mask(), -1e9)
+    mistakes = {
+        "your softmax runs over the queries": hidden.softmax(dim=-2),
+        "your mask is not used": scores.softmax(dim=-1),
+        "your mask hides what Regard's shows": scores.masked_fill(_make_mask(), -1e9).softmax(dim=-1),
+        "your mask comes after the softmax": scores.softmax(dim=-1) * _make_mask(),
+        "your scores are not divided by sqrt(d_k)": (hidden * math.sqrt(WIDTH // HEADS)).softmax(dim=-1),
+    }
+    mistakes = {name: weights @ heads["value"] for name, weights in mistakes.items()}
+    return Trial(run, heads, stages, mistakes)
 
 
 def _try_multi_head(part: Callable[..., nn.Module]) -> Trial:
@@ -278,7 +302,9 @@ def _try_norm(part: Callable[..., nn.Module]) -> Trial:
         "(x - mean) / deviation": Intermediate(normal, ("x - mean",)),
         "output": Intermediate(output, ("(x - mean) / deviation",)),
     }
-    return Trial(lambda: module(x), _list_leaves(module, x=x), stages)
+    unbiased = "torch's `std` and `var` divide by N - 1, nn.LayerNorm divides by N: set unbiased=False"
+    mistakes = {unbiased: scale * centered / x.std(dim=-1, keepdim=True) + shift}
+    return Trial(lambda: module(x), _list_leaves(module, x=x), stages, mistakes)
 
 
 def _try_positions(part: Callable[..., nn.Module]) -> Trial:
