@@ -66,6 +66,17 @@ def test_command_saves_the_site_and_lists_the_subjects(
     assert "lookup" in refused.errors
 
 
+def test_claims_have_experiments_and_verdicts(lectures: list[Lecture], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.lectures.load.load_lecture", lambda number: lectures[number - 1])
+    listed = run_command("lectures", "claims")
+    stations = [station for lecture in lectures for station in lecture.stations]
+    for name in ("Claim", "Experiment"):
+        assert listed.output.count(f"\n    {name}: ") == len(stations)
+    assert all(f"    {one.verdict.judgment.capitalize()}: {one.verdict.text}\n" in listed.output for one in stations)
+    assert "Experiment: `regard lectures show variance`\n" in listed.output
+    assert "Experiment: `python examples/before/run.py length` (" in listed.output
+
+
 def test_the_page_for_teachers_names_stations_in_their_order(lectures: list[Lecture]) -> None:
     page = (Path(__file__).parents[2] / "docs/lectures/teach.md").read_text(encoding="utf-8")
     for lecture in lectures:

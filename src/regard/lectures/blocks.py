@@ -124,6 +124,16 @@ class Station:
     items: Sequence[int] = ()  # rows of docs/lectures/coverage.md
     terms: Sequence[str] = ()  # of the check list of lecture 3
 
+    @property
+    def experiment(self) -> str:
+        """The commands that show the claim, with the cost of stored runs; without any, what its page shows."""
+        commands = [block for block in self.blocks if isinstance(block, Command)]
+        parts = [f"`{block.command}`" + (f" ({block.stored})" if block.stored else "") for block in commands]
+        if not parts:
+            titles = [block.title for block in self.blocks if isinstance(block, Control | Table | LookFrame)]
+            parts = ["on the page" + "".join(f": {title}" for title in titles[:1])]
+        return "; ".join(parts)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lecture:
