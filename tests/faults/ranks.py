@@ -2,6 +2,7 @@
 
 The other ranks end in time, no process stays behind, nothing listens beyond 127.0.0.1, and the run that the launcher
 starts again ends with the files of an undisturbed one. The command itself gets Ctrl-C once and twice, and SIGTERM.
+Ten kills with a new checkpoint before each do not end a run with `--max-restarts 1`; three without progress end it.
 """
 
 import os
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.config.codec import RUN_FILES
+from regard.store.run_folder import parse_step
 from regard.training.distributed.launcher import MAX_RESTARTS
 from tests.faults.frozen import make_scratch_folder
 from tests.faults.verdict import Verdict
@@ -26,8 +28,9 @@ RANKS = 2
 TIMEOUT = 15.0  # seconds that a rank waits for the others in a collective
 AFTER_KILL, AFTER_STOP = 10.0, TIMEOUT + 40.0  # seconds until all ranks of the attempt are gone
 LIMIT = 600.0  # seconds for anything else to happen
-STEPS = 40
-SAVED, AT_ONCE = 75, 130
+STEPS = 60
+SAVE_EVERY = 2
+SAVED, RANKS_FAILED, AT_ONCE = 75, 77, 130
 SIGNALS = {  # the signals to the command, and the allowed exit codes
     "SIGTERM": ((signal.SIGTERM,), {SAVED}),
     "Ctrl-C": ((signal.SIGINT,), {SAVED}),
@@ -145,7 +148,7 @@ class Ranks:
     listeners: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        changes = {"train.steps": STEPS, "validation.every_steps": 20}
+        changes = {"train.steps": STEPS, "train.save_every": SAVE_EVERY, "validation.every_steps": 20}
         run = make_small_run("translation", write_corpus(self.scratch / "corpus"), changes)
         self.run_file, self.life = self.scratch / "run.toml", self.scratch / "life"
         RUN_FILES.save(run, self.run_file)
@@ -157,12 +160,11 @@ class Ranks:
         self.expected = compute_fingerprints(self.life)
         shutil.rmtree(self.life)
 
-    def start(self) -> Command:
+    def start(self, *options: str) -> Command:
         """Start the run, or resume it if it has begun."""
         has_begun = (self.life / "run.toml").is_file()
-        return Command(
-            self.scratch, ["--resume", str(self.life)] if has_begun else [str(self.run_file), "--out", str(self.life)]
-        )
+        arguments = ["--resume", str(self.life)] if has_begun else [str(self.run_file), "--out", str(self.life)]
+        return Command(self.scratch, [*arguments, *options])
 
     def count_steps(self) -> int:
         """Return the number of lines of metrics.jsonl: about the step that the run has reached."""
@@ -175,7 +177,6 @@ class Ranks:
         """Inject faults into one run, one per attempt: the signal, and whether it comes before the process group."""
         command = self.start()
         for attempt, (name, is_early) in enumerate(faults):
-            rank = self.rng.randrange(RANKS)
             if not self._reach(command, attempt, is_early):
                 self.verdict.require(f"attempt {attempt} was not reached", False)
                 break
@@ -183,25 +184,66 @@ class Ranks:
             if len(ranks) < RANKS or (is_early and command.has_group(attempt)):
                 self.verdict.require(f"{name} came too late: {ranks}", False)
                 continue
-            if shutil.which("ss") is not None:
-                self.listeners.update(list_listeners([command.process.pid, *ranks.values()]))
-            struck = time.monotonic()
-            os.kill(ranks[rank], signal.Signals[name])
-            others = {other: process for other, process in ranks.items() if other != rank or name == "SIGSTOP"}
-            limit = AFTER_KILL if name == "SIGKILL" else AFTER_STOP
-            while any(_is_alive(process) for process in others.values()) and time.monotonic() < struck + limit + 5:
-                time.sleep(0.01)
-            seconds = time.monotonic() - struck
-            label = f"{name} to rank {rank} {'before the process group' if is_early else 'in training'}"
-            self.seconds.setdefault(name, []).append(seconds)
-            broken = [] if seconds <= limit else [f"ranks were gone after {seconds:.1f} s"]
-            self.verdict.add_fault(label, broken)
+            self._strike(command, ranks, name, "before the process group" if is_early else "in training")
         code = command.finish()
         self.lost.append((time.monotonic() - command.began - self.undisturbed) / len(faults))
         self._check_end(f"{len(faults)} faults", command, code, {0})
 
+    def _strike(self, command: Command, ranks: dict[int, int], name: str, moment: str) -> None:
+        """Send a signal to a rank, and measure how long the ranks that do not die of it live."""
+        rank = self.rng.randrange(RANKS)
+        if shutil.which("ss") is not None:
+            self.listeners.update(list_listeners([command.process.pid, *ranks.values()]))
+        struck = time.monotonic()
+        os.kill(ranks[rank], signal.Signals[name])
+        others = {other: process for other, process in ranks.items() if other != rank or name == "SIGSTOP"}
+        limit = AFTER_KILL if name == "SIGKILL" else AFTER_STOP
+        while any(_is_alive(process) for process in others.values()) and time.monotonic() < struck + limit + 5:
+            time.sleep(0.01)
+        seconds = time.monotonic() - struck
+        self.seconds.setdefault(name, []).append(seconds)
+        broken = [] if seconds <= limit else [f"ranks were gone after {seconds:.1f} s"]
+        self.verdict.add_fault(f"{name} to rank {rank} {moment}", broken)
+
+    def kill_after_progress(self, kills: int) -> None:
+        """Kill a rank after each new checkpoint; one restart without a new one is allowed, and none is needed."""
+        command = self.start("--max-restarts", "1")
+        for attempt in range(kills):
+            if not self._wait_for_checkpoint(command, attempt, self.find_newest_step()):
+                self.verdict.require(f"attempt {attempt} saved nothing", False)
+                break
+            self._strike(command, command.find_ranks(attempt), "SIGKILL", "after a new checkpoint")
+        code = command.finish()
+        self.lost.append((time.monotonic() - command.began - self.undisturbed) / kills)
+        self._check_end(f"{kills} kills with progress", command, code, {0})
+
+    def kill_without_progress(self, kills: int) -> None:
+        """Kill a rank before each attempt saves: the last kill ends the run, which can then be resumed."""
+        command = self.start("--max-restarts", str(kills - 1))
+        for attempt in range(kills):
+            if not self._wait_for_ranks(command, attempt):
+                self.verdict.require(f"attempt {attempt} was not reached", False)
+                break
+            self._strike(command, command.find_ranks(attempt), "SIGKILL", "before a checkpoint")
+        code, saved = command.finish(), self.find_newest_step()
+        self.verdict.require(f"{kills} kills without progress: the run ended with {code}", code == RANKS_FAILED)
+        self.verdict.require(f"{kills} kills came too late: step {saved} was saved", not saved)
+        command = self.start()
+        self._check_end("resumed after kills without progress", command, command.finish(), {0})
+
+    def find_newest_step(self) -> int:
+        """Return the step of the newest complete checkpoint, 0 without one."""
+        return max((parse_step(path.name) or 0 for path in self.life.glob("checkpoints/step-*")), default=0)
+
+    def _wait_for_ranks(self, command: Command, attempt: int) -> bool:
+        return command.wait_until(lambda: len(command.find_ranks(attempt)) == RANKS)
+
+    def _wait_for_checkpoint(self, command: Command, attempt: int, step: int) -> bool:
+        """Wait until this attempt has saved a checkpoint after a step."""
+        return self._wait_for_ranks(command, attempt) and command.wait_until(lambda: self.find_newest_step() > step)
+
     def _reach(self, command: Command, attempt: int, is_early: bool) -> bool:
-        if not command.wait_until(lambda: len(command.find_ranks(attempt)) == RANKS):
+        if not self._wait_for_ranks(command, attempt):
             return False
         if is_early:
             time.sleep(self.rng.uniform(0, 0.5))
@@ -257,13 +299,16 @@ def _is_alive(process: int) -> bool:
 
 
 def prove(quick: bool = False) -> Verdict:
-    """20 faults, 5 of them before the process group exists, and 3 signals; or, quick, one kill."""
+    """33 faults, 8 of them before the process group exists, and 3 signals; or, quick, two kills with progress."""
     verdict = Verdict("R4", "faults of one rank were not noticed in time, left a process or another end")
     with make_scratch_folder() as folder:
         ranks = Ranks(folder, verdict)
-        faults = [("SIGKILL", False)] if quick else _plan_faults(ranks.rng)
+        faults = [] if quick else _plan_faults(ranks.rng)
         for first in range(0, len(faults), MAX_RESTARTS):
             ranks.hurt(faults[first : first + MAX_RESTARTS])
+        ranks.kill_after_progress(2 if quick else 10)
+        if not quick:
+            ranks.kill_without_progress(3)
         for name in () if quick else SIGNALS:
             ranks.signal(name)
         exposed = [address for address in ranks.listeners if not address.startswith(("127.0.0.1:", "[::1]:"))]
