@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
 from regard.base.formatting import CompactRepr, escape_control_characters
+from regard.base.keyed_random import derive, integers, uniform
 from regard.base.labels import IGNORE_INDEX
 from regard.base.progress import begin
 from regard.config.model import AnyModelConfig, EncoderOnlyConfig, MLMHeadConfig
@@ -24,7 +25,6 @@ from regard.data.batches.arrays import (
     row_and_offset,
 )
 from regard.data.batches.batch import Batch
-from regard.data.batches.keyed_random import derive, integers, uniform
 from regard.data.batches.rows import RowMaker
 from regard.data.shards.shard import Shards
 from regard.models.encoder_only import EncoderOnly

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from regard.base.keyed_random import derive
 from regard.base.labels import IGNORE_INDEX
 from regard.config.inputs import PatchesConfig
 from regard.config.run import RunConfig
 from regard.data.batches.arrays import BatchArrays, StoredSamples, derive_sample_keys
 from regard.data.batches.batch import Batch
 from regard.data.batches.images import ImageRowMaker
-from regard.data.batches.keyed_random import derive
 from regard.data.batches.rows import RowMaker
 from regard.data.shards.shard import Shards
 from regard.models.batch_inputs import require

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.base.keyed_random import Bits, derive
 from regard.base.labels import IGNORE_INDEX
 from regard.config.run import RunConfig
 from regard.data.batches.arrays import (
@@ -19,7 +20,6 @@ from regard.data.batches.arrays import (
     scatter,
 )
 from regard.data.batches.batch import Batch
-from regard.data.batches.keyed_random import Bits, derive
 from regard.data.batches.rows import RowMaker
 from regard.data.shards.shard import Shards
 from regard.store.model_folder import StoredModel

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.keyed_random import derive, integers
 from regard.base.labels import IGNORE_INDEX
 from regard.config.run import RunConfig
 from regard.data.batches.arrays import (
@@ -16,7 +17,6 @@ from regard.data.batches.arrays import (
     scatter,
 )
 from regard.data.batches.batch import Batch
-from regard.data.batches.keyed_random import derive, integers
 from regard.data.batches.rows import RowMaker
 from regard.data.shards.shard import Shards
 from regard.tasks.embedding import Embedder

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from regard.base.errors import RegardError, RetryError
+from regard.base.keyed_random import make_key
 from regard.base.labels import IGNORE_INDEX
 from regard.data.batches.batch import Batch
-from regard.data.batches.keyed_random import make_key
 from regard.training.distributed.processes import SingleProcess
 from regard.training.objective import Objective
 from regard.training.optim import Optimizers

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.keyed_random import derive, integers, make_key
 from regard.data.batches.arrays import StoredSamples
-from regard.data.batches.keyed_random import derive, integers, make_key
 from regard.data.batches.order import Order, OrderSettings
 
 

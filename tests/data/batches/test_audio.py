@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from regard.base.errors import RegardError
+from regard.base.keyed_random import make_key
 from regard.base.labels import IGNORE_INDEX
 from regard.config.inputs import MelConfig
 from regard.config.run import SpecAugmentConfig
@@ -22,7 +23,6 @@ from regard.data.batches.audio import (
     mask_spectrogram,
     measure_bins,
 )
-from regard.data.batches.keyed_random import make_key
 from regard.data.batches.loader import Loader
 from regard.data.batches.order import OrderSettings
 from regard.data.corpus import Corpus

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from regard.data.batches.keyed_random import make_key
+from regard.base.keyed_random import make_key
 from regard.data.batches.mixture import draw
 from tests.data.batches.factories import COUNTS, SETTINGS, make_order
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from regard.base.keyed_random import integers
 from regard.config.run import RunConfig
 from regard.config.task_spec import find_spec
 from regard.data.batches.arrays import BatchArrays, StoredSamples, derive_sample_keys
 from regard.data.batches.images import ImageRowMaker
-from regard.data.batches.keyed_random import integers
 from regard.data.batches.rows import RowMaker
 from regard.data.shards.shard import Shards
 from regard.tasks.image_classification import ImageClassificationTask

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.base.keyed_random import Bits, derive, make_key
 from regard.base.labels import IGNORE_INDEX
 from regard.data.batches.cutting import BatchShapes
-from regard.data.batches.keyed_random import Bits, derive, make_key
 from regard.text.specials import SpecialIds
 
 IntArray = NDArray[np.int64]

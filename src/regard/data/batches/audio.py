@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.base.keyed_random import Bits, derive, uniform
 from regard.config.inputs import MelConfig
 from regard.config.run import SpecAugmentConfig
 from regard.data.batches.arrays import (
@@ -20,7 +21,6 @@ from regard.data.batches.arrays import (
     derive_sample_keys,
     range_mask,
 )
-from regard.data.batches.keyed_random import Bits, derive, uniform
 from regard.data.mel import count_frames, log_mel, normalize
 from regard.data.shards.shard import Shards
 

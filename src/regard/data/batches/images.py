@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.base.keyed_random import integers
 from regard.config.inputs import PatchesConfig
 from regard.config.run import AugmentationConfig
 from regard.data.batches.arrays import (
     StoredSamples,
     derive_sample_keys,
 )
-from regard.data.batches.keyed_random import integers
 from regard.data.shards.shard import Shards, describe_shape, select_first_stream
 
 SHIFT_ROWS, SHIFT_COLUMNS, FLIP = range(100, 103)  # purposes of random keys; every task has its own numbers

@@ -10,7 +10,7 @@ exactly once.
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batches.keyed_random import Bits, permutation
+from regard.base.keyed_random import Bits, permutation
 
 Draws = NDArray[np.int64]
 
@@ -20,7 +20,7 @@ def draw(keys: Bits, count: int, weight: float, epoch: int) -> tuple[NDArray[np.
 
     At weight 1 the second is the epoch itself, so noise that depends on it differs in every epoch.
 
-    >>> from regard.data.batches.keyed_random import make_key
+    >>> from regard.base.keyed_random import make_key
     >>> draw(make_key(1), 3, 2.0, epoch=5)
     (array([0, 0, 1, 1, 2, 2]), array([10, 11, 10, 11, 10, 11]))
     """

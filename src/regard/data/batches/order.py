@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.base.errors import RegardError
+from regard.base.keyed_random import derive, make_key, permutation, spread_permutation
 from regard.data.batches.cutting import (
     MAX_LENGTH,
     MAX_POOL_SIZE,
@@ -28,7 +29,6 @@ from regard.data.batches.cutting import (
     pack_documents,
     sort_by_length,
 )
-from regard.data.batches.keyed_random import derive, make_key, permutation, spread_permutation
 from regard.data.batches.mixture import Draws, draw
 
 SHARDS, SAMPLES, BATCHES, WEIGHTS = range(4)  # purpose of a key: each shuffle has its own random stream

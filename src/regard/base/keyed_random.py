@@ -24,9 +24,18 @@ def splitmix64(bits: Bits) -> Bits:
     >>> hex(splitmix64(np.array([GOLDEN_GAMMA]))[0])  # the first number of SplitMix64 from seed 0
     '0xe220a8397b1dcdaf'
     """
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    bits = bits.copy()
+    scramble(bits, np.empty_like(bits))
+    return bits
+
+
+def scramble(bits: Bits, scratch: Bits) -> None:
+    """Apply `splitmix64` in place; `scratch` is an array of the same shape."""
+    bits ^= np.right_shift(bits, np.uint64(30), out=scratch)
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= np.right_shift(bits, np.uint64(27), out=scratch)
+    bits *= np.uint64(0x94D049BB133111EB)
+    bits ^= np.right_shift(bits, np.uint64(31), out=scratch)
 
 
 def make_key(*numbers: int) -> Bits:

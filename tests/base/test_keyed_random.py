@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from regard.data.batches.keyed_random import make_key, permutation, splitmix64, spread_permutation, uniform
+from regard.base.keyed_random import make_key, permutation, splitmix64, spread_permutation, uniform
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 13, 100, 1597])
