@@ -13,13 +13,16 @@ from typing import Any
 from unittest import mock
 
 from regard.config.run import RunConfig
-from regard.training.distributed.context import DistributedContext
+from regard.store.weights import get_weights
+from regard.training.distributed.context import DistributedContext, make_mesh
+from regard.training.distributed.layout import ParallelLayout
 from regard.training.distributed.processes import SingleProcess
+from regard.training.objective import Objective
 from regard.training.run import fit
-from tests.ranks import Case, continue_run, train_cases
+from tests.ranks import FAMILY_CHANGES, Case, continue_run, train_cases
 from tests.training.factories import SpikyObjective
 from tests.training.runs import make_small_run
-from tests.training.sharded_cases import group_of, save_and_load, train
+from tests.training.sharded_cases import Hashes, group_of, hash_named, save_and_load, train
 
 RANKS = 4
 CASES: list[Case] = [
@@ -31,6 +34,7 @@ CASES: list[Case] = [
     ("ddp2", "pixels"),
 ]
 GRID_CASE: Case = ("fsdp2+tensor2", "causal_lm")  # shards times tensor parallelism, on all four ranks
+DRAWN_LAYOUTS = [ParallelLayout(), ParallelLayout(shards=4), ParallelLayout(2, 2), ParallelLayout(shards=2, tensor=2)]
 CASE_STEPS = 4
 CHANGING_STEPS = 6  # two on one rank, two on two, two on one
 SPIKY_BATCHES = range(4, 20)  # of step 3: eight times two
@@ -43,6 +47,7 @@ def run_all(folder: str) -> dict[str, Any]:
     results: dict[str, Any] = {"checkpoints": save_and_load(str(place / "checkpoints")), "changing": [], "one": []}
     with group_of(RANKS, place / "grid"):
         results["grid"] = train_cases(training, [GRID_CASE], CASE_STEPS, DistributedContext())
+        results["drawn"] = {str(layout): draw_weights(layout, place) for layout in DRAWN_LAYOUTS}
     if rank == 0:
         results["changing"] += continue_run(str(changing / "changing"), 2, SingleProcess())
     with group_of(2, place / "group") as is_member:
@@ -66,6 +71,19 @@ def run_all(folder: str) -> dict[str, Any]:
         results["changing"] += continue_run(str(changing / "changing"), CHANGING_STEPS, SingleProcess())
         fit(make_tuned_run(place), place / "tuned-one", processes=SingleProcess())
     return results
+
+
+def draw_weights(layout: ParallelLayout, place: Path) -> Hashes:
+    """Return the hashes of the initial weights, drawn as those of a large model."""
+    run = make_small_run("causal_lm", find_corpus(place), FAMILY_CHANGES["causal_lm"])
+    processes = SingleProcess()
+    if layout.is_sharded:
+        processes = group = DistributedContext()
+        group.layout, group.mesh = layout, make_mesh(layout, "cpu")
+    with mock.patch("regard.models.init.MAX_SEQUENTIAL", 0):
+        model = processes.build(run.model, seed=5, device="cpu")
+        processes.shard(Objective.from_run(model, run))
+    return hash_named(get_weights(model))
 
 
 def make_recovering_run(place: Path) -> RunConfig:

@@ -27,6 +27,13 @@ def test_grid_of_shards_and_tensor_parallelism_trains_like_one_rank(
     assert max(loss, weight) <= LIMITS["float32"]
 
 
+def test_large_models_draw_the_same_weights_in_every_layout(rank_results: list[dict[str, Any]]) -> None:
+    for result in rank_results:
+        first, *others = result["drawn"].values()
+        assert len(others) == 3
+        assert all(other == first for other in others)
+
+
 @pytest.mark.slow
 def test_more_ranks_train_like_one(tmp_path: Path) -> None:
     cases = [("fsdp3", "causal_lm"), ("hsdp2x2", "masked_lm"), ("fsdp2+tensor2", "masked_lm")]

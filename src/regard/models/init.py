@@ -7,7 +7,6 @@ small_embedding   xavier matrices, zero biases, embeddings with standard deviati
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import assert_never
 
 import torch
@@ -23,6 +22,7 @@ from regard.config.model import (
     SmallEmbeddingConfig,
     XavierConfig,
 )
+from regard.models.draw import MAX_SEQUENTIAL, Locate, WeightSource
 from regard.models.heads import LMHead, PixelHead
 from regard.models.inputs import PatchInput
 from regard.nn.positions import RelativeBias
@@ -30,56 +30,47 @@ from regard.nn.scores import Additive, Concat, General
 
 NORMAL_STD = 0.02  # GPT-2, BERT
 Initializer = Callable[[Tensor], object]
-Draw = Callable[[Tensor, Initializer], None]
 
 
-def init_weights(model: nn.Module, settings: AnyModelConfig, seed: int | None = None, draw: Draw | None = None) -> None:
+def init_weights(
+    model: nn.Module, settings: AnyModelConfig, seed: int | None = None, locate: Locate | None = None
+) -> None:
     """Initialize every parameter of a model in place; the same seed gives the same weights on the same device.
 
     Args:
         model: The model.
         settings: Its configuration.
         seed: Random seed. Default: taken from torch's default generator.
-        draw: Applies a random initializer to a parameter. Sharded training initializes the full tensor on the CPU and
-            keeps its shard; by default the parameter is initialized in place.
+        locate: Locates a rank's part of a sharded parameter (see `WeightSource`).
     """
-    generator = torch.Generator(device="cpu" if draw is not None else next(model.parameters()).device)
     if seed is None:  # from torch's default generator, so that `torch.manual_seed` takes effect
         seed = int(torch.randint(2**62, (), device="cpu"))
-    generator.manual_seed(seed)
+    is_keyed = sum(parameter.numel() for parameter in model.parameters()) > MAX_SEQUENTIAL
+    source = WeightSource(seed, next(model.parameters()).device, locate, is_keyed=is_keyed)
 
-    def random(initializer: Initializer) -> Initializer:
-        return initializer if draw is None else lambda weight: draw(weight, initializer)
-
-    @random
     def xavier_convolution(weight: Tensor) -> None:
-        nn.init.xavier_uniform_(weight, generator=generator)
+        fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(weight)
+        source.fill_uniform(weight, math.sqrt(3.0) * math.sqrt(2.0 / (fan_in + fan_out)))
 
-    @random
     def xavier(weight: Tensor) -> None:
-        if weight.dim() == 3:  # one matrix per head: each has its own fan-in and fan-out
-            for matrix in weight:
-                nn.init.xavier_uniform_(matrix, generator=generator)
-        else:
-            nn.init.xavier_uniform_(weight, generator=generator)
+        fans = weight.size(-1) + weight.size(-2)  # of each matrix, if there is one per head
+        source.fill_uniform(weight, math.sqrt(3.0) * math.sqrt(2.0 / fans))
 
     def normal(std: float) -> Initializer:
-        return random(lambda weight: nn.init.normal_(weight, std=std, generator=generator))
+        return lambda weight: source.fill_normal(weight, std)
 
     def custom(module: nn.Module) -> None:
-        if draw is not None:
+        if locate is not None:
             message = f"{type(module).__name__} initializes its own weights, so they cannot be sharded."
             raise RegardError(message, hint="Train with data parallelism, parallel.mode = 'ddp'.")
-        module.init_weights(generator)  # type: ignore[operator]
+        module.init_weights(source.generator)  # type: ignore[operator]
 
     initial = settings.initial
     with torch.no_grad():
         match initial:
             case XavierConfig():
                 _init_modules(model, matrix=xavier, embedding=xavier, convolution=xavier_convolution, custom=custom)
-                _init_uniform_biases(
-                    model, lambda bound: random(partial(nn.init.uniform_, a=-bound, b=bound, generator=generator))
-                )
+                _init_uniform_biases(model, source)
             case ScaledResidualConfig():
                 residuals = {
                     stack: normal(NORMAL_STD / math.sqrt(count)) for stack, count in _count_sublayers(settings).items()
@@ -159,13 +150,12 @@ def _init_cell(cell: nn.RNNBase, matrix: Initializer) -> None:
                 nn.init.ones_(parameter[cell.hidden_size : 2 * cell.hidden_size])
 
 
-def _init_uniform_biases(model: nn.Module, uniform: Callable[[float], Initializer]) -> None:
+def _init_uniform_biases(model: nn.Module, source: WeightSource) -> None:
     """Initialize biases uniformly in +-1/sqrt(fan-in): the default of `nn.Linear`."""
     for module in model.modules():
         if isinstance(module, nn.Linear | LMHead) and module.bias is not None:
             weight = module.projection.weight if isinstance(module, LMHead) else module.weight
-            bound = 1 / math.sqrt(weight.size(1))
-            uniform(bound)(module.bias)
+            source.fill_uniform(module.bias, 1 / math.sqrt(weight.size(1)))
 
 
 def _count_sublayers(settings: AnyModelConfig) -> dict[str, int]:
@@ -178,5 +168,5 @@ def _count_sublayers(settings: AnyModelConfig) -> dict[str, int]:
     return {
         name: stack.layers * (3 if isinstance(stack, parts.CrossStackConfig) else 2)
         for name, stack in stacks.items()
-        if isinstance(stack, parts.StackConfig)
+        if isinstance(stack, parts.StackConfig) and stack.layers
     }

@@ -39,7 +39,7 @@ from regard.base.errors import RegardError, RetryError
 from regard.config.model import AnyModelConfig
 from regard.config.run import RunConfig
 from regard.models.build import AnyModel, build
-from regard.models.init import Initializer, init_weights
+from regard.models.init import init_weights
 from regard.nn.attention import Attention
 from regard.nn.feedforward import FeedForward
 from regard.nn.stack import Stack
@@ -179,14 +179,14 @@ class DistributedContext(SingleProcess):
             _return_freed_memory()
         apply_layout(objective, self.layout, self.mesh)
         objective.to_empty(device=device_name)
-        init_weights(objective.model, settings, seed, draw=_draw_shard)
+        init_weights(objective.model, settings, seed, locate=_locate_shard)
         self._root = objective
         return objective
 
     def draw_weights(self, model: AnyModel, settings: AnyModelConfig, seed: int) -> None:
         """Reset the model to its initial weights."""
         if self.layout.is_sharded:
-            init_weights(model, settings, seed, draw=_draw_shard)
+            init_weights(model, settings, seed, locate=_locate_shard)
         else:
             super().draw_weights(model, settings, seed)
 
@@ -324,11 +324,9 @@ def _to_local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def _draw_shard(weight: Tensor, initializer: Initializer) -> None:
-    """Initialize a full tensor on the CPU and keep this rank's shard."""
-    whole = torch.empty(weight.shape)
-    initializer(whole)
-    _to_local(weight).copy_(_cut_shard(whole, weight))
+def _locate_shard(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return this rank's part of a parameter, and the view of the full tensor that it is, on the device "meta"."""
+    return _to_local(weight), _cut_shard(torch.empty(weight.shape, device="meta"), weight)
 
 
 def _cut_shard(whole: Tensor, like: Tensor) -> Tensor:
