@@ -4,8 +4,8 @@ from collections import Counter
 from typing import Any
 
 from regard.config.codec import RUN_FILES
+from regard.config.devices import DEVICES
 from regard.config.run import RunConfig
-from regard.plan.devices import DEVICES
 from regard.plan.forecast import Forecast, make_forecast
 from regard.plan.simulate import Simulation
 from regard.training.distributed.layout import ParallelLayout

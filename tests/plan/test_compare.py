@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from regard.config.devices import DEVICES
 from regard.plan.compare import _choose, make_plan
-from regard.plan.devices import DEVICES
 from regard.plan.layouts import make_candidate
 from regard.training.distributed.layout import ParallelLayout
 from tests.plan.runs import forecast_run, make_run

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from regard.config.devices import DEVICES
 from regard.plan.compare import make_plan
-from regard.plan.devices import DEVICES
 from regard.plan.forecast import count_batches, count_start_bytes, sent_bytes
 from regard.plan.layouts import make_candidate
 from regard.plan.tracker import Collective

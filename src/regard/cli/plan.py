@@ -17,9 +17,9 @@ from regard.config import codec
 from regard.config.toml_file import parse_settings
 
 if TYPE_CHECKING:
+    from regard.config.devices import DeviceSpec
     from regard.config.run import RunConfig
     from regard.plan.compare import Plan
-    from regard.plan.devices import DeviceSpec
     from regard.plan.forecast import Forecast, Range
 
 EXAMPLES = """
@@ -69,8 +69,8 @@ def plan(
     simulated; time and cost are ranges.
     """
     run = _load_run(run_file, settings)
+    from regard.config.devices import find_device
     from regard.plan.compare import make_plan  # these import torch: only when needed
-    from regard.plan.devices import find_device
     from regard.plan.layouts import list_candidates, make_candidate
     from regard.plan.outcome import write_plan
     from regard.plan.probe import probe as measure

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.config.codec import RUN_FILES
+from regard.config.devices import DeviceSpec
 from regard.config.run import RunConfig
-from regard.plan.devices import DeviceSpec
 from regard.plan.forecast import Forecast, Range, count_batches, make_forecast
 from regard.plan.layouts import LayoutCandidate
 from regard.plan.probe import Probe

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from regard.config.devices import DeviceSpec
 from regard.config.run import RunConfig
-from regard.plan.devices import DeviceSpec
 from regard.plan.simulate import Simulation
 from regard.plan.tracker import Collective
 from regard.store.size_check import BYTES_PER_PARAMETER, count_parameters

@@ -5,12 +5,12 @@ A plan takes seconds, so a run never creates one automatically.
 """
 
 import json
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from regard.base import limits
 from regard.base.errors import DamagedError
 from regard.base.files import read_json, write_atomic
 from regard.training.events import Event, Finished, Saved, StepFinished
@@ -59,7 +59,7 @@ class OutcomeListener:
     def _summarize(self) -> str:
         forecast, steps = self._forecast, self._steps
         parts, is_here = list[str](), forecast.get("device") == "this machine"
-        if is_here and (peak := _measure_peak()) is not None:
+        if is_here and (peak := limits.measure_peak_memory()) is not None:
             parts.append(_compare("peak memory", (forecast["peak_bytes"] + PROCESS_BYTES) / 1e9, peak / 1e9, "GB"))
         if is_here and forecast["seconds"] is not None:
             parts.append(_compare("CPU", forecast["seconds"][0] * steps, self._seconds, "s"))
@@ -67,15 +67,6 @@ class OutcomeListener:
             size = sum(path.stat().st_size for path in self._checkpoint.rglob("*") if path.is_file())
             parts.append(_compare("checkpoint", forecast["checkpoint_bytes"] / 1e9, size / 1e9, "GB"))
         return f"Forecast and actual over {steps:,} steps: {'; '.join(parts)}."
-
-
-def _measure_peak() -> int | None:
-    """Return the peak resident bytes of this process, if the system reports them."""
-    try:
-        from resource import RUSAGE_SELF, getrusage  # not on Windows
-    except ImportError:
-        return None
-    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def read_outcome_listener(run_file: Path | None) -> OutcomeListener | None:

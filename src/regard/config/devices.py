@@ -31,8 +31,18 @@ class DeviceSpec:
     sources: Mapping[str, str] = field(default_factory=dict)  # by figure
 
 
-_TABLES = tomllib.loads((files("regard.plan") / "devices.toml").read_text(encoding="utf-8"))
+_TABLES = tomllib.loads((files("regard.config") / "devices.toml").read_text(encoding="utf-8"))
 DEVICES = {name: TypeAdapter(DeviceSpec).validate_python({"name": name, **table}) for name, table in _TABLES.items()}
+
+
+def find_peak_flops(name: str, precision: str) -> float | None:
+    """Return the peak FLOPs per second of a GPU by the name that its driver reports; None if it is not in the table.
+
+    >>> find_peak_flops("NVIDIA H100 80GB HBM3", "bfloat16"), find_peak_flops("Tesla T4", "float32")
+    (989400000000000.0, None)
+    """
+    words = name.lower().replace("-", " ").split()
+    return next((device.peak_flops[precision] for device in DEVICES.values() if device.name in words), None)
 
 
 def find_device(name: str) -> DeviceSpec:

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.base.errors import RegardError
-from regard.plan.devices import DEVICES, find_device
+from regard.config.devices import DEVICES, find_device
 
 
 def test_every_figure_of_a_device_has_a_source() -> None:
