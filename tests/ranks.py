@@ -178,7 +178,12 @@ def _train_case(folder: Path, mode: str, task: str, steps: int, processes: Singl
     whole = {name: processes.full_tensor(tensor) for name, tensor in tensors.items()}
     if processes.is_main:
         save_tensors(whole, folder / f"{mode}-{task}.safetensors")
-    return {"losses": losses, "norms": norms, "seconds": time.process_time() - start}
+    return {
+        "losses": losses,
+        "norms": norms,
+        "seconds": time.process_time() - start,
+        "waited": processes.waited_seconds,
+    }
 
 
 def _run(function: str, world_size: int, args: dict[str, Any], folder: Path) -> list[Any]:

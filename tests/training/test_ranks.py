@@ -17,6 +17,10 @@ def test_two_ranks_train_like_one(case: Case, rank_folder: Path, rank_results: l
     expected = rank_results[2]["training"]
     loss, weight = compare(rank_folder / "training", *case, rank_results[0]["training"], expected)
     assert max(loss, weight) <= LIMITS["float32"]
+    name = "/".join(case)
+    assert (
+        expected[f"one/{case[1]}"]["waited"] == 0 < min(rank["training"][name]["waited"] for rank in rank_results[:2])
+    )
 
 
 def test_grid_of_shards_and_tensor_parallelism_trains_like_one_rank(

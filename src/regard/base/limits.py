@@ -6,6 +6,7 @@ than 200 MB. See docs/reference/security.md for the guarantees and tests/hostile
 
 import ctypes
 import os
+import sys
 from contextlib import suppress
 
 SETTINGS = 1 << 20  # bytes of a TOML file or of a manifest
@@ -24,6 +25,15 @@ PIXELS = 1 << 26  # of one image: 8192 x 8192
 SAMPLES = 1 << 26  # of one audio clip: 70 minutes at 16,000 per second
 SAMPLE_RATE, MEL_BINS = 768_000, 1_024
 SIZE = 1 << 40  # any other size in the settings
+
+
+def measure_peak_memory() -> int | None:
+    """Return the peak resident bytes of this process, if the system reports them."""
+    try:
+        from resource import RUSAGE_SELF, getrusage  # not on Windows
+    except ImportError:
+        return None
+    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def count_cores() -> int:

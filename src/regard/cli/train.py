@@ -40,7 +40,7 @@ regard train --audio recordings --out my-audio
 regard train --resume my-model
 regard train --source train.en --target train.de --dry-run
 """
-ADVANCED = """columns languages validation_source validation_target teacher seed track export force more
+ADVANCED = """columns languages validation_source validation_target teacher seed track profile export force more
     without ranks hosts rendezvous max_restarts"""
 
 

@@ -143,7 +143,8 @@ TRAIN_PARAMETERS = {
     ),
     "resume": option("Resume the run in this folder.", metavar="FOLDER"),
     "more": option("With --resume: number of additional steps.", metavar="N"),
-    "track": option("Log metrics to tensorboard, wandb or mlflow. Repeatable.", metavar="TRACKER"),
+    "track": option("Log metrics to tensorboard, wandb, mlflow or prometheus. Repeatable.", metavar="TRACKER"),
+    "profile": option("Write a torch profiler trace of these steps to FOLDER/profile, e.g. 10:20.", metavar="A:B"),
     "ranks": option("Number of processes that train the model together on this host.", metavar="N"),
     "hosts": option("Number of hosts; start the same command on each.", metavar="N"),
     "rendezvous": option("With --hosts: address and free port of the first host.", metavar="HOST:PORT"),
@@ -165,7 +166,7 @@ PANELS = {  # option headings in the help
     "Validation corpus (default: held out from the corpus)": ("validation", "validation_source", "validation_target"),
     "Model and settings": ("preset", "teacher", "settings", "seed"),
     "Length of training": ("minutes", "steps"),
-    "Output": ("out", "film", "track", "export", "explain", "dry_run"),
+    "Output": ("out", "film", "track", "profile", "export", "explain", "dry_run"),
     "Continue or repeat a run": ("resume", "more", "without"),
     "Several processes": ("ranks", "hosts", "rendezvous", "max_restarts"),
 }

@@ -17,7 +17,7 @@ regard tune my-model law.tsv --out law-model --lora 8
 regard tune my-encoder reviews.tsv --out sentiment --layers 2
 regard tune my-model --suggestions suggestions.db --out better
 """
-ADVANCED = """columns languages validation_source validation_target seed track export force ranks hosts
+ADVANCED = """columns languages validation_source validation_target seed track profile export force ranks hosts
     rendezvous max_restarts film extra_layers fresh_layers freeze_embeddings add_tokens chat_template"""
 CORPUS_PANEL = "Corpus"
 PANEL = "Trained parameters (default: all)"

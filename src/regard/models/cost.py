@@ -75,14 +75,11 @@ def cost(
     parameters = Parts()
     for name, parameter in model.named_parameters():
         parameters[name.split(".")[0]] += parameter.numel()
-    forward = _forward(settings, batch_size, source, target)
-    training = Parts({part: 3 * flops for part, flops in forward.items()})
-    training["input"] = 2 * forward["input"]  # no gradient with respect to an image
     element_size = bytes_per_element
     return Cost(
         parameters=parameters,
-        forward=forward,
-        training=training,
+        forward=_forward(settings, batch_size, source, target),
+        training=count_training_flops(settings, batch_size, source, target),
         decoding=_decoding(settings, batch_size, source, target),
         decoding_uncached=_decoding_uncached(settings, batch_size, source, target),
         activations=_scale(_activations(settings, batch_size, source, target), element_size),
@@ -90,6 +87,14 @@ def cost(
         kv_cache=_scale(_kv_cache(settings, batch_size, source, target), element_size),
         sequential=_sequential(settings, source, target),
     )
+
+
+def count_training_flops(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:
+    """Count the FLOPs of forward and backward, as `cost` does."""
+    forward = _forward(settings, batch_size, source, target)
+    training = Parts({part: 3 * flops for part, flops in forward.items()})
+    training["input"] = 2 * forward["input"]  # no gradient with respect to an image
+    return training
 
 
 def _forward(settings: AnyModelConfig, batch_size: int, source: int, target: int) -> Parts:

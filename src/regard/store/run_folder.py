@@ -10,13 +10,15 @@ tokenizer/        the tokenizers of the run
 shards/           training and validation data as tokens
 validation.jsonl  the first validation examples as text
 metrics.jsonl     losses and scores, without clock times: a resumed run writes the same bytes as an uninterrupted one
-timing.jsonl      speed
+timing.jsonl      seconds, waits, memory and MFU of every rank
 checkpoints/      step-N: weights, optimizer state and position in the data, sealed
 best/             the best model so far; `regard translate` opens it
 .best-ctranslate2/  the best model for CTranslate2, which commands write and replace (`regard.exchange.engine_cache`)
 film/             outputs and attention of some examples at some steps (only with `train.film_points`)
 average/          the mean of the last checkpoints
 blame/            models of the same run without some samples (`regard blame --prove`)
+profile/          what each rank did in some steps (only with `regard train --profile`)
+metrics.prom      the newest metrics for Prometheus (only with `regard train --track prometheus`)
 adapter/          LoRA weights of the best model (only with LoRA)
 log.txt           the output of `regard train`
 extensions.json   names of the loss and metrics that `regard.train` was given as functions
@@ -71,6 +73,8 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
         self.film = path / "film"
         self.trackers = path / "trackers.json"
+        self.profile = path / "profile"
+        self.prometheus = path / "metrics.prom"
         self.tensorboard = path / "tensorboard"
         self.wandb = path / "wandb"
         self.mlflow = path / "mlflow.db"
@@ -119,7 +123,7 @@ class RunFolder:
         journals = (self.metrics, self.timing, self.log)
         files = (
             self.run, self.accepted, self.corpus, self.examples, self.trackers, self.extensions, self.finished,
-            self.micro_batches, self.removal,
+            self.micro_batches, self.removal, self.prometheus,
             *journals, *databases,
         )  # fmt: skip
         atomic = (self.best, self.average, self.adapter, self.tokenizer, self.distilled)
@@ -132,6 +136,7 @@ class RunFolder:
             self.shards,
             self.checkpoints,
             self.film,
+            self.profile,
         )
         tracked = list(_iter_tree(self.tensorboard, self.wandb))
         for path in (*files, *tracked, *_iter_tree(*folders)):

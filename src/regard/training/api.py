@@ -55,7 +55,7 @@ def start(
         if processes.is_main:
             with run.run_rank_zero(processes):
                 return _start(options, listeners, started, processes, prepare_teacher, extensions)
-        return run.run_worker_rank(options.folder or Path(), processes, extensions)
+        return run.run_worker_rank(options.folder or Path(), processes, extensions, options.profiled_steps)
     except RuntimeError as error:
         if (explained := processes.explain(error)) is None:
             raise
@@ -95,6 +95,7 @@ def _start(
             started=started,
             processes=processes,
             extensions=extensions,
+            profile=options.profiled_steps,
         )
         if RunFolder(folder).removal.is_file() and run.is_finished(folder):
             finish_report(RunFolder(folder))
@@ -112,6 +113,7 @@ def _start(
         started=started,
         processes=processes,
         extensions=extensions,
+        profile=options.profiled_steps,
     )
 
 

@@ -27,6 +27,7 @@ from regard.training.events import (
     Stage,
     Started,
     StepFinished,
+    Timed,
     Validated,
 )
 
@@ -77,6 +78,8 @@ class EventFormatter:
             case StepFinished():
                 progress = f"step {event.step:,}/{self.steps:,}  epoch {event.epoch + 1}  loss {event.loss:.4f}"
                 yield f"{progress}  {self.format_figures(event)}  {self.format_time_left(event)}", "note"
+            case Timed():
+                yield format_timing(event), "detail"
             case Validated():
                 best = ", best so far" if event.is_best else ""
                 duration = f" ({format_duration(event.seconds)})" if event.seconds >= 1 else ""
@@ -176,6 +179,17 @@ class FileLog:
         with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.writelines(f"{text}\n" for text in (*self._header, line))
         self._header.clear()
+
+
+def format_timing(event: Timed) -> str:
+    """Format where the time of the last steps went."""
+    seconds, ranks = max(event.seconds), len(event.seconds)
+    line = f"timing: {seconds:.3g} s per step, {100 * max(event.data_seconds) / max(seconds, 1e-9):.0f} % for data"
+    if ranks > 1:
+        slowest, fastest = max(event.work_seconds), min(event.work_seconds)
+        line += f", rank {event.slowest_rank} slowest ({slowest:.3g} s of work; fastest {fastest:.3g} s)"
+    memory = f"{max(event.memory_bytes) / 1e9:.2f} GB"
+    return f"{line}, peak memory {memory}, MFU {100 * event.mfu:.0f} % of {event.peak_flops:.3g} FLOP/s"
 
 
 def format_started(event: Started) -> str:

@@ -67,6 +67,30 @@ class StepFinished(CompactRepr):
 
 
 @dataclass(frozen=True, repr=False)
+class Timed(CompactRepr):
+    """Where the time of the last steps went; one value per rank in each tuple, seconds are means per step."""
+
+    step: int
+    tokens: float  # per step, of all ranks
+    mfu: float  # FLOPs per second of the model relative to `peak_flops`, mean of the ranks
+    peak_flops: float  # of a device: of its data sheet, or of a measured matrix product
+    slowest_rank: int  # the one with the largest `work_seconds`
+    seconds: tuple[float, ...]  # a step, with the wait for its batches
+    data_seconds: tuple[float, ...]  # waiting for the next batches
+    wait_seconds: tuple[float, ...]  # waiting for other ranks
+    work_seconds: tuple[float, ...]  # `seconds` without `wait_seconds`
+    cpu_seconds: tuple[float, ...]  # of all threads
+    memory_bytes: tuple[int, ...]  # peak: allocated on the device, or resident on a CPU
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """The largest value of any rank, by name."""
+        names = ("seconds", "data_seconds", "wait_seconds", "memory_bytes")
+        largest = {name: max(getattr(self, name)) for name in names}
+        return {**largest, "mfu": self.mfu, "slowest_rank": self.slowest_rank}
+
+
+@dataclass(frozen=True, repr=False)
 class Validated(CompactRepr):
     """Scores on the validation corpus."""
 
@@ -136,7 +160,18 @@ class Finished(CompactRepr):
 
 
 Event = (
-    Message | Stage | Planned | Started | StepFinished | Validated | Saved | Replanned | Spiked | Diverged | Finished
+    Message
+    | Stage
+    | Planned
+    | Started
+    | StepFinished
+    | Timed
+    | Validated
+    | Saved
+    | Replanned
+    | Spiked
+    | Diverged
+    | Finished
 )
 Emit = Callable[[Event], None]
 Listener = Callable[[Event], bool | None]

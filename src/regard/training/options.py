@@ -67,6 +67,7 @@ class TrainOptions:
     resume: Path | None = None
     more: int | None = None
     track: StringList = None
+    profile: str | None = None  # the steps to profile, first:last
     dry_run: bool = False
     force: bool = False
     parent: Path | None = None  # the model to fine-tune
@@ -122,8 +123,21 @@ class TrainOptions:
                 raise UsageError(
                     f"{self.format_option(name)} must be positive, got {number:g}.", hint="Give at least 1."
                 )
+        _ = self.profiled_steps
         if self.out is not None:
             self._check_output_folder(self.out)
+
+    @property
+    def profiled_steps(self) -> range | None:
+        """The steps to profile, the last one included."""
+        if self.profile is None:
+            return None
+        first, _, last = self.profile.partition(":")
+        if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last)):
+            option = self.format_option("profile")
+            hint = f"Give the first and the last step, for example {option} 10:20."
+            raise UsageError(f"{option} must be two steps, got '{self.profile}'.", hint=hint)
+        return range(int(first), int(last) + 1)
 
     def for_next_attempt(self) -> Self:
         """Return the options for restarting the ranks of this command after a failure.
@@ -133,7 +147,7 @@ class TrainOptions:
         """
         if self.out is None or not (self.out / RUN_FILE).is_file():
             return self
-        return type(self)(resume=self.out, track=self.track)
+        return type(self)(resume=self.out, track=self.track, profile=self.profile)
 
     def _check_resume(self, folder: Path) -> None:
         if given_options := self._list_given("run", *CORPUS, "out", *AUTOMATIC, "seed", "teacher", "dry_run"):

@@ -61,6 +61,7 @@ def fit(
     started: float | None = None,
     processes: SingleProcess | None = None,
     extensions: Extensions | None = None,
+    profile: range | None = None,
 ) -> Finished:
     """Train a new model in a new folder.
 
@@ -73,6 +74,7 @@ def fit(
         started: Start time of the command (`time.perf_counter()`; default: now), from which `train.minutes` counts.
         processes: The process group, in which this is rank 0.
         extensions: The caller's loss and metrics.
+        profile: The steps to profile.
 
     Returns:
         How and where the run ended.
@@ -96,7 +98,9 @@ def fit(
         extensions.record(run_folder.extensions)
         RUN_FILES.save(run, run_folder.run)
         with cpu_fast_path.enabled(run.device.cpu_fast_path):
-            return _run(run, run_folder, listeners, pause_at, stop_request, started, file_infos, processes, extensions)
+            return _run(
+                run, run_folder, listeners, pause_at, stop_request, started, file_infos, processes, extensions, profile
+            )
 
 
 def resume(
@@ -111,6 +115,7 @@ def resume(
     started: float | None = None,
     processes: SingleProcess | None = None,
     extensions: Extensions | None = None,
+    profile: range | None = None,
 ) -> Finished:
     """Resume a run exactly from its newest checkpoint.
 
@@ -120,7 +125,7 @@ def resume(
         steps: New total number of steps, counted from the start of the run.
         more: Number of steps to add to the old total.
         force: Continue even if settings or corpus files changed.
-        listeners, pause_at, started, processes, extensions: As for `fit`.
+        listeners, pause_at, started, processes, extensions, profile: As for `fit`.
 
     Returns:
         How and where the run ended.
@@ -153,17 +158,22 @@ def resume(
         if state is not None:
             _check_unfinished(state, new_run, run_folder)
         with cpu_fast_path.enabled(new_run.device.cpu_fast_path):
-            return _run(new_run, run_folder, listeners, pause_at, stop_request, started, None, processes, extensions)
+            return _run(
+                new_run, run_folder, listeners, pause_at, stop_request, started, None, processes, extensions, profile
+            )
 
 
-def run_worker_rank(folder: Path, processes: SingleProcess, extensions: Extensions | None = None) -> Finished:
+def run_worker_rank(
+    folder: Path, processes: SingleProcess, extensions: Extensions | None = None, profile: range | None = None
+) -> Finished:
     """Train as a rank other than 0: wait for rank 0's settings, then run the same steps.
 
     Raises:
         RegardError: If rank 0 failed before the first step.
     """
     with handle_signals() as stop_request:  # also while rank 0 prepares: its instruction says that the run stops
-        return _follow(receive(processes), RunFolder(folder), stop_request, processes, extensions or Extensions())
+        instruction = receive(processes)
+        return _follow(instruction, RunFolder(folder), stop_request, processes, extensions or Extensions(), profile)
 
 
 def _follow(
@@ -172,13 +182,14 @@ def _follow(
     stop_request: StopRequest,
     processes: SingleProcess,
     extensions: Extensions,
+    profile: range | None,
 ) -> Finished:
     match instruction:
         case Compute(run):
             with cpu_fast_path.enabled(run.device.cpu_fast_path):
                 load = make_load(run, prepare_data(run, folder, _ignore, verify=False))
                 instruction = receive(processes, while_waiting=load)
-            return _follow(instruction, folder, stop_request, processes, extensions)
+            return _follow(instruction, folder, stop_request, processes, extensions, profile)
         case Train(run, micro_batches):
             _set_threads(run, processes, _ignore)
             with cpu_fast_path.enabled(run.device.cpu_fast_path):
@@ -194,7 +205,7 @@ def _follow(
                     micro_batches=micro_batches,
                     extensions=extensions,
                 )
-                return trainer.train(should_stop=lambda: bool(stop_request))
+                return trainer.train(should_stop=lambda: bool(stop_request), profile=profile)
         case Stop(reason):
             return Finished(0, reason, folder.path, {})
         case Fail(error):
@@ -245,6 +256,7 @@ def _run(
     file_infos: Mapping[str, FileInfo] | None = None,
     processes: SingleProcess | None = None,
     extensions: Extensions | None = None,
+    profile: range | None = None,
 ) -> Finished:
     processes = processes or SingleProcess()
 
@@ -302,7 +314,7 @@ def _run(
     if trainer.has_new_settings:  # accepted by the user; recorded first, so a kill leaves both files or neither
         write_atomic(folder.accepted, json.dumps({"settings": _hash_settings(run)}).encode() + b"\n")
     RUN_FILES.save(run, folder.run)  # only now: the trainer can train with these settings
-    return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at)
+    return trainer.train(should_stop=_make_stop_check(stop_request, emit), pause_at=pause_at, profile=profile)
 
 
 def _set_threads(run: RunConfig, processes: SingleProcess, emit: Listener) -> None:

@@ -1,4 +1,4 @@
-"""Experiment trackers: TensorBoard, Weights & Biases, MLflow. Each is a listener and an optional dependency.
+"""Trackers: TensorBoard, Weights & Biases, MLflow, Prometheus. Each is a listener and an optional dependency.
 
 `metrics.jsonl` is always written; trackers receive the same metrics. A resumed run continues the same experiment: its
 id is stored in the run folder. By default no data leaves the machine: W&B is offline unless WANDB_API_KEY or WANDB_MODE
@@ -17,9 +17,9 @@ from regard.base.extras import import_optional
 from regard.base.files import read_json, write_atomic
 from regard.config.toml_file import read_toml, suggest
 from regard.store.run_folder import RunFolder
-from regard.training.events import Event, Finished, Listener, Started, StepFinished, Validated
+from regard.training.events import Event, Finished, Listener, Started, StepFinished, Timed, Validated
 
-TrackerName = Literal["tensorboard", "wandb", "mlflow"]
+TrackerName = Literal["tensorboard", "wandb", "mlflow", "prometheus"]
 Send = Callable[[int, Mapping[str, float]], None]
 
 
@@ -27,6 +27,11 @@ def make_tracker(name: str, folder: Path) -> Listener:
     """Return a listener that logs a run's metrics to a tracker."""
     if name not in get_args(TrackerName):
         raise RegardError(f"There is no tracker '{name}'.", hint=suggest(name, list(get_args(TrackerName))))
+    if name == "prometheus":
+        import_optional("prometheus_client", "serve", "Tracking with prometheus")
+        from regard.training.prometheus import PrometheusListener  # only if it is installed
+
+        return PrometheusListener(RunFolder(folder).prometheus)
     return _Tracker(name, folder)
 
 
@@ -51,6 +56,8 @@ class _Tracker:
             metrics = {"loss": event.loss, "learning_rate": event.learning_rate, "gradient_norm": event.gradient_norm}
             metrics["tokens_per_second"] = event.input_tokens / max(event.seconds, 1e-9)
             self._send(event.step, {f"train/{name}": value for name, value in metrics.items()})
+        elif isinstance(event, Timed):
+            self._send(event.step, {f"timing/{name}": value for name, value in event.summary.items()})
         elif isinstance(event, Validated):
             self._send(event.step, {f"validation/{name}": value for name, value in event.scores.items()})
         elif isinstance(event, Finished):

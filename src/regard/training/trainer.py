@@ -50,16 +50,17 @@ from regard.training.gathered import gather_model
 from regard.training.initial_vectors import find_vectors
 from regard.training.objective import Objective
 from regard.training.optim import make_optimizers
+from regard.training.profile import StepProfiler
 from regard.training.publish import ModelWriter
 from regard.training.schedule import get_rate_setting, learning_rate
 from regard.training.spikes import MAX_RECOVERIES, RATE_FACTOR, SpikeDetector
 from regard.training.step import OutOfMemoryError, StepRunner, StepStats
 from regard.training.step_schedule import StepPlan, StepSchedule
 from regard.training.time_budget import TimeBudget
+from regard.training.timing import INTERVAL, RunTimer
 from regard.training.usability import Shortfall, find_shortfall
 from regard.training.validate import Validator, is_better
 
-TIMING_INTERVAL = 50  # steps between lines of timing.jsonl
 STOP_ORDER: tuple[StopReason | None, ...] = (None, "stop requested", "no improvement", "finished")  # the last counts
 
 
@@ -144,6 +145,7 @@ class Trainer:
             self.timing = JsonlWriter(folder.timing)
         self.progress = Progress()
         self._step_seconds = 0.0  # of the steps since the run or its resumption began
+        self.timer = RunTimer(run, processes, self.device)
         self.spike_detector = SpikeDetector(settings.spikes.window)
         self.model_writer = ModelWriter(run, folder, run_data, self.model)
         self._newest_checkpoint = self.checkpoints.load_newest()
@@ -160,17 +162,34 @@ class Trainer:
             )
         )
 
-    def train(self, *, should_stop: Callable[[], bool] = lambda: False, pause_at: int | None = None) -> Finished:
+    def train(
+        self,
+        *,
+        should_stop: Callable[[], bool] = lambda: False,
+        pause_at: int | None = None,
+        profile: range | None = None,
+    ) -> Finished:
         """Train until the run finishes or should stop, starting from the newest checkpoint, if any.
 
         Args:
             should_stop: Polled between steps; if true, the run saves and stops.
             pause_at: The run saves and stops after this step.
+            profile: The steps to profile.
         """
+        if profile is None:
+            return self._train(should_stop, pause_at, None)
+        path = self.folder.profile / f"rank-{self.processes.rank}.json.gz"
+        with StepProfiler(profile, path, self.emit) as profiler:
+            return self._train(should_stop, pause_at, profiler)
+
+    def _train(self, should_stop: Callable[[], bool], pause_at: int | None, profiler: StepProfiler | None) -> Finished:
         self._start()
         progress = self.progress
         self._train_start = progress.step, time.perf_counter()
-        for step in self.loader.steps(progress.position):
+        steps = self.timer.time_data(self.loader.steps(progress.position))
+        if profiler is not None:
+            steps = profiler.watch(steps, lambda: self.progress.step + 1)
+        for step in steps:
             reason = self._agree_on_stop(self._find_stop_reason(should_stop, pause_at))
             if reason == "stop requested":
                 return self._pause(reason)
@@ -274,6 +293,7 @@ class Trainer:
         if self.ema is not None:
             self.ema.update(progress.step)
         self._step_seconds += time.perf_counter() - start
+        self.timer.finish_step(step.batches, stats.input_tokens)
         self._record(stats, epoch, lr, time.perf_counter() - start)
         fault = self.spike_detector.find_divergence(progress)
         return None if fault is None else self._recover(fault, step)
@@ -291,11 +311,14 @@ class Trainer:
             seconds,
         )
         metrics = asdict(event)
-        tokens, seconds = metrics.pop("input_tokens"), metrics.pop("seconds")  # for timing.jsonl
+        for name in ("input_tokens", "seconds"):  # which timing.jsonl has
+            del metrics[name]
         self.journal.write(**metrics)
-        if event.step % TIMING_INTERVAL == 0:
-            self.timing.write(step=event.step, time=round(time.time(), 3), seconds=seconds, tokens=tokens)
         self.emit(event)
+        if event.step % INTERVAL == 0:
+            timed = self.timer.collect(event.step)
+            self.timing.write(**asdict(timed), time=round(time.time(), 3))
+            self.emit(timed)
 
     @property
     def schedule(self) -> StepSchedule:

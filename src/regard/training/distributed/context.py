@@ -14,6 +14,7 @@ import ctypes
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict
@@ -119,6 +120,7 @@ class DistributedContext(SingleProcess):
         backend = "fake" if dist.get_backend() == "fake" else "gloo"  # `regard plan` simulates a group
         self._patient_group = dist.new_group(backend=backend, timeout=PATIENCE)
         self._root: nn.Module | None = None
+        self._gradients_ready = math.inf
         self._recipe: tuple[AnyModelConfig, int, str] | None = None  # settings, seed and device of a model on meta
 
     @property
@@ -134,6 +136,7 @@ class DistributedContext(SingleProcess):
     @layout.setter
     def layout(self, layout: ParallelLayout) -> None:
         self._layout, self.is_sharded = layout, layout.is_sharded
+        self.tensor_ranks = layout.tensor
         self.data_rank, self.data_world_size = self.rank // layout.tensor, layout.data_world_size
         self.loss_factor = float(layout.data_world_size)  # gradients are averaged over the data ranks
         self.copies_per_host = self.ranks_per_host / (layout.shards * layout.tensor)
@@ -171,6 +174,8 @@ class DistributedContext(SingleProcess):
             ids = [device] if device.type == "cuda" else None
             wrapped = DistributedDataParallel(objective, device_ids=ids, gradient_as_bucket_view=True)
             self._root = wrapped
+            first = next(parameter for parameter in objective.parameters() if parameter.requires_grad)
+            first.register_post_accumulate_grad_hook(self._mark_gradients)  # the last one to get its gradient
             return cast(Objective, wrapped)  # called like the objective; its attributes are those of DDP
         if self._recipe is None or self.mesh is None:
             raise AssertionError("`init_device_mesh` and `build` come before `shard`")
@@ -194,10 +199,26 @@ class DistributedContext(SingleProcess):
         """Synchronize gradients only in the last pass of a step."""
         root = self._root
         if isinstance(root, DistributedDataParallel):
-            return nullcontext() if is_last else root.no_sync()
+            return self._time_reduction() if is_last else root.no_sync()
         if isinstance(root, FSDPModule):
             root.set_requires_gradient_sync(is_last)
         return nullcontext()
+
+    def _mark_gradients(self, _parameter: Tensor) -> None:
+        self._gradients_ready = time.perf_counter()
+
+    @contextmanager
+    def _time_reduction(self) -> Iterator[None]:
+        """Measure how long this rank waits for the gradients of the others after its own are ready."""
+        self._gradients_ready = math.inf  # if the pass does not reach the parameter
+        yield
+        self.waited_seconds += max(0.0, time.perf_counter() - self._gradients_ready)
+
+    @contextmanager
+    def _time_wait(self) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.waited_seconds += time.perf_counter() - start
 
     def end_evaluation(self) -> None:
         """Free the root's gathered weights: after a forward pass without backward, FSDP2 would reuse stale weights."""
@@ -207,13 +228,15 @@ class DistributedContext(SingleProcess):
     def sum(self, values: Sequence[float]) -> list[float]:
         """Return the sums over the data ranks, in float64."""
         total = torch.tensor(values, dtype=torch.float64)
-        dist.all_reduce(total)
+        with self._time_wait():
+            dist.all_reduce(total)
         return [value / self.layout.tensor for value in total.tolist()]
 
     def max(self, value: int) -> int:
         """Return the maximum of the values over all ranks."""
         largest = torch.tensor(value)
-        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        with self._time_wait():
+            dist.all_reduce(largest, dist.ReduceOp.MAX)
         return int(largest)
 
     def clip_gradients(self, parameters: Sequence[nn.Parameter], max_norm: float) -> float:
@@ -233,7 +256,8 @@ class DistributedContext(SingleProcess):
             for copies, tensors in grads.items()
         ]
         total = torch.stack(squares).sum()
-        dist.all_reduce(total)
+        with self._time_wait():
+            dist.all_reduce(total)
         norm = math.sqrt(total.item()) if math.isfinite(total.item()) else total.item()
         if max_norm and norm > max_norm:
             for tensors in grads.values():

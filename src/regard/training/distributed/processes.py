@@ -34,6 +34,8 @@ class SingleProcess:
     data_world_size = 1
     is_sharded = False  # whether weights, gradients and optimizer state are DTensors
     copies_per_host = 1.0  # copies of the weights in one machine's memory
+    waited_seconds = 0.0  # for other ranks, so far
+    tensor_ranks = 1  # ranks that share each matrix, and therefore read the same batches
     has_started = False  # whether rank 0 has sent the other ranks `Train`, `Stop` or `Fail`
     loss_factor = 1.0  # loss factor: a group that averages gradients uses its number of data ranks
 
