@@ -116,7 +116,7 @@ def score(name: str) -> None:
         quality, tested = fit(order[: len(order) // 2]), order[len(order) // 2 :]
         estimates = [quality.estimate(case.source, case.translation) for case in tested]
         is_good = [case.chrf >= quality.chrf for case in tested]
-        ratings = [quality.rate(estimate) for estimate in estimates]
+        ratings = [quality.annotate(case.source, case.translation, Beam()).rating for case in tested]
         accepted = [good for good, rating in zip(is_good, ratings, strict=True) if rating == "good"]
         rows.append(
             {

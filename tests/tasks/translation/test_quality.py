@@ -68,6 +68,18 @@ def test_annotate_gives_no_estimate_for_another_search_or_without_scores() -> No
     assert quality.annotate([15] * 8, translation, Beam()).warnings == (UNLIKE,)
 
 
+def test_a_translation_with_an_alarm_is_not_rated_good() -> None:
+    quality = fit()
+    sources, translations = make_pairs(50, seed=9)
+    results = zip(sources, translations, strict=True)
+    source, best = max(results, key=lambda pair: quality.estimate(pair[0], pair[1]))
+    usual = quality.annotate(source, best, Beam())
+    strange = quality.annotate([15] * len(source), best, Beam())
+    assert (usual.rating, usual.warnings) == ("good", ())
+    assert (strange.rating, strange.warnings) == ("check", (UNLIKE,))
+    assert strange.is_below(quality.find_minimum("good"))
+
+
 def test_find_minimum_reads_words_and_numbers() -> None:
     quality = fit(500)
     assert (quality.find_minimum("good"), quality.find_minimum("check")) == (quality.good, 0.5)

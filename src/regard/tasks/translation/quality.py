@@ -9,7 +9,7 @@ two.
 The pairs are split: on one third the estimate is fitted, on the others the threshold is chosen from which on a
 translation is "good": of those, at most 10 % have a chrF below t (`regard.measure.risk`). Below a probability of 1/2 it
 is "poor", between them "check". The promise holds for texts like the calibration pairs; texts unlike them raise an
-alarm (`regard.text.familiarity`).
+alarm (`regard.text.familiarity`), and are never "good".
 """
 
 import math
@@ -77,7 +77,10 @@ class Quality(BaseModel):
         return "poor" if estimate < POOR else "check"
 
     def annotate(self, source: Sequence[int], translation: Translation, search: Search) -> Translation:
-        """Add the estimate and the alarms to a translation; no estimate for another search or without a score."""
+        """Add the estimate and the alarms to a translation; no estimate for another search or without a score.
+
+        With an alarm, the estimate stays below the threshold of "good": the promise does not hold for such texts.
+        """
         if not source:
             return translation
         alarms = self.familiarity.find_alarms(source)
@@ -86,7 +89,10 @@ class Quality(BaseModel):
         if math.isnan(translation.score) or not translation.tokens or search != self.search:
             return translation
         estimate = self.estimate(source, translation)
-        return replace(translation, quality=estimate, rating=self.rate(estimate))
+        rating = self.rate(estimate)
+        if alarms and rating == "good" and self.good is not None:
+            estimate, rating = math.nextafter(self.good, 0.0), "check"
+        return replace(translation, quality=estimate, rating=rating)
 
     @property
     def search(self) -> Beam:
