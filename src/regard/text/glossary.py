@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from regard.base import limits
@@ -44,13 +45,17 @@ class Term:
         >>> term.is_in("Unsere Häuser."), term.is_in("Der Haushalt."), Term("big", ("groß",)).is_in("Groß genug!")
         (True, False, True)
         """
-        text = _normalize(translation)
-        words = _split(text)
+        text, words = _split_text(translation)
         return any(
             _join(text[start:end]) in (form, capitalize(form) if start == words[0][1] else form)
-            for form in map(_join, map(_normalize, self.forms))
-            for start, end in _find(words, _split(form))
+            for form, phrase in self._phrases
+            for start, end in _find(words, phrase)
         )
+
+    @cached_property
+    def _phrases(self) -> "list[tuple[str, Sequence[_Word]]]":
+        """The forms with their words."""
+        return [(form, _split(form)) for form in map(_join, map(_normalize, self.forms))]
 
 
 class Glossary:
@@ -143,11 +148,19 @@ def _split(text: str) -> list[_Word]:
     return [(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
 
 
+@lru_cache(maxsize=16)  # several terms are looked for in one translation
+def _split_text(text: str) -> tuple[str, list[_Word]]:
+    """Return a normalized text and its words."""
+    text = _normalize(text)
+    return text, _split(text)
+
+
 def _find(words: Sequence[_Word], phrase: Sequence[_Word]) -> Iterator[tuple[int, int]]:
     """Yield the start and end of every place where the words of a phrase occur, in any case."""
     wanted, count = [word.lower() for word, _, _ in phrase], len(phrase)
+    lower = [word.lower() for word, _, _ in words]
     for index in range(len(words) - count + 1):
-        if all(words[index + number][0].lower() == wanted[number] for number in range(count)):
+        if lower[index : index + count] == wanted:
             yield words[index][1], words[index + count - 1][2]
 
 

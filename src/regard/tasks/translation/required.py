@@ -61,7 +61,7 @@ def translate_required(
     lacking = [
         index
         for index, (result, terms) in enumerate(zip(translations, required, strict=True))
-        if any(_find_missing(text.text, terms) for text in (result, *result.alternatives))
+        if terms and any(_find_missing(text.text, terms) for text in (result, *result.alternatives))
     ]
     if lacking:
         again = translator.in_torch._translate_batches(
@@ -90,6 +90,8 @@ def _group(required: Sequence[Sequence[Term]], n_best: int, beam_size: int) -> l
 
 def _choose(result: Translation, terms: Sequence[Term]) -> Translation:
     """Return the best hypothesis of a beam that lacks the fewest terms, as a translation of its own."""
+    if not _find_missing(result.text, terms):
+        return replace(result, alternatives=())
     best = min((result, *result.alternatives), key=lambda text: len(_find_missing(text.text, terms)))
     assert isinstance(best, Translation)  # noqa: S101 - alternatives have the same type
     return replace(best, alternatives=())
