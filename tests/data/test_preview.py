@@ -36,3 +36,13 @@ def test_preview_of_one_side_says_how_to_add_the_other(tmp_path: Path) -> None:
 def test_preview_of_a_damaged_source_leaves_the_error_to_the_reader(tmp_path: Path) -> None:
     (tmp_path / "a.tmx").write_text("<tmx")
     assert list(preview_source(TmxConfig(path=str(tmp_path / "a.tmx")))) == [f"{tmp_path}/a.tmx: read as tmx"]
+
+
+def test_preview_of_documents_says_what_separates_them() -> None:
+    lines = {
+        separator: list(preview_source(DocumentsConfig(path="a", separator=separator)))
+        for separator in (None, "", "</s>")
+    }
+    assert lines[None][1].startswith("  each file is one document")
+    assert lines[""][1] == "a: blank lines separate documents"
+    assert lines["</s>"][1] == 'a: "</s>" lines separate documents'

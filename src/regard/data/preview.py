@@ -45,6 +45,12 @@ def preview_source(source: AnySourceConfig) -> Iterator[str]:
             examples.extend(islice(read(source, Defects()), _EXAMPLES))
     languages = f" ({' to '.join(source.languages)})" if source.languages else ""
     yield f"{' and '.join(source.paths)}: {_describe(source, examples)}{languages}"
+    if isinstance(source, DocumentsConfig):
+        if source.separator is None:
+            yield "  each file is one document; if lines separate documents, set `separator` in a run file"
+        else:
+            kind = _quote(source.separator) if source.separator.strip() else "blank"
+            yield f"{source.path}: {kind} lines separate documents"
     for example in examples:
         outputs = [example.target, example.label, " ".join(example.tags) if example.tags else None]
         yield " -> ".join([f"  {_quote(example.source)}", *(_quote(text) for text in outputs if text is not None)])

@@ -11,7 +11,7 @@ from regard.base.errors import ConfigError, RegardError
 from regard.base.files import AnyPath, check_writable
 from regard.config import codec
 from regard.config.run import RunConfig
-from regard.config.sources import AnySourceConfig, DocumentsConfig
+from regard.config.sources import AnySourceConfig
 from regard.config.toml_file import parse_settings
 from regard.store.run_folder import RunFolder
 from regard.text.chat_template import read_chat_template
@@ -318,12 +318,17 @@ class TrainOptions:
     def _make_sources(
         self, source: StringList, target: StringList, files: Mapping[str, StringList]
     ) -> list[AnySourceConfig]:
-        from regard.data.readers.detect import detect_source, make_audio_source, make_image_source  # only when needed
+        from regard.data.readers.detect import (  # only when needed
+            detect_documents,
+            detect_source,
+            make_audio_source,
+            make_image_source,
+        )
 
         changes = self.changes
         task, size = changes.get("model.task"), changes.get("model.source.size", changes.get("model.raster.size"))
         make: dict[str, Callable[[str], AnySourceConfig]] = {
-            "text": lambda path: DocumentsConfig(path=path),
+            "text": detect_documents,
             "images": lambda path: make_image_source(path, task).model_copy(update={"size": size and tuple(size)}),
             "audio": lambda path: make_audio_source(path, task),
             "data": lambda path: detect_source([path], self.columns),

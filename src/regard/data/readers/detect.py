@@ -5,8 +5,12 @@ File names decide first, then the first rows or the first record. If the format 
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from contextlib import suppress
+from itertools import groupby, islice
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 from regard.base.errors import RegardError
@@ -30,7 +34,7 @@ from regard.data.readers.columns import LANGUAGE_CODES, choose_columns, judge_co
 from regard.data.readers.images import find_idx_labels, is_idx, is_image_file, is_image_table
 from regard.data.readers.parquet import PARQUET_FIX
 from regard.data.readers.table import DELIMITERS, MIN_ROWS, Delimiter, is_split, read_rows
-from regard.data.readers.text_files import iter_lines, list_files, open_binary, strip_compression
+from regard.data.readers.text_files import MAX_LINE_BYTES, iter_lines, list_files, open_binary, strip_compression
 from regard.data.readers.tmx import read_units
 
 # Two or three letters and an optional region: "en", "gsw", "pt-BR". Suffixes that match but are no language:
@@ -41,6 +45,9 @@ _TARGET_NAMES = ("target", "tgt", "trg")
 _LABEL_NAMES = ("label", "class", "sentiment", "category", "topic", "intent")
 _FILE_NAMES = ("file", "path", "sound", "audio", "image")
 _TEXT_NAMES = ("text", "sentence", "transcript", "transcription", "caption")
+_DOCUMENT_MARK = re.compile(r"<\|\w+\|>|</s>|<eos>|<eot>")
+_SAMPLE_CHARACTERS = 1 << 20  # of running text to inspect
+_MIN_DOCUMENTS, _MIN_DOCUMENT_CHARACTERS = 10, 500  # the paragraphs of most novels are shorter
 _MAX_ROWS = 1000  # rows of a table, or units of a TMX file, to inspect
 
 
@@ -155,6 +162,35 @@ def _describe_table(path: str, is_text: bool | None) -> dict[str, Any]:
 def detect_conll(path: str) -> ConllConfig:
     """Return the source of a CoNLL file: the word in the first column, the tag in the last."""
     return ConllConfig(path=path, word=1, tag=_count_conll_columns(list_files(path, Defects())[0]))
+
+
+def detect_documents(path: str) -> DocumentsConfig:
+    """Return the source of running text, with the line that separates its documents if the first file has one.
+
+    Marks such as <|endoftext|> on lines of their own separate documents. Blank lines do if the text between them is
+    usually longer than a paragraph, or if the file is too large for one document.
+    """
+    source = DocumentsConfig(path=path)
+    with suppress(CorpusError):  # the pass over the corpus reports it
+        first = list_files(path, Defects())[0]
+        lines, size = list[str](), 0
+        for line in (line for block in iter_lines(first, Defects()) for line in block.lines):
+            lines.append(line)
+            size += len(line)
+            if size > _SAMPLE_CHARACTERS:
+                break
+        blank_lines = Counter(line for line in lines if not line.strip())
+        marks = Counter(line for line in lines if _DOCUMENT_MARK.fullmatch(line))
+        if marks.total() > 1:
+            return source.model_copy(update={"separator": marks.most_common(1)[0][0]})
+        if not blank_lines:
+            return source
+        separator = blank_lines.most_common(1)[0][0]
+        lengths = [sum(map(len, group)) for is_text, group in groupby(lines, lambda line: line != separator) if is_text]
+        is_large = Path(first).exists() and Path(first).stat().st_size > MAX_LINE_BYTES
+        if len(lengths) >= _MIN_DOCUMENTS and (is_large or median(lengths) >= _MIN_DOCUMENT_CHARACTERS):
+            return source.model_copy(update={"separator": separator})
+    return source
 
 
 def detect_language(path: str) -> str | None:
