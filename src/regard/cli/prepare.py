@@ -7,6 +7,7 @@ import typer  # noqa: TID251
 from rich.console import Console  # noqa: TID251
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: TID251
 
+from regard.base import limits
 from regard.base.errors import RegardError
 from regard.base.formatting import pluralize
 from regard.cli.options import option
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 regard tokenizer learn train.en train.de --vocabulary 8000 --out tokenizer.json
-regard prepare run.toml shards --tokenizer . --workers 2
+regard prepare run.toml shards --tokenizer .
 """
 
 
@@ -36,7 +37,7 @@ def prepare(
             metavar="FOLDER",
         ),
     ] = None,
-    workers: Annotated[int, option("Number of tokenizer processes.", min=1)] = 1,
+    workers: Annotated[int | None, option("Number of tokenizer processes. Default: one per core.", min=1)] = None,
     size: Annotated[float, option("Characters of text per shard, in millions.", min=0.001)] = 8.0,
 ) -> None:
     """Write a tokenized corpus, images or audio clips as shards. Rerun a killed command to continue."""
@@ -56,7 +57,7 @@ def prepare(
         )
     tokenizers = None if tokenizer is None else TokenizerPair.load(tokenizer)
     for name, corpus in _make_corpora(data).items():
-        _prepare_split(name, corpus, tokenizers, out / name, workers, int(size * 1e6))
+        _prepare_split(name, corpus, tokenizers, out / name, workers or limits.count_cores(), int(size * 1e6))
     if tokenizers is not None:
         tokenizers.save(out)
 
