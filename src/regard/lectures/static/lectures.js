@@ -161,6 +161,12 @@ pre {
   background: var(--raised);
   border-radius: 6px;
 }
+pre b {
+  display: inline-block;
+  max-width: 100%;
+  white-space: pre-wrap;
+  overflow-wrap: anywhere;
+}
 .table {
   overflow: auto;
   overflow-wrap: normal;
