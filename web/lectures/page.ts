@@ -15,8 +15,16 @@ document.getElementById("app")!.append(site.lecture ? drawLecture(site.lecture) 
 addEventListener("keydown", (event) => {
   const target = event.target as HTMLElement;
   if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
-  if (event.key.toLowerCase() === "p") document.documentElement.classList.toggle("present");
+  if (event.key.toLowerCase() === "p") keepPlace(() => document.documentElement.classList.toggle("present"));
 });
+
+/** Change the layout without moving the station at the top of the window. */
+function keepPlace(change: () => void): void {
+  const stations = [...document.querySelectorAll<HTMLElement>("section[id]")];
+  const current = stations.filter((station) => station.getBoundingClientRect().top < innerHeight / 2).at(-1);
+  change();
+  if (current && scrollY > 0) current.scrollIntoView();
+}
 
 function drawIndex(): HTMLElement {
   return h(

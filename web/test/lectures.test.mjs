@@ -139,6 +139,14 @@ test("a page is used by keyboard alone, and P enlarges it", async () => {
   await page.locator("h1").click();
   await page.keyboard.press("p");
   assert.equal(await page.locator("html").getAttribute("class"), "present");
+  const third = page.locator("section[id]").nth(2);
+  const topOfThird = () => third.evaluate((station) => station.getBoundingClientRect().top);
+  await third.evaluate((station) => station.scrollIntoView());
+  for (let i = 0; i < 2; i++) {
+    await page.keyboard.press("p");
+    const top = await topOfThird();
+    assert.ok(top >= 0 && top < 200, `the station stays in place, its top is at ${top}`);
+  }
   assert.deepEqual(problems, []);
   await close();
 });
