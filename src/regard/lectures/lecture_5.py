@@ -189,7 +189,9 @@ def learned_copy() -> Facts:
     weights = weigh(look, "decoder.0.cross").mean(dim=0)  # (T, S): mean over heads
     tokens = [token["text"] for token in look.document["sequences"]["source"]]
     rows = [[f"writes {token}", *row] for token, row in zip(tokens, weights.tolist(), strict=True)]
-    table = Table(title="Weights over the source, mean of the heads", columns=["", *tokens], rows=rows, shaded=True)
+    table = Table(
+        title="Weights over the source, mean of the heads", columns=["symbol", *tokens], rows=rows, shaded=True
+    )
     generator, shares = random.Random(1), {}  # noqa: S311
     for count in (2, 6, 8, 9, 10, 11, 12, 14):
         texts = [write_symbols(generator, count) for _ in range(25)]
