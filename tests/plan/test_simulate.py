@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from regard.base.errors import RegardError
+from regard.config.run import RunConfig
 from regard.plan.simulate import SHORT_LAYERS, Simulation, simulate
 from regard.store.size_check import count_parameters
 from regard.training.distributed.layout import ParallelLayout
@@ -108,6 +109,21 @@ def test_layers_are_extrapolated_exactly() -> None:
     assert short.peak == pytest.approx(whole.peak, rel=0.01)
     assert short.collectives == whole.collectives
     assert short.weights == whole.weights
+
+
+def test_layers_are_extrapolated_from_where_the_peak_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few layers the peak is in the logits, with more in the backward pass: the first line ends at four layers."""
+    simulated: list[int] = []
+
+    def simulate_peak(run: RunConfig, *_: object) -> Simulation:
+        count = run.model.decoder.layers  # type: ignore[union-attr]
+        simulated.append(count)
+        return Simulation(count, count, 0, max(100 + 10 * count, 60 + 20 * count), count, Counter(), count)
+
+    monkeypatch.setattr("regard.plan.simulate._simulate", simulate_peak)
+    run = make_run(model__decoder__layers=80)
+    assert simulate(run, ParallelLayout(), rows=ROWS, length=LENGTH).gradients_peak == 60 + 20 * 80
+    assert simulated == [3, 4, 5, 6]
 
 
 def test_masked_language_model_counts_only_masked_positions() -> None:

@@ -1,7 +1,7 @@
 """A listener that compares a saved plan with the actual run when it ends.
 
 `regard plan run.toml --write` writes `run.plan.json` next to the run file; `regard train run.toml` finds it there.
-A plan takes seconds, so a run never creates one automatically.
+A plan takes seconds to minutes, so a run never creates one automatically.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Simulate one training step with fake tensors and a fake process group: memory and collectives of one rank.
 
 The real model, objective, updater, optimizer and sharding functions run; only the tensors have no data. A plan for
-1,024 ranks therefore takes a few seconds and less than a gigabyte on any machine. All ranks of a mesh do the same work,
+1,024 ranks therefore needs less than a gigabyte on any machine. All ranks of a mesh do the same work,
 so only rank 0 is simulated.
 """
 
@@ -36,7 +36,8 @@ from regard.training.optim import make_optimizers
 from regard.training.step import StepRunner
 
 FULL_LAYERS = 12  # stacks of more layers are simulated with a few and extrapolated
-SHORT_LAYERS = (3, 4, 5)
+SHORT_LAYERS = (3, 4, 5, 6, 7)  # three in a row on a line are enough; the peak may move to another place before
+POINTS = 3  # of a line
 FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20  # bytes after which DistributedDataParallel sends a bucket of gradients
 
 
@@ -98,14 +99,12 @@ def simulate(
     layers = getattr(run.model, stacks[0]).layers
     has_frozen_layers = run.finetune is not None and run.finetune.layers is not None  # then layers differ
     if len(stacks) == 1 and layers > max_layers and not has_frozen_layers:
-        short = [
-            _simulate(
-                RUN_FILES.change(run, {f"model.{stacks[0]}.layers": count}), layout, rows, length, batches, on_cpu
-            )
-            for count in SHORT_LAYERS
-        ]
-        if (longer := _extrapolate(short, layers)) is not None:
-            return longer
+        short: list[Simulation] = []
+        for count in SHORT_LAYERS:
+            changed = RUN_FILES.change(run, {f"model.{stacks[0]}.layers": count})
+            short.append(_simulate(changed, layout, rows, length, batches, on_cpu))
+            if len(short) >= POINTS and (longer := _extrapolate(short[-POINTS:], layers - count)) is not None:
+                return longer
     return _simulate(run, layout, rows, length, batches, on_cpu)
 
 
@@ -168,10 +167,9 @@ def _simulate(run: RunConfig, layout: ParallelLayout, rows: int, length: int, ba
         )
 
 
-def _extrapolate(short: Sequence[Simulation], layers: int) -> Simulation | None:
-    """Extrapolate linearly from simulations with few layers; None if they are not linear."""
+def _extrapolate(short: Sequence[Simulation], steps: int) -> Simulation | None:
+    """Continue three simulations, each with one more layer, by more layers; None if they are not linear."""
     first, middle, last = short
-    steps = layers - SHORT_LAYERS[-1]
 
     def continue_line(values: Sequence[int]) -> int | None:
         step = values[2] - values[1]
