@@ -3,6 +3,7 @@
     python -m bench.plan            # about five minutes on two idle cores
     python -m bench.plan --quick    # under one minute: one run of one process, one of two ranks
     python -m bench.plan --only lm_ddp translate
+    python -m bench.plan --large    # write the table of large models in docs/guides/plan.md, without any training
 
 Each case trains for a few steps in processes of their own, with one thread, on synthetic text
 whose rows are all of one length. Then `regard plan` forecasts the same run file.
@@ -29,8 +30,13 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from regard.config.run import RunConfig
+    from regard.plan.forecast import Forecast
+
+PLAN_PAGE = Path(__file__).parents[1] / "docs" / "guides" / "plan.md"
 GOALS = {"memory": 0.15, "checkpoint": 0.02, "cpu": 0.25}
 WORDS, ROW, BATCH = 16_000, 128, 768  # vocabulary, tokens per row and per batch
 COUNTED_STEP = 3  # DDP has sent its order of buckets in the second
@@ -90,6 +96,100 @@ QUICK_CASES = (
     Case("lm_small", "lm", changes=SMALL),
     Case("lm_small_fsdp", "lm", 2, "fsdp", SMALL),
 )
+
+
+@dataclass(frozen=True)
+class LargeCase:
+    """A row of the table of large models in docs/guides/plan.md; those of 70B are not written."""
+
+    model: str
+    ranks: int
+    layout: str
+
+
+LARGE_DEVICE, LARGE_ROW = "h100", 8192  # and tokens per row
+LARGE_MODELS = {  # d_model, layers, heads, d_ff of Llama 3, and whether the head is tied to the embedding
+    "1B": (2048, 16, 32, 8192, True),
+    "8B": (4096, 32, 32, 14336, False),
+}
+LARGE_CASES = (
+    LargeCase("1B", 64, "hsdp=8"),
+    LargeCase("8B", 64, "hsdp=8"),
+    LargeCase("8B", 64, "fsdp"),
+)
+
+
+def make_large_run(model: str, ranks: int) -> "RunConfig":
+    """Return the settings of a large language model, one row per data rank and step."""
+    from regard.config.codec import RUN_FILES
+
+    d_model, layers, heads, d_ff, is_tied = LARGE_MODELS[model]
+    settings = {
+        "data": {"train": [{"kind": "documents", "path": "text.txt"}], "batch_tokens": LARGE_ROW},
+        "tokenizer": {"kind": "byte"},
+        "model": {"preset": "llama", "d_model": d_model},
+        "train": {
+            "steps": 1000,
+            "step_tokens": LARGE_ROW * ranks,
+            "schedule": {"kind": "constant", "lr": 1e-4},
+            "precision": "bfloat16",
+            "checkpoint_activations": True,
+        },
+    }
+    changes = {
+        "data.max_length": LARGE_ROW,
+        "model.decoder.layers": layers,
+        "model.decoder.attention.heads": heads,
+        "model.decoder.attention.key_value_heads": 8,
+        "model.decoder.feedforward.d_ff": d_ff,
+        "model.head.tied": is_tied,
+    }
+    return RUN_FILES.parse(settings, changes)
+
+
+def forecast_large(case: LargeCase) -> "Forecast":
+    """Forecast a row of the table of large models."""
+    from regard.config.devices import DEVICES
+    from regard.plan.compare import make_plan
+    from regard.plan.layouts import make_candidate
+
+    run, device = make_large_run(case.model, case.ranks), DEVICES[LARGE_DEVICE]
+    candidate = make_candidate(run, case.layout, case.ranks, device.per_host)
+    plan = make_plan(run, [candidate], length=LARGE_ROW, memory=device.memory, device=device)
+    return plan.forecasts[0]
+
+
+def format_large(case: LargeCase, forecast: "Forecast") -> str:
+    """Format a row of the table of large models."""
+    if forecast.seconds is None or forecast.price is None:
+        raise AssertionError("a device of the table has both")
+    tokens = LARGE_ROW * forecast.layout.data_world_size
+    quick, slow = forecast.seconds
+    cheap, dear = forecast.price
+    costs = (case.ranks * seconds / 3600 * price * 1e9 / tokens for seconds, price in ((quick, cheap), (slow, dear)))
+    speeds = " - ".join(f"{tokens / seconds / case.ranks:,.0f}" for seconds in (slow, quick))
+    cells = [case.model, f"{case.ranks}", f"`{case.layout}`", f"{forecast.peak / 2**30:.1f}"]
+    cells += ["yes" if forecast.fits else "no", speeds, " - ".join(f"{cost:,.0f}" for cost in costs)]
+    return f"| {' | '.join(cells)} |"
+
+
+def read_large(page: str) -> dict[LargeCase, str]:
+    """Return the rows of the table of large models in the text of the page."""
+    rows = {}
+    for case in LARGE_CASES:
+        start = f"| {case.model} | {case.ranks} | `{case.layout}` |"
+        (rows[case],) = (line for line in page.splitlines() if line.startswith(start))
+    return rows
+
+
+def write_large() -> None:
+    """Forecast every row of the table of large models and write it into the page."""
+    page = PLAN_PAGE.read_text(encoding="utf-8")
+    for case, old in read_large(page).items():
+        start = time.process_time()
+        row = format_large(case, forecast_large(case))
+        print(f"{row}  {time.process_time() - start:.0f} CPU-s{'' if row == old else f'; was {old}'}", flush=True)
+        PLAN_PAGE.write_text(page := page.replace(old, row), encoding="utf-8")
 
 
 def make_run(case: Case, folder: Path, steps: int) -> Path:
@@ -293,12 +393,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="*", help="names of cases")
+    parser.add_argument("--large", action="store_true", help="write the table of large models")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--train", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.train is not None:
         train_rank(options.train, options.out)
+        return
+    if options.large:
+        write_large()
         return
     cases = [
         case for case in (QUICK_CASES if options.quick else CASES) if not options.only or case.name in options.only

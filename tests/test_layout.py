@@ -66,6 +66,7 @@ CROSS_CUTTING = {
     "test_notebooks.py": "docs/notebooks",
     "test_portable.py": "commands with the limits of Windows",
     "test_release.py": "the files of a release: package, dependencies, community files",
+    "plan/test_large_models.py": "bench/plan.py and its table in docs/guides/plan.md",
     "test_results.py": "the committed results",
     "test_site.py": "the website that scripts/build_site.py builds",
     "test_workflows.py": ".github/workflows",
