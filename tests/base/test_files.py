@@ -250,3 +250,17 @@ def test_folder_on_a_full_disk_names_size_and_leaves_no_temporary_folder(
     assert caught.value.location == str(tmp_path / "new" / "model")
     assert "Free some space" in (caught.value.hint or "")
     assert [path.name for path in tmp_path.rglob("*")] == ["new"]
+
+
+def test_files_hashed_in_threads_have_the_same_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with create_folder(tmp_path / "model") as folder:
+        for number in range(9):
+            (folder / f"{number}.bin").write_bytes(bytes([number]) * 100)
+    monkeypatch.setattr("regard.base.files.PARALLEL_BYTES", 0)
+    verify(tmp_path / "model")
+    for number in (2, 7):
+        (tmp_path / "model" / f"{number}.bin").write_bytes(b"x" * 100)
+    with pytest.raises(DamagedError) as caught:
+        verify(tmp_path / "model")
+    assert caught.value.message.count("different content") == 2
+    assert "2.bin has different content (sha256); 7.bin has different content (sha256)" in caught.value.message

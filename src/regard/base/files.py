@@ -29,6 +29,7 @@ from regard.base.parsing import parse_json
 AnyPath = str | os.PathLike[str]
 FileEntry = dict[str, int | str]  # of a manifest: "bytes" and "sha256"
 MANIFEST = "manifest.json"
+PARALLEL_BYTES = 1 << 26  # files of this many bytes in all are hashed in threads
 _OPENS_FOLDERS = hasattr(os, "O_DIRECTORY")  # False on Windows
 # O_NONBLOCK: do not wait for the writer of a pipe. O_BINARY (Windows): do not translate line ends.
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -273,7 +274,7 @@ def _find_faults(
 ) -> list[str]:
     """List how a folder differs from its manifest."""
     sizes = dict(_iter_file_sizes(folder))
-    faults = []
+    faults, hashed = [], list[str]()
     for name, entry in files.items():
         size = sizes.get(name)
         if size is None:
@@ -284,8 +285,17 @@ def _find_faults(
             continue
         elif max_bytes is not None and size > max_bytes:
             faults.append(f"{name} has {size} bytes; the limit is {max_bytes}")
-        elif sha256(folder / name) != entry["sha256"]:
-            faults.append(f"{name} has different content (sha256)")
+        else:
+            hashed.append(name)
+    paths = [folder / name for name in hashed]
+    if sum(path.stat().st_size for path in paths) > PARALLEL_BYTES:
+        from concurrent.futures import ThreadPoolExecutor  # only when needed
+
+        with ThreadPoolExecutor(limits.count_cores()) as pool:  # hashing does not hold the interpreter's lock
+            digests = dict(zip(hashed, pool.map(sha256, paths), strict=True))
+    else:
+        digests = dict(zip(hashed, map(sha256, paths), strict=True))
+    faults += [f"{name} has different content (sha256)" for name in hashed if digests[name] != files[name]["sha256"]]
     strangers = sorted(sizes.keys() - files.keys() - {MANIFEST})
     return faults + [f"{truncate(name, 80)} is not in the manifest" for name in strangers]
 
