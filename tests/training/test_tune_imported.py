@@ -68,8 +68,10 @@ def test_an_imported_encoder_learns_embeddings_from_pairs(bert: Path, tmp_path: 
 
 def test_a_language_model_without_bos_stays_one(tmp_path: Path) -> None:
     files = write_corpus(tmp_path / "corpus")
-    fit(make_small_run("causal_lm", files, {"train.steps": 2, "validation.every_steps": 2}), tmp_path / "trained")
+    run = make_small_run("causal_lm", files, {"train.steps": 2, "validation.every_steps": 2})
+    fit(run, tmp_path / "trained")
     stored = read_model(tmp_path / "trained")
+    assert stored.settings.context_length == run.data.max_length  # type: ignore[union-attr]
     settings = stored.settings.model_copy(update={"starts_with_bos": False})
     write_model(tmp_path / "parent", settings, stored.tokenizers, get_weights(stored.model), "# Parent\n")
     pairs: dict[str, Any] = {"source": files["all.en"], "target": files["all.de"]}

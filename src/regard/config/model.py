@@ -273,6 +273,9 @@ class DecoderOnlyConfig(BaseModelConfig):
     """The tokens are pixels of images of this size; none means that they are text."""
     starts_with_bos: bool = True
     """Start every text with bos. Some imported models were trained without it, and images start with their label."""
+    context_length: Size | None = None
+    """Length of the training texts in tokens; training writes it into the trained model. Evaluation reads longer texts
+    in windows of this length, and generation warns beyond it."""
     decoder: AnyStackConfig
     head: Annotated[LMHeadConfig | ClassificationHeadConfig | NoHeadConfig, Field(discriminator="kind")] = (
         LMHeadConfig()

@@ -146,8 +146,8 @@ class Scorer:
             texts: One or several texts to score.
             sources: The source of each text (encoder-decoder only).
             target_language: Language of the texts, one for all or one for each (multilingual models).
-            window: Number of tokens that a decoder-only model reads at once. Default: 1024, at most the number of
-                learned positions.
+            window: Number of tokens that a decoder-only model reads at once. Default: the model's context
+                length, else 1024; at most the number of learned positions.
             batch_tokens: Maximum number of tokens in a batch, padding included.
             report: Called after each batch with its number of rows; a row is a pair or a window.
 

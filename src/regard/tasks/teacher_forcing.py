@@ -9,7 +9,7 @@ from regard.config.model import DecoderOnlyConfig, EncoderDecoderConfig
 from regard.tasks.encoding import TargetLanguage, add_bos, check_length, encode_sources
 from regard.text.tokenizer_pair import TokenizerPair
 
-WINDOW = 1024  # tokens per window, unless the model has learned fewer positions
+WINDOW = 1024  # tokens per window, unless the model has a context length or has learned fewer positions
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ def encode_windows(
         texts: The texts.
         tokenizers: The model's tokenizers.
         settings: The model's settings.
-        window: Number of tokens per window. Default: 1024, at most the number of learned positions.
+        window: Number of tokens per window. Default: the model's context length, else 1024; at most the number of
+            learned positions.
     """
-    limit = settings.decoder.max_positions
-    size = window or min(WINDOW, limit or WINDOW)
+    limit, default = settings.decoder.max_positions, settings.context_length or WINDOW
+    size = window or min(default, limit or default)
     if size < 2 or (limit is not None and size > limit):
         upper_bound = "" if limit is None else f" and at most {limit}, the number of learned positions"
         raise RegardError(

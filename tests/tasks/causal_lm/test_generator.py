@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, RegardWarning
 from regard.config.tokenizers import (
     AnyTokenizerConfig,
     BpeConfig,
@@ -271,3 +271,14 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(RegardError, match="max_new_tokens must be at least 1"):
         text_generator.generate(PROMPTS, max_new_tokens=0)
     assert text_generator.generate([]) == []
+
+
+def test_a_context_length_sets_the_window_and_warns() -> None:
+    generator = make_text_generator(context_length=8)
+    text = " ".join(TEXTS)
+    lengths = {len(row.inputs) for row in generator.make_scorer(1.0).make_rows([text])}
+    assert max(lengths) == 8
+    assert max(len(row.inputs) for row in generator.make_scorer(1.0).make_rows([text], window=12)) == 12
+    with pytest.warns(RegardWarning, match="trained on texts of 8 tokens"):
+        generator.generate("", max_new_tokens=9, search=Beam(1))
+    generator.generate("", max_new_tokens=4, search=Beam(1))

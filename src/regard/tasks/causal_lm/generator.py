@@ -1,5 +1,6 @@
 """Continue prompts with a decoder-only model."""
 
+import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -8,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from regard.base.errors import RegardError
+from regard.base.errors import RegardError, RegardWarning
 from regard.base.formatting import pluralize
 from regard.config.model import DecoderOnlyConfig
 from regard.config.task_spec import find_spec
@@ -312,6 +313,13 @@ class TextGenerator(ScoresTexts, Pipeline):
         prompt_ids = [add_bos(self.settings, tokenizer, ids) for ids in tokenizer.encode_ids(list(prompts))]
         for ids in prompt_ids:
             self._check_length(len(ids), max_new_tokens)
+        context, length = self.settings.context_length, max(map(len, prompt_ids), default=0) + max_new_tokens
+        if context is not None and length > context:
+            message = (
+                f"The model was trained on texts of {pluralize(context, 'token')}; what follows them may be worse."
+            )
+            hint = f"Prompt and new tokens can reach {length:,}. Train with data.max_length={length}."
+            warnings.warn(f"{message} {hint}", RegardWarning, stacklevel=2)
         return prompt_ids
 
     def _check_length(self, prompt_length: int, max_new_tokens: int) -> None:

@@ -53,7 +53,8 @@ class CausalLMTask(Task):
         if context.ranks.rank:
             return Scores()
         generator = TextGenerator(model, context.tokenizers, context.model_settings)  # type: ignore[arg-type]
-        limit, samples = generator.settings.decoder.max_positions, []
+        settings, samples = generator.settings, []
+        limit = min(filter(None, (settings.decoder.max_positions, settings.context_length)), default=None)
         for example in context.examples[: context.settings.samples]:
             prompt, rest = example.source[:PROMPT_CHARACTERS], example.source[PROMPT_CHARACTERS:]
             if example.target is not None:  # a prompt and its response
