@@ -14,6 +14,7 @@ import argparse
 import gzip
 import hashlib
 import json
+import math
 import os
 import resource
 import shutil
@@ -108,7 +109,7 @@ def score_translator(work: Work, model: Path) -> Scores:
     scores: Scores = {"test set": f"Tatoeba, {len(references):,} sentences"}
     for name, metric in (("BLEU", make_bleu_metric()), ("chrF", make_chrf_metric())):
         result = metric.corpus_score(hypotheses, [references], n_bootstrap=RESAMPLES)
-        scores[name] = [result.score, result._mean - result._ci, result._mean + result._ci]
+        scores[name] = [float(value) for value in (result.score, result._mean - result._ci, result._mean + result._ci)]
         scores[f"{name} signature"] = str(metric.get_signature())
     return scores
 
@@ -137,7 +138,7 @@ def score_shakespeare(work: Work, model: Path) -> Scores:
 def evaluate_text(model: Path, path: Path) -> float:
     """Return the nats per character of a text."""
     result = json.loads(call_regard("evaluate", model, "--text", path, "--json"))
-    return float(result["likelihood"]["nats_per_token"])
+    return math.log(result["likelihood"]["perplexity"])
 
 
 def train_reviews(work: Work) -> None:
@@ -152,8 +153,8 @@ def score_reviews(work: Work, model: Path) -> Scores:
     """Label the test sentences; keep the labels."""
     test, output = work.data / "sst2_sentences/test.tsv.gz", work.folder / "test.labels.txt"
     result = json.loads(call_regard("evaluate", model, "--data", test, "--output", output, "--json"))
-    accuracy = result["scores"]["accuracy"]
-    return {"test set": f"SST-2, {result['texts']:,} sentences", "accuracy": [accuracy["value"], *accuracy["interval"]]}
+    values = [result["scores"]["accuracy"]["value"], *result["intervals"]["accuracy"]]
+    return {"test set": f"SST-2, {result['labels']:,} sentences", "accuracy": values}
 
 
 REVIEWS = ["--lora", "8", "--steps", "620", "--seed", "1", "--set", "device.threads=1"]  # four epochs

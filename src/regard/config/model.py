@@ -181,6 +181,10 @@ class BaseModelConfig(CheckedSettings):
         shown |= {f"{name}.layers": stack.layers for name, stack in stacks if stack is not None}
         yield from (shown | ({"languages": "-".join(self.languages)} if self.languages else {})).items()
 
+    def with_context_length(self, length: int) -> Self:  # noqa: ARG002
+        """Return the settings of a model that was trained on texts of this many tokens, if that limits its use."""
+        return self
+
 
 TokenIds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)]
 
@@ -280,6 +284,10 @@ class DecoderOnlyConfig(BaseModelConfig):
     head: Annotated[LMHeadConfig | ClassificationHeadConfig | NoHeadConfig, Field(discriminator="kind")] = (
         LMHeadConfig()
     )
+
+    def with_context_length(self, length: int) -> Self:
+        """Return the settings of a model that was trained on texts of this many tokens."""
+        return self if self.raster is not None else self.model_copy(update={"context_length": length})
 
     def find_faults(self) -> Iterator[Fault]:
         """Yield inconsistencies between fields, each of which is valid alone."""

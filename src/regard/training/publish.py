@@ -10,7 +10,6 @@ from regard.base.formatting import pluralize
 from regard.base.version import __version__
 from regard.config.codec import MODEL_FILES
 from regard.config.finetune import AdapterConfig, FinetuneConfig
-from regard.config.model import DecoderOnlyConfig
 from regard.config.run import RunConfig
 from regard.config.toml_file import to_dict
 from regard.data.shards.shard import describe_shape
@@ -86,9 +85,7 @@ class ModelWriter:
         elif run.train.ema:
             note = f"The weights are an exponential moving average with decay {run.train.ema}."
         reads = _describe_input(run, run_data)
-        settings = clear_vectors(run.model)
-        if isinstance(settings, DecoderOnlyConfig) and settings.raster is None:
-            settings = settings.model_copy(update={"context_length": run.data.max_length})
+        settings = clear_vectors(run.model).with_context_length(run.data.max_length)
         card = Card(settings, self._parameters, reads, data, training, scores.values, scores.signatures, note)
         path = self._folder.path / name
         files = {}
