@@ -199,4 +199,8 @@ def _finish(task: _Task) -> tuple[Segment, list[str]]:
     reasons += [f"inserted by position: {texts[span_id]}" for span_id in projection.missing]
     if lost := find_lost_numbers(source.text, result.text):
         reasons.append(f"without the number {', '.join(lost)}")
-    return replace_protected(projection.segment, texts), reasons
+    finished = replace_protected(projection.segment, texts)
+    marks = [mark for mark in "%{}" if finished.text.count(mark) != source.text.count(mark)]
+    if texts and marks:
+        reasons.append(f"another number of {' and '.join(marks)} than the source")
+    return finished, reasons
