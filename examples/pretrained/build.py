@@ -207,7 +207,7 @@ CARD = """\
 {rows}
 
 Trained by `python examples/pretrained/build.py` in {minutes:.0f} CPU-minutes. The scores are those of the
-weights in this folder.{data}
+weights in this folder. {data}
 
 """
 
