@@ -41,7 +41,10 @@ def test_every_option_of_the_command_is_an_argument() -> None:
         *(set(inspect.signature(regard.tune).parameters) - {"model"} | {"parent"}),
     }
     functions = {"listeners", "loss", "metrics"}
-    assert arguments - functions - {"ranks", "progress"} == {field.name for field in fields(TrainOptions)} - {"dry_run"}
+    assert arguments - functions - {"ranks", "progress"} == {field.name for field in fields(TrainOptions)} - {
+        "dry_run",
+        "profile",
+    }
     assert inspect.signature(regard.train) == inspect.signature(train)
     assert "minutes: Time from the call" in (inspect.getdoc(regard.train) or "")  # shown by `help(regard.train)`
 

@@ -79,7 +79,7 @@ def test_a_run_leaves_a_folder_that_says_everything(task: str, tmp_path: Path, f
     assert run.gradient_accumulation == 2
     stored = read_model(folder)
     size = stored.tokenizers.source.size
-    assert stored.settings == run.model
+    assert stored.settings == run.model.with_context_length(run.data.max_length)
     assert stored.model.head is not None
     assert size == stored.tokenizers.target.size
     lines = read_metrics(folder)

@@ -91,8 +91,8 @@ class Replays:
         """Return the duration of a replay: that of the original run's steps, if it recorded any."""
         run = RunFolder(self.run)
         lines = run.timing.read_text(encoding="utf-8").splitlines() if run.timing.is_file() else []
-        seconds = [record["seconds"] for record in map(json.loads, lines) if "seconds" in record]
-        return sum(seconds) / len(seconds) * RUN_FILES.load(run.run).train.steps if seconds else None
+        steps = [record["seconds"][0] for record in map(json.loads, lines) if "slowest_rank" in record]  # of rank 0
+        return sum(steps) / len(steps) * RUN_FILES.load(run.run).train.steps if steps else None
 
     def _find(self, removed: Removed) -> Path:
         content = json.dumps(merge_removed(removed), sort_keys=True)

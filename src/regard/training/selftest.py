@@ -348,7 +348,7 @@ class _SelfTest:
         different = sorted(name for name in files | others if files.get(name) != others.get(name))
         detail = f"{pluralize(len(files), 'file')} compared"
         if different:
-            lines = ((folder / "metrics.jsonl").read_text().splitlines() for folder in (whole, resumed))
+            lines = ((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines() for folder in (whole, resumed))
             pairs = enumerate(zip(*lines, strict=False), start=1)
             line = next((number for number, (one, other) in pairs if one != other), "-")
             detail = f"other bytes in {', '.join(different[:4])}; first other line of metrics.jsonl: {line}"
@@ -382,7 +382,10 @@ class _SelfTest:
         whole, out, mode = self._name_run(run), self._make_folder(), MODELS[run.model.task].mode
         settings = {"parallel.mode": mode, "device.name": kind}
         start_ranks(TrainOptions(run=whole / "run.toml", out=out, settings=settings, force=True), self.size.ranks)
-        lines = [map(json.loads, (folder / "metrics.jsonl").read_text().splitlines()) for folder in (whole, out)]
+        lines = [
+            map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+            for folder in (whole, out)
+        ]
         losses, others = ([line["loss"] for line in each if "loss" in line] for each in lines)
         errors = {"the losses": max(abs(one - other) for one, other in zip(losses, others, strict=True))}
         weights, theirs = (load_tensors(folder / "best" / "model.safetensors") for folder in (whole, out))

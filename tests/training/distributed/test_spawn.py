@@ -33,6 +33,7 @@ EVENTS: list[Event] = [
     Planned(("one", "two")),
     Started(Path("run"), 0, 9, 100, 50, 5, "cpu", "loss", None),
     StepFinished(1, 0, 2.5, float("inf"), 10, 20, 0.1, 1.0, 0.5),
+    events.Timed(100, 4000.0, 0.4, 1e11, 1, (0.5, 0.6), (0.0, 0.1), (0.1, 0.0), (0.4, 0.6), (0.4, 0.5), (10, 20)),
     events.Validated(1, {"loss": 2.0}, True, (SampleOutput("a", "b", "c"),), {"bleu": "x"}),
     Saved(1, Path("run/step-1")),
     events.Replanned(1, 8, 3.0, 0.1),
