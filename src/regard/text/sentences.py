@@ -56,9 +56,8 @@ def _split_paragraph(text: str) -> list[tuple[str, str]]:
     start, first = 0, _find_text(text, 0)
     for boundary in _SENTENCE_END.finditer(text):
         stop_start = boundary.start("stop")
-        words = text[
-            max(first, stop_start - _MAX_CHARACTERS) : stop_start
-        ].split()  # not all words: that would be quadratic
+        before = text[max(first, stop_start - _MAX_CHARACTERS) : stop_start]  # not all: that would be quadratic
+        words = before.rsplit(None, 1)
         word = words[-1] if words else ""
         is_first = len(words) == 1 and first >= stop_start - _MAX_CHARACTERS
         if _is_sentence_end(word, boundary["stop"], text[boundary.end() : boundary.end() + 1], is_first=is_first):
