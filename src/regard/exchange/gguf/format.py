@@ -119,7 +119,7 @@ class _GgufParser:
         self._content = content
         self._bytes = np.ascontiguousarray(content).data  # faster than the array for many short texts
         self._position = 0
-        self._texts = 0  # number of texts so far: each is a Python object
+        self._texts = 0  # in the lists so far: each is a Python object
 
     def parse(self) -> GgufFile:
         if self._take(4).tobytes() != MAGIC:
@@ -160,17 +160,22 @@ class _GgufParser:
         return int(number)
 
     def _text(self, max_size: int) -> str:
-        self._texts += 1
-        if self._texts > MAX_TEXTS:
-            raise ValueError(f"it has more than {MAX_TEXTS:,} texts")
-        (size,) = _SIZE.unpack_from(self._bytes, self._position)
-        if size > max_size:
-            raise ValueError(f"a text has {size:,} bytes; the limit is {max_size:,}")
-        start = self._position + _SIZE.size
-        self._position = start + size
-        if self._position > self._content.size:
-            raise ValueError("it is truncated")
-        return str(self._bytes[start : self._position], "utf-8", "replace")
+        return self._read_texts(1, max_size)[0]
+
+    def _read_texts(self, count: int, max_size: int) -> list[str]:
+        texts: list[str] = []
+        content, position, end = self._bytes, self._position, self._content.size  # local names: a list is long
+        for _ in range(count):
+            (size,) = _SIZE.unpack_from(content, position)
+            if size > max_size:
+                raise ValueError(f"a text has {size:,} bytes; the limit is {max_size:,}")
+            start = position + _SIZE.size
+            position = start + size
+            if position > end:
+                raise ValueError("it is truncated")
+            texts.append(str(content[start:position], "utf-8", "replace"))
+        self._position = position
+        return texts
 
     def _value(self, kind: int) -> Any:
         if kind == STRING:
@@ -185,9 +190,10 @@ class _GgufParser:
     def _list(self) -> Any:
         kind, length = self._number("<I"), self._number("<Q")
         if kind == STRING:
-            if length > MAX_TEXTS:
-                raise ValueError(f"a list has {length:,} texts; the limit is {MAX_TEXTS:,}")
-            return [self._text(MAX_TEXT) for _ in range(length)]
+            self._texts += length
+            if self._texts > MAX_TEXTS:
+                raise ValueError(f"its lists have more than {MAX_TEXTS:,} texts")
+            return self._read_texts(length, MAX_TEXT)
         if kind not in NUMBERS:
             raise ValueError(f"a list has the type {kind}, which is not supported")
         dtype = np.dtype(NUMBERS[kind])
