@@ -7,7 +7,7 @@ import pytest
 
 from regard.base.errors import RegardError
 from regard.config.run import RunConfig
-from regard.plan.simulate import SHORT_LAYERS, Simulation, simulate
+from regard.plan.simulate import FULL_LAYERS, SHORT_LAYERS, Simulation, simulate
 from regard.store.size_check import count_parameters
 from regard.training.distributed.layout import ParallelLayout
 from tests.plan.runs import make_run
@@ -111,19 +111,28 @@ def test_layers_are_extrapolated_exactly() -> None:
     assert short.weights == whole.weights
 
 
-def test_layers_are_extrapolated_from_where_the_peak_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With few layers the peak is in the logits, with more in the backward pass: the first line ends at four layers."""
+@pytest.mark.parametrize(
+    ("crossing", "expected"),
+    [(4, [3, 4, 5, 6, FULL_LAYERS]), (10, [3, 4, 5, FULL_LAYERS, 80])],
+)
+def test_layers_are_extrapolated_from_where_the_peak_stays(
+    crossing: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With few layers the peak is in the logits, with more in the backward pass, where it grows twice as fast."""
     simulated: list[int] = []
+
+    def peak(count: int) -> int:
+        return 1000 + 10 * count + 10 * max(0, count - crossing)
 
     def simulate_peak(run: RunConfig, *_: object) -> Simulation:
         count = run.model.decoder.layers  # type: ignore[union-attr]
         simulated.append(count)
-        return Simulation(count, count, 0, max(100 + 10 * count, 60 + 20 * count), count, Counter(), count)
+        return Simulation(count, count, 0, peak(count), count, Counter(), count)
 
     monkeypatch.setattr("regard.plan.simulate._simulate", simulate_peak)
     run = make_run(model__decoder__layers=80)
-    assert simulate(run, ParallelLayout(), rows=ROWS, length=LENGTH).gradients_peak == 60 + 20 * 80
-    assert simulated == [3, 4, 5, 6]
+    assert simulate(run, ParallelLayout(), rows=ROWS, length=LENGTH).gradients_peak == peak(80)
+    assert simulated == expected
 
 
 def test_masked_language_model_counts_only_masked_positions() -> None:

@@ -38,6 +38,7 @@ from regard.training.step import StepRunner
 FULL_LAYERS = 12  # stacks of more layers are simulated with a few and extrapolated
 SHORT_LAYERS = (3, 4, 5, 6, 7)  # three in a row on a line are enough; the peak may move to another place before
 POINTS = 3  # of a line
+TOLERANCE = 0.005  # of the peak that a line continues to
 FIRST_BUCKET, BUCKET = 2**20, 25 * 2**20  # bytes after which DistributedDataParallel sends a bucket of gradients
 
 
@@ -83,7 +84,8 @@ def simulate(
         length: Tokens per row (of the source and of the target each).
         batches: Batches that a rank computes per step.
         on_cpu: Whether the run computes on a CPU, with the CPU fast path.
-        max_layers: A single stack with more layers is simulated with fewer layers and extrapolated.
+        max_layers: A single stack with more layers is simulated with fewer and extrapolated, if the simulation of this
+            many layers is on the line.
 
     Raises:
         RegardError: The model is recurrent.
@@ -104,7 +106,12 @@ def simulate(
             changed = RUN_FILES.change(run, {f"model.{stacks[0]}.layers": count})
             short.append(_simulate(changed, layout, rows, length, batches, on_cpu))
             if len(short) >= POINTS and (longer := _extrapolate(short[-POINTS:], layers - count)) is not None:
-                return longer
+                line = _extrapolate(short[-POINTS:], max_layers - count)
+                changed = RUN_FILES.change(run, {f"model.{stacks[0]}.layers": max_layers})
+                deeper = _simulate(changed, layout, rows, length, batches, on_cpu)
+                if line is not None and abs(line.peak - deeper.peak) <= TOLERANCE * deeper.peak:
+                    return longer
+                break  # with more layers the peak is in another place, so simulate all of them
     return _simulate(run, layout, rows, length, batches, on_cpu)
 
 
