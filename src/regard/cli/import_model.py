@@ -43,15 +43,24 @@ def import_model(
     Reads safetensors and GGUF only and rejects files that could execute code. Also rejects models with components that
     Regard does not support.
     """
-    if is_url(source) and not is_hub_address(source):
+    is_remote = is_hub_address(source) or is_url(source)
+    if parent is not None and is_remote:
+        raise RegardError("--parent needs an adapter in a local folder.", location=source, hint="Download it first.")
+    if is_remote and not is_hub_address(source):
+        if replace:
+            hint = "Choose another folder, or remove the old one."
+            raise RegardError("--replace does not apply to a run.", location=str(out), hint=hint)
         from regard.training.upload import download_run  # imports torch: only when needed
 
         download_run(source, out)
         typer.echo(f"Continue with: regard train --resume {quote_path(out)}")
         return
-    if not is_hub_address(source) and not Path(source).exists():
+    if not is_remote and not Path(source).exists():
         hint = "Give a Hugging Face folder, a GGUF file, or an address hf://OWNER/NAME."
         raise RegardError("There is no such file or folder.", location=source, hint=hint)
+    if parent is None and (Path(source) / "adapter.toml").is_file():
+        hint = "Give the model that it was trained for: --parent MODEL"
+        raise RegardError("This is a LoRA adapter, which needs its parent.", location=source, hint=hint)
     if parent is not None:
         from regard.store.adapter_folder import merge_adapter  # imports torch: only when needed
 

@@ -115,7 +115,10 @@ def download_run(url: str, folder: Path) -> None:
 
     Raises:
         DamagedError: If the URL has no complete run, or a file does not match its manifest.
+        RegardError: If the folder exists.
     """
+    if folder.exists():
+        raise RegardError("The folder already exists.", location=str(folder), hint="Choose another name or remove it.")
     remote = RemoteFolder(url)
     folders = _read_index(remote)
     if not folders:
