@@ -77,7 +77,7 @@ def measure_seconds(run: Callable[[], object]) -> float:
 
 
 def estimate_full_draw(settings: AnyModelConfig) -> float:
-    """Return the CPU-seconds to draw all parameters with torch's generator, from those of one matrix."""
+    """Return the CPU-seconds to draw all parameters with torch's generator, estimated from one matrix."""
     weight = torch.empty(settings.d_model, settings.d_model)
     seconds = measure_seconds(lambda: nn.init.normal_(weight))
     with torch.device("meta"):

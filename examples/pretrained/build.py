@@ -14,7 +14,6 @@ import argparse
 import gzip
 import hashlib
 import json
-import math
 import os
 import resource
 import shutil
@@ -27,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import regard
 from regard.base.files import create_folder
 from regard.measure.bleu_chrf import make_bleu_metric, make_chrf_metric
 from regard.measure.likelihood import mean_interval
@@ -123,22 +123,12 @@ def train_shakespeare(work: Work) -> None:
 
 
 def score_shakespeare(work: Work, model: Path) -> Scores:
-    """Compute the loss on the last tenth of the text, and its interval over 20 parts."""
+    """Compute the mean loss on 20 parts of the last tenth of the text, and its interval."""
     text = (work.folder / "validation.txt").read_text(encoding="utf-8")
-    result = evaluate_text(model, work.folder / "validation.txt")
-    losses, path = [], work.folder / "part.txt"
-    for part in range(PARTS):
-        path.write_text(text[part * len(text) // PARTS : (part + 1) * len(text) // PARTS], encoding="utf-8")
-        losses.append(evaluate_text(model, path))
-    path.unlink()
-    _, low, high = mean_interval(losses)
-    return {"test set": f"the last {len(text):,} characters", "nats per character": [result, low, high]}
-
-
-def evaluate_text(model: Path, path: Path) -> float:
-    """Return the nats per character of a text."""
-    result = json.loads(call_regard("evaluate", model, "--text", path, "--json"))
-    return math.log(result["likelihood"]["perplexity"])
+    parts = [text[part * len(text) // PARTS : (part + 1) * len(text) // PARTS] for part in range(PARTS)]
+    scored = regard.load_generator(model).make_scorer(1.0).score(parts)
+    losses = [-sum(part.logprobs) / len(part.logprobs) for part in scored]
+    return {"test set": f"the last {len(text):,} characters", "nats per character": list(mean_interval(losses))}
 
 
 def train_reviews(work: Work) -> None:
@@ -206,8 +196,8 @@ CARD = """\
 |---|---|
 {rows}
 
-Trained by `python examples/pretrained/build.py` in {minutes:.0f} CPU-minutes. The scores are those of the
-weights in this folder. {data}
+Trained by `python examples/pretrained/build.py` in {minutes:.0f} CPU-minutes, and scored with the weights of
+this folder. {data}
 
 """
 
@@ -305,7 +295,7 @@ def check(release: Path, parent: Path | None) -> None:
         expected, archive = line.split()
         path = release / archive
         if hash_file(path) != expected:
-            sys.exit(f"{path}: its sha256 is not that of {SUMS}. Download it again.")
+            sys.exit(f"{path}: the sha256 differs from {SUMS}. Download it again.")
         flagship = FLAGSHIPS[path.stem]
         with tempfile.TemporaryDirectory() as folder:
             zipfile.ZipFile(path).extractall(folder)

@@ -56,7 +56,15 @@ def test_stray_mark_of_a_placeholder_is_reported() -> None:
     # As a conversion, "%en" would read one argument more than the program passes.
     output, report, _ = translate_text("%s has %d friends.\n", {"%s has %d friends.": "%s hat %d%en Freunde."})
     assert output == "%s hat %d%en Freunde.\n"
-    assert "['another number of % than the source']" in str(report["attention"])
+    assert report["attention"] == [
+        {
+            "segment": 1,
+            "location": "line 1",
+            "source": "%s has %d friends.",
+            "translation": "%s hat %d%en Freunde.",
+            "reasons": ["another number of % than the source"],
+        }
+    ]
 
 
 def test_second_translation_with_more_warnings_is_not_used() -> None:

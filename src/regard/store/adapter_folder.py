@@ -93,7 +93,7 @@ def read_adapter(path: Path) -> StoredAdapter:
 def merge_adapter(adapter: Path, parent: Path, out: Path, *, replace: bool = False) -> StoredModel:
     """Write the model that an adapter and its parent make together; return it.
 
-    Its weights are byte-equal to those of the run that trained the adapter.
+    The weights file is byte-identical to `best/` of the run that trained the adapter.
 
     Raises:
         DamagedError: If a file does not match its manifest.

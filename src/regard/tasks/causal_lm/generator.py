@@ -316,10 +316,10 @@ class TextGenerator(ScoresTexts, Pipeline):
         context, length = self.settings.context_length, max(map(len, prompt_ids), default=0) + max_new_tokens
         if context is not None and length > context:
             message = (
-                f"The model was trained on texts of {pluralize(context, 'token')}; what follows them may be worse."
+                f"The model was trained on texts of {pluralize(context, 'token')}, but prompt and new tokens can reach "
+                f"{length:,}. Text beyond the training length may be of lower quality."
             )
-            hint = f"Prompt and new tokens can reach {length:,}. Train with data.max_length={length}."
-            warnings.warn(f"{message} {hint}", RegardWarning, stacklevel=2)
+            warnings.warn(message, RegardWarning, stacklevel=2)
         return prompt_ids
 
     def _check_length(self, prompt_length: int, max_new_tokens: int) -> None:
