@@ -25,7 +25,7 @@ from regard.config.model import ClassificationHeadConfig, TaggingHeadConfig
 from regard.exchange.export import ExportOptions, ExportReport
 from regard.exchange.huggingface.architectures import AnyArchitecture, choose_architecture
 from regard.exchange.huggingface.verify import HuggingFaceRunner, hide_notes, write_not_checked
-from regard.exchange.huggingface.write import WEIGHTS, convert_weights, resolve_max_positions, write_settings
+from regard.exchange.huggingface.write import convert_weights, resolve_max_positions, write_settings
 from regard.exchange.parity import measure_parity
 from regard.exchange.provenance import read_provenance
 from regard.exchange.weight_map import TensorChunk, Transform, Transpose, WeightMap, find_rule
@@ -34,6 +34,7 @@ from regard.store.adapter_folder import StoredAdapter, read_adapter
 from regard.store.export_folder import default_folder, hash_of_weights
 from regard.store.model_folder import CARD, StoredModel, read_model
 from regard.store.model_path import find_model
+from regard.store.weight_files import save_weights
 from regard.store.weights import save_tensors
 
 CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
@@ -220,7 +221,7 @@ def _prove(
         is_same_task = parent.settings.task == tuned.settings.task
         name = architecture.name if is_same_task else None
         base_architecture = choose_architecture(parent.settings, name, location=str(parent.path))
-        save_tensors(convert_weights(parent, base_architecture, max_positions), base / WEIGHTS)
+        save_weights(convert_weights(parent, base_architecture, max_positions), base)
         write_settings(base, parent, base_architecture, "float32", max_positions)
         runner = HuggingFaceRunner(base, tuned, architecture, "float32", _list_arguments(tuned, architecture))
         runner.model = peft.PeftModel.from_pretrained(runner.model, folder).eval()

@@ -23,7 +23,8 @@ from regard.lora import AdapterSet, merge_weights
 from regard.models.build import build
 from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import CARD, StoredModel, has_tokenizer, read_model, write_model
-from regard.store.model_path import MODEL, WEIGHTS, find_model
+from regard.store.model_path import MODEL, find_model
+from regard.store.weight_files import load_weights
 from regard.store.weights import get_weights, load_tensors, save_tensors
 from regard.text.tokenizer_pair import TokenizerPair
 
@@ -107,7 +108,7 @@ def merge_adapter(adapter: Path, parent: Path, out: Path, *, replace: bool = Fal
             f"The adapter has no {MODEL}, which describes the merged model.", location=str(folder), hint=hint
         )
     verify(base)
-    weights = merge_weights(load_tensors(base / WEIGHTS) | stored.tensors, stored.settings.lora.scale)
+    weights = merge_weights(load_weights(base) | stored.tensors, stored.settings.lora.scale)
     settings = MODEL_FILES.load(folder / MODEL)
     expected = get_weights(build(settings, initialize=False))
     weights = {name: tensor for name, tensor in weights.items() if name in expected}  # without the parent's head

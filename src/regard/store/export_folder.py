@@ -6,6 +6,7 @@ Exports that commands create automatically (`regard.exchange.engine_cache`) are 
 `.my-model-ctranslate2`.
 """
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec as find_module
@@ -14,7 +15,7 @@ from typing import Any, Final, Literal, get_args
 
 from regard.base.errors import DamagedError, RegardError
 from regard.base.files import MANIFEST, AnyPath, read_json
-from regard.store.model_path import WEIGHTS, find_model
+from regard.store.model_path import find_model, is_weights_file
 
 EXPORT_FILE, PARITY_FILE = "export.json", "parity.json"
 CTRANSLATE2: Final = "ctranslate2"
@@ -71,8 +72,10 @@ def read_parity(folder: Path) -> dict[str, Any]:
 
 
 def hash_of_weights(model: Path) -> str:
-    """Return the sha256 of the weights from the model's manifest."""
-    return str(read_json(model / MANIFEST)["files"][WEIGHTS]["sha256"])
+    """Return the sha256 of the weights from the model's manifest; of several files, the sha256 of their digests."""
+    files = read_json(model / MANIFEST)["files"]
+    digests = [str(files[name]["sha256"]) for name in sorted(files) if is_weights_file(name)]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def default_folder(model: AnyPath, target: str) -> Path:

@@ -1,7 +1,7 @@
 """The model folder: a model with its tokenizers. Image and audio classifiers have no tokenizer.
 
 model.toml          the architecture
-model.safetensors   the weights
+model.safetensors   the weights (above 5 GB: model-00001-of-00003.safetensors, ... and an index)
 tokenizer.json      the tokenizer (or source.json and target.json)
 README.md           the model card: data, sizes, scores
 manifest.json       size and sha256 of every file
@@ -24,10 +24,11 @@ from regard.config import codec
 from regard.config.inputs import MelConfig, PatchesConfig
 from regard.config.model import AnyModelConfig, EncoderOnlyConfig
 from regard.models.build import AnyModel, build
-from regard.store.model_path import BEST, MODEL, RUN, WEIGHTS, find_model
+from regard.store.model_path import BEST, MODEL, RUN, find_model
 from regard.store.size_check import BYTES_PER_PARAMETER, check_fits_memory
 from regard.store.vocabulary_check import check_vocabulary_sizes
-from regard.store.weights import count_elements, load_into, load_tensors, save_tensors
+from regard.store.weight_files import count_parameters, find_weights, load_weights, save_weights
+from regard.store.weights import load_into
 from regard.text.tokenizer_pair import TokenizerPair
 
 CARD = "README.md"
@@ -106,7 +107,7 @@ def write_model(
     size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
     with create_folder(path, replace=replace, backup=backup, size=size) as folder:
         codec.MODEL_FILES.save(settings, folder / MODEL)
-        save_tensors(weights, folder / WEIGHTS, fetch=fetch)
+        save_weights(weights, folder, fetch=fetch)
         if tokenizers is not None:
             tokenizers.save(folder)
         (folder / CARD).write_text(card, encoding="utf-8")
@@ -122,16 +123,18 @@ def read_model(path: Path) -> StoredModel:
         RegardError: If the folder is not a model, does not fit into memory, or its files do not match each other.
     """
     path = find_model(path)
-    verify(path, max_bytes=limits.DOCUMENT, size_only=(WEIGHTS,))  # the settings determine how large the weights may be
+    weights = find_weights(path)
+    # The settings determine how large the weights may be.
+    verify(path, max_bytes=limits.DOCUMENT, size_only=[file.name for file in weights])
     settings = codec.MODEL_FILES.load(path / MODEL)
     tokenizers = TokenizerPair.load(path) if has_tokenizer(settings) else None
     if tokenizers is not None:
         check_vocabulary_sizes(settings, tokenizers, location=str(path))
     size = check_fits_memory(settings, location=str(path / MODEL))
     verify(path, max_bytes=2 * size + limits.DOCUMENT)
-    _check_parameter_count(size // BYTES_PER_PARAMETER, path / WEIGHTS)
+    _check_parameter_count(size // BYTES_PER_PARAMETER, count_parameters(path), weights[0])
     model = build(settings, initialize=False)
-    load_into(model, load_tensors(path / WEIGHTS), location=str(path / WEIGHTS))
+    load_into(model, load_weights(path), location=str(weights[0]))
     return StoredModel(settings, tokenizers, model.eval(), path)
 
 
@@ -177,9 +180,8 @@ def set_languages(path: Path, languages: Sequence[str]) -> Path:
     return path
 
 
-def _check_parameter_count(expected: int, weights: Path) -> None:
-    """Compare the parameter count with the weights file before building the model, which may need a lot of memory."""
-    stored = count_elements(weights)
+def _check_parameter_count(expected: int, stored: int, weights: Path) -> None:
+    """Compare the counts of settings and weights before building the model, which may need a lot of memory."""
     if expected != stored:
         raise RegardError(
             f"The model has {expected:,} parameters, the file has {stored:,}.",

@@ -1,5 +1,6 @@
 """Find the model folder of a path. Does not import torch, so commands reject a wrong path immediately."""
 
+import re
 from pathlib import Path
 
 from regard.base.errors import RegardError
@@ -7,6 +8,12 @@ from regard.base.files import MANIFEST
 from regard.base.formatting import quote_path
 
 MODEL, WEIGHTS, RUN, BEST = "model.toml", "model.safetensors", "run.toml", "best"
+_WEIGHTS_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors", re.ASCII)
+
+
+def is_weights_file(name: str) -> bool:
+    """Return whether a file of a model folder has this name if it holds weights: all of them, or a part."""
+    return _WEIGHTS_FILE.fullmatch(name) is not None
 
 
 def find_model(path: Path) -> Path:

@@ -15,7 +15,7 @@ from regard.config.codec import RUN_FILES
 from regard.config.run import RunConfig
 from regard.data.batches.tombstones import Tombstones
 from regard.data.shards.shard import Shards, select_first_stream
-from regard.store.model_path import WEIGHTS
+from regard.store.export_folder import hash_of_weights
 from regard.store.run_folder import RunFolder
 from regard.training.data import prepare_data
 
@@ -70,8 +70,10 @@ def _list_remains(run: RunConfig, counts: Mapping[str, int]) -> list[str]:
 
 def _hash_run(folder: RunFolder) -> dict[str, Any]:
     """Return the sha256 of a run's corpus list, settings and weights."""
-    files = {"corpus": folder.corpus, "settings": folder.run, "weights": folder.best / WEIGHTS}
-    return {"run": str(folder.path)} | {name: sha256(path) for name, path in files.items() if path.is_file()}
+    files = {"corpus": folder.corpus, "settings": folder.run}
+    hashes = {name: sha256(path) for name, path in files.items() if path.is_file()}
+    weights = {"weights": hash_of_weights(folder.best)} if folder.best.is_dir() else {}
+    return {"run": str(folder.path)} | hashes | weights
 
 
 def _write(folder: RunFolder, content: Mapping[str, Any]) -> None:

@@ -11,8 +11,8 @@ from regard.config import codec
 from regard.config.model import AnyModelConfig, EncoderDecoderConfig
 from regard.config.run import DistillationConfig
 from regard.config.sources import AnySourceConfig
-from regard.store.export_folder import CTRANSLATE2, Engine, find_export
-from regard.store.model_path import MODEL, WEIGHTS, find_model
+from regard.store.export_folder import CTRANSLATE2, Engine, find_export, hash_of_weights
+from regard.store.model_path import MODEL, find_model
 from regard.tasks.load import load
 from regard.tasks.translation.ensemble import EnsembleTranslator
 from regard.tasks.translation.translator import Translator
@@ -31,7 +31,7 @@ class Teacher:
     @cached_property
     def weights_sha256(self) -> str:
         """The sha256 of the weights."""
-        return sha256(self.path / WEIGHTS)
+        return hash_of_weights(self.path)
 
     @property
     def identity(self) -> list[str]:

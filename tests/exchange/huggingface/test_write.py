@@ -67,6 +67,21 @@ def test_export_and_import(name: str, tmp_path: Path) -> None:
     assert imported.languages == ("en", "de")
 
 
+def test_large_weights_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = FOLDER_CASES[0]
+    ours, _ = write_case(name, tmp_path / "ours")
+    monkeypatch.setattr("regard.store.weight_files.FILE_BYTES", 20_000)
+    folder, _ = export_model(tmp_path / "ours", "huggingface", options=OPTIONS)
+    assert len(list(folder.glob("model-*.safetensors"))) > 1
+    assert not (folder / "model.safetensors").exists()
+    theirs = load_theirs(folder, ARCHITECTURES[CASES[name].architecture].auto_class)
+    with torch.no_grad():
+        assert max_difference(*compute_outputs(theirs, ours.eval())) < TOLERANCE
+    import_model(folder, tmp_path / "back")
+    weights, imported = (read_model(tmp_path / model).model.state_dict() for model in ("ours", "back"))
+    assert all(torch.equal(weights[name], imported[name]) for name in weights)
+
+
 def _assert_same_ids(folder: Path, settings: AnyModelConfig) -> None:
     """Compare what the exported tokenizer gives with what Regard reads, special tokens in the text included."""
     tokenizer = make_tokenizers(settings).source

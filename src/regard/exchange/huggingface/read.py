@@ -19,18 +19,19 @@ from regard.exchange.huggingface.architectures import ARCHITECTURES, AnyArchitec
 from regard.exchange.huggingface.config_reader import ConfigReader
 from regard.exchange.huggingface.tokenizer_reader import ForeignTokenizer, Inserted, rewrite
 from regard.exchange.huggingface.tokenizer_writer import TOKENIZER_CONFIG, TOKENIZER_FILE
-from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER, WEIGHTS
+from regard.exchange.huggingface.write import CONFIG, GENERATION_CONFIG, OUR_SETTINGS, TARGET_FOLDER
 from regard.exchange.imported_model import ImportedModel
 from regard.exchange.mapping import to_hf, to_regard
 from regard.exchange.provenance import Provenance
 from regard.models.build import build
+from regard.store.model_path import WEIGHTS
 from regard.store.size_check import check_fits_memory
+from regard.store.weight_files import INDEX
 from regard.store.weights import describe_mismatch, get_weights
 from regard.text.chat_template import CHAT_TEMPLATE_FILE, read_chat_template
 from regard.text.specials import ROLES
 from regard.text.tokenizer_pair import TokenizerPair
 
-INDEX = "model.safetensors.index.json"
 SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 SYNONYMS = {"BertForPreTraining": "BertForMaskedLM"}  # their next-sentence head is dropped
 POOLING = "1_Pooling/config.json"  # of sentence-transformers

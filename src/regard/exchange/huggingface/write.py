@@ -2,7 +2,7 @@
 
 config.json              architecture and sizes
 generation_config.json   special tokens and the default search of Regard (models that generate)
-model.safetensors        weights, tables of positions included
+model.safetensors        weights, tables of positions included (above 5 GB: several files and an index)
 tokenizer.json           tokenizer with a template; a second one in target/ if the sides have their own
 tokenizer_config.json    special tokens by role
 README.md                model card with front matter for the hub
@@ -31,13 +31,13 @@ from regard.exchange.huggingface.verify import verify_export
 from regard.exchange.mapping import to_hf
 from regard.exchange.provenance import Provenance, read_provenance
 from regard.store.model_folder import CARD, StoredModel, read_model
-from regard.store.weights import save_tensors
+from regard.store.weight_files import find_weights, save_weights
 from regard.tasks.causal_lm.generator import DEFAULT_FILTERS
 from regard.tasks.translation.translator import DEFAULT_SEARCH
 from regard.text.chat_template import CHAT_TEMPLATE_FILE, find_chat_template
 from regard.text.tokenizer import Tokenizer
 
-CONFIG, GENERATION_CONFIG, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
+CONFIG, GENERATION_CONFIG = "config.json", "generation_config.json"
 TARGET_FOLDER = "target"  # the target's tokenizer, if it has its own
 MAX_NEW_TOKENS = {"translation": 256, "causal_lm": 200}  # at most; transformers' `generate` stops after 20 by default
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -58,13 +58,13 @@ def export(model: Path, folder: Path, options: ExportOptions) -> ExportReport:
     dtype = options.dtype or "float32"
     tensors = convert_weights(stored, architecture, max_positions)
     tensors = {name: tensor.to(DTYPES[dtype]) for name, tensor in tensors.items()}
-    save_tensors(tensors, folder / WEIGHTS)
+    save_weights(tensors, folder)
     write_settings(folder, stored, architecture, dtype, max_positions)
     notes = tuple(_list_notes(stored, architecture, max_positions))
     card = (stored.path / CARD).read_text(encoding="utf-8")
     text = make_card(stored.settings, architecture, stored.tokenizers, card, options.license, notes)
     (folder / CARD).write_text(text, encoding="utf-8")
-    size = (folder / WEIGHTS).stat().st_size / 1e6
+    size = sum(path.stat().st_size for path in find_weights(folder)) / 1e6
     figures = verify_export(folder, stored, architecture, dtype, max_positions)
     return ExportReport(f"{architecture.name} in {dtype}, {size:.1f} MB of weights", (*notes, *figures))
 
