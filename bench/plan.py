@@ -100,7 +100,7 @@ QUICK_CASES = (
 
 @dataclass(frozen=True)
 class LargeCase:
-    """A row of the table of large models in docs/guides/plan.md; those of 70B are not written."""
+    """A row of the table of large models in docs/guides/plan.md."""
 
     model: str
     ranks: int
@@ -111,16 +111,19 @@ LARGE_DEVICE, LARGE_ROW = "h100", 8192  # and tokens per row
 LARGE_MODELS = {  # d_model, layers, heads, d_ff of Llama 3, and whether the head is tied to the embedding
     "1B": (2048, 16, 32, 8192, True),
     "8B": (4096, 32, 32, 14336, False),
+    "70B": (8192, 80, 64, 28672, False),
 }
 LARGE_CASES = (
     LargeCase("1B", 64, "hsdp=8"),
     LargeCase("8B", 64, "hsdp=8"),
     LargeCase("8B", 64, "fsdp"),
+    LargeCase("70B", 64, "fsdp+tensor=8"),
+    LargeCase("70B", 512, "fsdp+tensor=8"),
 )
 
 
 def make_large_run(model: str, ranks: int) -> "RunConfig":
-    """Return the settings of a large language model, one row per data rank and step."""
+    """Return the settings of a large language model, one row per rank and step."""
     from regard.config.codec import RUN_FILES
 
     d_model, layers, heads, d_ff, is_tied = LARGE_MODELS[model]
@@ -148,13 +151,17 @@ def make_large_run(model: str, ranks: int) -> "RunConfig":
 
 
 def forecast_large(case: LargeCase) -> "Forecast":
-    """Forecast a row of the table of large models."""
+    """Forecast a row of the table of large models, one row per data rank and step."""
+    from regard.config.codec import RUN_FILES
     from regard.config.devices import DEVICES
     from regard.plan.compare import make_plan
     from regard.plan.layouts import make_candidate
 
     run, device = make_large_run(case.model, case.ranks), DEVICES[LARGE_DEVICE]
     candidate = make_candidate(run, case.layout, case.ranks, device.per_host)
+    if candidate.layout is None:
+        raise AssertionError("the layouts of the table are valid")
+    run = RUN_FILES.change(run, {"train.step_tokens": LARGE_ROW * candidate.layout.data_world_size})
     plan = make_plan(run, [candidate], length=LARGE_ROW, memory=device.memory, device=device)
     return plan.forecasts[0]
 
