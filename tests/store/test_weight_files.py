@@ -13,14 +13,15 @@ from regard.store.export_folder import hash_of_weights
 from regard.store.model_folder import read_model, set_languages, write_model
 from regard.store.weight_files import INDEX, find_weights, load_weights, save_weights
 from regard.store.weights import get_weights
-from tests.store.test_model_folder import FOLDER
+
+TRANSLATOR = Path(__file__).with_name("format-1") / "translator"
 
 
 @pytest.fixture
 def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model folder with several files of weights."""
     monkeypatch.setattr("regard.store.weight_files.FILE_BYTES", 10_000)
-    stored = read_model(FOLDER / "translator")
+    stored = read_model(TRANSLATOR)
     write_model(tmp_path / "model", stored.settings, stored.tokenizers, get_weights(stored.model), "# Card\n")
     return tmp_path / "model"
 
@@ -28,7 +29,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_model_of_several_files_is_read(parts: Path) -> None:
     assert len(find_weights(parts)) > 2
     assert not (parts / "model.safetensors").exists()
-    whole, loaded = (get_weights(read_model(folder).model) for folder in (FOLDER / "translator", parts))
+    whole, loaded = (get_weights(read_model(folder).model) for folder in (TRANSLATOR, parts))
     assert whole.keys() == loaded.keys()
     assert all(torch.equal(whole[name], loaded[name]) for name in whole)
 
