@@ -2,7 +2,7 @@
 
     regard demo --out demo
     python -m examples.blame.natural demo/model > questions.tsv
-    regard blame demo/model --input questions.tsv --prove --json > natural.json
+    regard blame demo/model --input questions.tsv --prove --json > natural.jsonl
 
 A word is asked about if the reference lacks it, the model gives it a probability of at least 0.5, and it has at least
 four characters; the first such word of each test sentence, until there are 20. Some are correct: the reference uses
