@@ -20,7 +20,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -90,12 +90,11 @@ FAMILY_CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-def prepare(folder: Path, precision: str = "float32", tasks: Iterable[str] = TASKS) -> None:
+def prepare(folder: Path, changes: Mapping[str, Any] = CHANGES, tasks: Iterable[str] = TASKS) -> None:
     """Write the run files and the data of all families into a folder."""
     files = write_corpus(folder / "corpus")
     for task in tasks:
-        changes = CHANGES | FAMILY_CHANGES[task] | {"train.precision": precision}
-        run = make_small_run(task, files, changes)
+        run = make_small_run(task, files, {**changes, **FAMILY_CHANGES[task]})
         run_folder = RunFolder(folder / task)
         run_folder.path.mkdir(exist_ok=True)
         run = resolve_run(run, prepare_data(run, run_folder, lambda _: None))
@@ -218,7 +217,7 @@ class Row:
 def prove(folder: Path, cases: Sequence[Case], steps: int, precision: str = "float32") -> list[Row]:
     """Train all cases and compare them with one rank."""
     tasks = sorted({task for _, task in cases})
-    prepare(folder, precision, tasks)
+    prepare(folder, CHANGES | {"train.precision": precision}, tasks)
     has_split = precision == "bfloat16" and any("tensor" in mode for mode, _ in cases)
     references = [(name, task) for name in (ONE, *([SPLIT] if has_split else [])) for task in tasks]
     expected = train_cases(str(folder), references, steps)

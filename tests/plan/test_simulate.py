@@ -77,6 +77,17 @@ def test_fsdp_shards_states_and_gathers_layers() -> None:
     assert count_calls(sharded) == {"all_gather": 5, "reduce_scatter": 3}
 
 
+def test_matrices_of_layers_are_gathered_in_the_type_of_their_products() -> None:
+    gathered, reduced = [], []
+    for precision in ("float32", "bfloat16"):
+        calls = simulate_small(ParallelLayout(shards=2), train__precision=precision).collectives
+        sizes = sorted(call.size for call in calls.elements() if call.kind == "all_gather")
+        gathered.append(sum(sizes) - sizes[-1])  # without the root: embedding and head, in float32
+        reduced.append(sum(call.size for call in calls.elements() if call.kind == "reduce_scatter"))
+    assert gathered[1] == pytest.approx(gathered[0] / 2, rel=0.01)
+    assert reduced[0] == reduced[1], "gradients are summed in float32"
+
+
 def test_accumulated_batches_gather_again_but_reduce_once() -> None:
     sharded = simulate_small(ParallelLayout(shards=2), batches=4)
     assert count_calls(sharded) == {"all_gather": 20, "reduce_scatter": 3}

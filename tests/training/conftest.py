@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from regard.training.checkpoint.folder import Checkpoints
-from tests.ranks import prepare, prepare_changing_runs
-from tests.training.rank_cases import CASES, CHANGING_STEPS, RANKS
+from tests.ranks import CHANGES, prepare, prepare_changing_runs
+from tests.training.rank_cases import CASES, CHANGING_STEPS, RANKS, SHARDED_CASE, VARIANTS
 from tests.training.runs import write_corpus
 from tests.training.sharded_cases import make_state
 from tests.training.workers import run_workers
@@ -25,7 +25,10 @@ def rank_results(rank_folder: Path) -> list[dict[str, Any]]:
     for step in (1, 2):
         Checkpoints(rank_folder / "checkpoints" / "one", print).save(step, make_state("one", step))
     (rank_folder / "training").mkdir()
-    prepare(rank_folder / "training", tasks={task for _, task in CASES})
+    prepare(rank_folder / "training", CHANGES, {task for _, task in CASES})
+    for name, changes in VARIANTS.items():
+        (rank_folder / name).mkdir()
+        prepare(rank_folder / name, CHANGES | changes, [SHARDED_CASE[1]])
     write_corpus(rank_folder / "corpus", 400)
     (rank_folder / "changing").mkdir()
     prepare_changing_runs(rank_folder / "changing", "translation", CHANGING_STEPS)

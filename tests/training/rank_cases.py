@@ -8,9 +8,12 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+import torch
 
 from regard.config.run import RunConfig
 from regard.store.weights import get_weights
@@ -19,7 +22,7 @@ from regard.training.distributed.layout import ParallelLayout
 from regard.training.distributed.processes import SingleProcess
 from regard.training.objective import Objective
 from regard.training.run import fit
-from tests.ranks import FAMILY_CHANGES, Case, continue_run, train_cases
+from tests.ranks import FAMILY_CHANGES, ONE, Case, continue_run, train_cases
 from tests.training.factories import SpikyObjective
 from tests.training.runs import make_small_run
 from tests.training.sharded_cases import Hashes, group_of, hash_named, save_and_load, train
@@ -33,6 +36,11 @@ CASES: list[Case] = [
     ("ddp2", "audio"),
     ("ddp2", "pixels"),
 ]
+SHARDED_CASE: Case = ("fsdp2", "causal_lm")
+VARIANTS: dict[str, dict[str, Any]] = {  # of this case: changed settings
+    "bfloat16": {"train.precision": "bfloat16"},
+    "compiled": {"train.compile": True},
+}
 GRID_CASE: Case = ("fsdp2+tensor2", "causal_lm")  # shards times tensor parallelism, on all four ranks
 DRAWN_LAYOUTS = [ParallelLayout(), ParallelLayout(shards=4), ParallelLayout(2, 2), ParallelLayout(shards=2, tensor=2)]
 CASE_STEPS = 4
@@ -53,6 +61,7 @@ def run_all(folder: str) -> dict[str, Any]:
     with group_of(2, place / "group") as is_member:
         if is_member:
             results["training"] = train_cases(training, CASES, CASE_STEPS, DistributedContext())
+            results |= train_variants(place, SHARDED_CASE, DistributedContext())
             results["changing"] += continue_run(str(changing / "changing"), 4, DistributedContext())
             with make_spike():
                 train(make_recovering_run(place), place / "recovered")
@@ -64,6 +73,7 @@ def run_all(folder: str) -> dict[str, Any]:
         elif rank == 2:
             tasks = sorted({task for _, task in CASES})
             results["training"] = train_cases(training, [("one", task) for task in tasks], CASE_STEPS, SingleProcess())
+            results |= train_variants(place, (ONE, SHARDED_CASE[1]), SingleProcess())
             results["one"] += continue_run(str(changing / "one"), CHANGING_STEPS, SingleProcess())
             with make_spike():
                 fit(make_recovering_run(place), place / "recovered-one", processes=SingleProcess())
@@ -71,6 +81,12 @@ def run_all(folder: str) -> dict[str, Any]:
         results["changing"] += continue_run(str(changing / "changing"), CHANGING_STEPS, SingleProcess())
         fit(make_tuned_run(place), place / "tuned-one", processes=SingleProcess())
     return results
+
+
+def train_variants(place: Path, case: Case, processes: SingleProcess) -> dict[str, Any]:
+    """Train a case in each folder of `VARIANTS`."""
+    with mock.patch("torch.compile", partial(torch.compile, backend="aot_eager")):  # inductor takes a minute
+        return {name: train_cases(str(place / name), [case], CASE_STEPS, processes) for name in VARIANTS}
 
 
 def draw_weights(layout: ParallelLayout, place: Path) -> Hashes:

@@ -8,7 +8,7 @@ import pytest
 
 from regard.store.adapter_folder import read_adapter
 from tests.ranks import LIMITS, Case, compare, compare_changing_runs, prove
-from tests.training.rank_cases import CASES, CHANGING_STEPS, GRID_CASE, SPIKY_BATCHES
+from tests.training.rank_cases import CASES, CHANGING_STEPS, GRID_CASE, SHARDED_CASE, SPIKY_BATCHES, VARIANTS
 from tests.training.runs import read_metrics
 
 
@@ -21,6 +21,16 @@ def test_two_ranks_train_like_one(case: Case, rank_folder: Path, rank_results: l
     assert (
         expected[f"one/{case[1]}"]["waited"] == 0 < min(rank["training"][name]["waited"] for rank in rank_results[:2])
     )
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_shards_exchange_what_one_rank_computes_with(
+    name: str, rank_folder: Path, rank_results: list[dict[str, Any]]
+) -> None:
+    """Ranks gather matrices in the type of their products, or gather before a compiled layer: only sums differ."""
+    ours, one = (rank_results[rank][name] for rank in (0, 2))
+    loss, weight = compare(rank_folder / name, *SHARDED_CASE, ours, one)
+    assert max(loss, weight) <= LIMITS["float32"]
 
 
 def test_grid_of_shards_and_tensor_parallelism_trains_like_one_rank(

@@ -33,6 +33,7 @@ from regard.training.distributed.processes import SingleProcess
 from regard.training.finetune import prepare_model
 from regard.training.objective import Objective
 from regard.training.optim import make_optimizers
+from regard.training.precision import Precision
 from regard.training.step import StepRunner
 
 FULL_LAYERS = 12  # stacks of more layers are simulated with a few and extrapolated
@@ -128,7 +129,7 @@ def _simulate(run: RunConfig, layout: ParallelLayout, rows: int, length: int, ba
         tracker = stack.enter_context(MemoryTracker(share))
         stack.enter_context(tracker.track_resizes())
         _allocate(objective)
-        root = processes.shard(objective)
+        root = processes.shard(objective, run.train.precision)
         weights = sum(map(_count_local_bytes, objective.parameters()))
         step_runner = StepRunner(
             root,
@@ -216,7 +217,7 @@ class FakeGroup(DistributedContext):
         self._arrived: dict[nn.Parameter, None] = {}  # parameters in the order of their gradients
         self._buckets: list[Tensor] = []
 
-    def shard(self, objective: Objective) -> Objective:
+    def shard(self, objective: Objective, precision: Precision = "float32") -> Objective:  # noqa: ARG002
         """Prepare the objective; a sharded objective was sharded before its tensors were allocated.
 
         The reducer of DistributedDataParallel reads tensor data, so its memory is emulated: one buffer holds all
@@ -274,7 +275,7 @@ def _make_objective(run: RunConfig, processes: SingleProcess) -> Objective:
     objective = Objective.from_run(model, run)
     if isinstance(processes, FakeGroup) and processes.layout.is_sharded:
         assert processes.mesh is not None  # noqa: S101 - set when it was created
-        apply_layout(objective, processes.layout, processes.mesh)
+        apply_layout(objective, processes.layout, processes.mesh, run.train.precision)
     return objective
 
 

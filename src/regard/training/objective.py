@@ -17,6 +17,7 @@ from regard.models.build import AnyModel
 from regard.models.heads import compute_labeled_logits
 from regard.models.loss.sums import LossSettings, LossSums
 from regard.tasks.task import Task, find_task
+from regard.training.compile import compile_layers
 from regard.training.extensions import LossFunction
 
 
@@ -30,7 +31,7 @@ class Objective(nn.Module):
         task: Its task.
         label_smoothing: Probability mass spread uniformly over the vocabulary.
         logit_rows: Number of logit rows in memory at a time; 0 for all.
-        should_compile: Compile everything below the head with torch.compile.
+        should_compile: Compile the layers with torch.compile.
         options: Task options.
         loss: Replaces the loss of the task in training mode (`regard.training.extensions.LossFunction`).
     """
@@ -49,7 +50,9 @@ class Objective(nn.Module):
         super().__init__()
         self.model, self.task, self.options = model, task, options
         self.label_smoothing, self.logit_rows, self.loss = label_smoothing, logit_rows, loss
-        self._read_batch = torch.compile(model.read_batch, dynamic=True) if should_compile else model.read_batch
+        self.is_compiled = should_compile
+        if should_compile:
+            compile_layers(model)
 
     @classmethod
     def from_run(
@@ -94,5 +97,4 @@ class Objective(nn.Module):
 
     def read(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return the hidden states that the head reads, (B, T, D), and their padding mask."""
-        read_batch = self._read_batch if self.training else self.model.read_batch
-        return read_batch(batch.to(next(self.model.parameters()).device))
+        return self.model.read_batch(batch.to(next(self.model.parameters()).device))

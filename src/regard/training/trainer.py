@@ -102,7 +102,7 @@ class Trainer:
         self.extensions = extensions or Extensions()
         self.objective = Objective.from_run(self.model, run, should_compile=settings.compile, loss=self.extensions.loss)
         self.step_runner = StepRunner(
-            processes.shard(self.objective),
+            processes.shard(self.objective, settings.precision),
             make_optimizers(self.model, settings.optimizer, compute_rate_scales(self.model, run.finetune)),
             seed=run.seed,
             clip=settings.max_grad_norm,

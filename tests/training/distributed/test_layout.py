@@ -68,7 +68,6 @@ def both(name: str, value: Any) -> dict[str, Any]:
         ({"parallel.mode": "fsdp", "train.optimizer": {"kind": "muon"}}, 2, "train.optimizer", "8 times as long"),
         ({"parallel.tensor": 2, "train.optimizer": {"kind": "muon"}}, 2, "train.optimizer", "Muon"),
         ({"parallel.mode": "fsdp", "train.precision": "float16"}, 2, "train.precision", "overflow"),
-        ({"parallel.mode": "fsdp", "train.compile": True}, 2, "train.compile", "not tested"),
         ({"parallel.mode": "fsdp", "model.encoder": RECURRENT}, 2, "model.encoder.kind", "matrix of all gates"),
         ({"parallel.tensor": 2, "model.encoder": RECURRENT}, 2, "model.encoder.kind", "matrix of all gates"),
         ({"parallel.tensor": 2} | both("position", {"kind": "alibi"}), 2, "model.encoder.position", "'alibi'"),

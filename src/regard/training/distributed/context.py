@@ -26,7 +26,7 @@ import torch.distributed as dist  # noqa: TID251
 from torch import Tensor, nn
 from torch._C._distributed_c10d import FileStore, PrefixStore, Store, TCPStore
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh  # noqa: TID251
-from torch.distributed.fsdp import FSDPModule, fully_shard  # noqa: TID251
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard  # noqa: TID251
 from torch.distributed.tensor import DTensor  # noqa: TID251
 from torch.distributed.tensor.parallel import (  # noqa: TID251
     ColwiseParallel,
@@ -47,6 +47,7 @@ from regard.nn.stack import Stack
 from regard.training.distributed.layout import ParallelLayout, check_batches, choose_layout, fits_whole
 from regard.training.distributed.processes import Json, SingleProcess
 from regard.training.objective import Objective
+from regard.training.precision import AUTOCAST_DTYPES, Precision
 
 TIMEOUT = 600.0  # seconds; the default of REGARD_TIMEOUT
 PATIENCE = timedelta(days=7)  # waiting for rank 0: data preparation, tuning, validation, checkpoints
@@ -88,8 +89,15 @@ def make_mesh(layout: ParallelLayout, device_type: str) -> DeviceMesh:
     return init_device_mesh(device_type, (layout.replicas, layout.shards, layout.tensor), mesh_dim_names=DIMENSIONS)
 
 
-def apply_layout(objective: Objective, layout: ParallelLayout, mesh: DeviceMesh) -> None:
-    """Split the matrices of each layer, then shard layer by layer; the root module shards embedding and head."""
+def apply_layout(
+    objective: Objective, layout: ParallelLayout, mesh: DeviceMesh, precision: Precision = "float32"
+) -> None:
+    """Split the matrices of each layer, then shard layer by layer; the root module shards embedding and head.
+
+    Ranks exchange the matrices of a layer in the type in which autocast multiplies them: half the bytes, the same
+    values. Everything else is exchanged in float32, as are all gradients; and compiled layers, which must not gather
+    their weights in the middle of a graph.
+    """
     if layout.tensor > 1:
         for module in objective.modules():
             plan: dict[str, ParallelStyle] = {}
@@ -102,11 +110,22 @@ def apply_layout(objective: Objective, layout: ParallelLayout, mesh: DeviceMesh)
                 parallelize_module(module, mesh["tensor"], plan)
     if layout.shards > 1:
         data_mesh = mesh["replicas", "shards"] if layout.replicas > 1 else mesh["shards"]
+        dtype = None if objective.is_compiled else AUTOCAST_DTYPES.get(precision)
+        policy = MixedPrecisionPolicy(dtype, torch.float32, cast_forward_inputs=False)
         for module in objective.modules():
             if isinstance(module, Stack):
                 for layer in module.layers:
+                    if dtype is not None:
+                        fully_shard(list(_iter_matrices(layer)), mesh=data_mesh, mp_policy=policy)
                     fully_shard(layer, mesh=data_mesh)
         fully_shard(objective, mesh=data_mesh)
+
+
+def _iter_matrices(layer: nn.Module) -> Iterator[nn.Linear]:
+    """Iterate over the projections of a layer, which autocast multiplies in low precision."""
+    for module in layer.modules():
+        if isinstance(module, Attention | FeedForward):
+            yield from (part for part in module.children() if type(part) is nn.Linear)  # not an adapter
 
 
 class DistributedContext(SingleProcess):
@@ -167,7 +186,7 @@ class DistributedContext(SingleProcess):
         with torch.device("meta"):
             return build(settings)
 
-    def shard(self, objective: Objective) -> Objective:
+    def shard(self, objective: Objective, precision: Precision = "float32") -> Objective:
         """Wrap the objective (DDP), or shard it in place and initialize its weights; return the module to call."""
         if not self.layout.is_sharded:
             device = next(objective.parameters()).device
@@ -182,7 +201,7 @@ class DistributedContext(SingleProcess):
         settings, seed, device_name = self._recipe
         if torch.device(device_name).type == "cpu":
             _return_freed_memory()
-        apply_layout(objective, self.layout, self.mesh)
+        apply_layout(objective, self.layout, self.mesh, precision)
         objective.to_empty(device=device_name)
         init_weights(objective.model, settings, seed, locate=_locate_shard)
         self._root = objective

@@ -141,9 +141,6 @@ def _find_sharding_faults(run: RunConfig) -> Iterator[Fault]:
     if run.train.precision == "float16":
         message = "float16 does not support sharded weights: ranks would have to synchronize every loss scale overflow."
         yield "train.precision", message, f"Use bfloat16 or float32, {ddp}"
-    if run.train.compile:
-        message = "torch.compile is not tested with sharded weights."
-        yield "train.compile", message, f"Set train.compile = false, {ddp}"
 
 
 def _find_recurrent_faults(run: RunConfig, hint: str) -> Iterator[Fault]:

@@ -5,8 +5,8 @@ has no overhead. Terms:
 
     rank, world_size             this process among all
     data_rank, data_world_size   this process among the data ranks, which read different batches; ranks of a
-    tensor-parallel group read the same batches main                         rank 0, which locks the run folder,
-    prepares data, decides and writes
+                                 tensor-parallel group read the same batches
+    main                         rank 0, which locks the run folder, prepares data, decides and writes
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +21,7 @@ from regard.config.run import RunConfig
 from regard.models.build import AnyModel, build
 from regard.store.weights import get_weights, load_into
 from regard.training.objective import Objective
+from regard.training.precision import Precision
 
 Json = Any  # None, bool, int, float, str, or lists and dictionaries of them
 
@@ -67,10 +68,14 @@ class SingleProcess:
         """Reset the model to its initial weights."""
         load_into(model, get_weights(build(settings, seed=seed)), location="the initial weights")
 
-    def shard(self, objective: Objective) -> Objective:
+    def shard(self, objective: Objective, precision: Precision = "float32") -> Objective:  # noqa: ARG002
         """Wrap or shard the objective for these processes; return the module to call.
 
         Parameters may be replaced, so create optimizers and averages afterwards.
+
+        Args:
+            objective: The objective, built by these processes.
+            precision: Precision of matrix products.
         """
         return objective
 
