@@ -1,4 +1,4 @@
-"""How often does `regard blame` accuse innocent pairs? Five fresh runs on invented languages: about 3 CPU-minutes each.
+"""How often does `regard blame` accuse innocent pairs? Five fresh runs on invented languages: about 5 CPU-minutes each.
 
     python -m examples.blame.controls --out controls
 
