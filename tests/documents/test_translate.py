@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 
+from regard.documents.registry import find_format
 from regard.documents.segment import Segment, Span
 from regard.documents.translate import MAX_SPANS, Sentence, TranslatedSentence, translate_document
 from regard.documents.txt import TextFormat
@@ -50,6 +51,15 @@ def test_lost_placeholder_is_required_and_then_inserted_and_reported() -> None:
             "reasons": ["inserted by position: %s"],
         }
     ]
+
+
+def test_white_space_around_a_sentence_is_that_of_the_source() -> None:
+    document = find_format("a.json").read(b'{"a": " Two. ", "b": "One."}')
+    texts = {" Two.": "Zwei.", "Two.": "Zwei.", "One.": " Eins. "}
+    data, _ = translate_document(
+        document, lambda sentences: [TranslatedSentence(texts[sentence.text]) for sentence in sentences]
+    )
+    assert data == b'{"a": " Zwei. ", "b": "Eins."}'
 
 
 def test_stray_mark_of_a_placeholder_is_reported() -> None:

@@ -12,7 +12,7 @@ alignment, and the report says so.
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard.base.errors import RegardError
@@ -100,7 +100,11 @@ class _Task:
         return Sentence(self.part.segment.text, tuple(dict.fromkeys(self.problems)), bool(self.part.segment.spans))
 
     def receive(self, result: TranslatedSentence) -> None:
-        """Keep the better translation."""
+        """Keep the better translation, with the white space around the source instead of its own."""
+        source, text = self.part.segment.text, result.text.strip()
+        if text:
+            start, end = len(source) - len(source.lstrip()), len(source.rstrip())
+            result = replace(result, text=source[:start] + text + source[end:])
         problems = find_lost_numbers(self.part.segment.text, result.text)
         texts = [
             self.part.segment.text[span.start : span.end]
