@@ -1,8 +1,9 @@
 """Compile the layers of a model for training with torch.compile.
 
-Each layer is compiled on its own: the start takes a quarter of the time of the whole model (6 layers: 36 instead of 90
-CPU-seconds) and does not grow with the number of layers, because equal layers share their code. Sharding wraps each
-layer from the outside, so it works with compiled layers as well. Validation and decoding run the layers as they are.
+Each layer is compiled on its own. Equal layers share their code, so the time at the start does not grow with their
+number; sharding wraps layers from the outside, so it works with compiled ones. `python -m bench.compile` compares this
+with compiling the whole model: 93 instead of 129 CPU-seconds for 6 layers, and a step of 293 instead of 323 ms (329
+without). Validation and decoding run the layers as they are. Proven by tests/training/test_compile.py.
 """
 
 from collections.abc import Callable
