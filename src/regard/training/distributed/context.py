@@ -119,6 +119,10 @@ def apply_layout(
                         fully_shard(list(_iter_matrices(layer)), mesh=data_mesh, mp_policy=policy)
                     fully_shard(layer, mesh=data_mesh)
         fully_shard(objective, mesh=data_mesh)
+        for module in objective.modules():
+            if isinstance(module, FSDPModule):  # a sum: a loss times 3 and gradients divided by 3 round differently
+                module.set_gradient_divide_factor(1.0)
+                module.set_force_sum_reduction_for_comms(True)
 
 
 def _iter_matrices(layer: nn.Module) -> Iterator[nn.Linear]:
@@ -157,7 +161,7 @@ class DistributedContext(SingleProcess):
         self._layout, self.is_sharded = layout, layout.is_sharded
         self.tensor_ranks = layout.tensor
         self.data_rank, self.data_world_size = self.rank // layout.tensor, layout.data_world_size
-        self.loss_factor = float(layout.data_world_size)  # gradients are averaged over the data ranks
+        self.loss_factor = 1.0 if layout.shards > 1 else float(layout.data_world_size)  # DDP averages gradients
         self.copies_per_host = self.ranks_per_host / (layout.shards * layout.tensor)
 
     def check(self, run: RunConfig) -> None:
