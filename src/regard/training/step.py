@@ -128,7 +128,7 @@ class StepRunner:
         processes = self.processes
         label_counts, input_counts = [batch.label_count for batch in batches], [batch.input_count for batch in batches]
         tokens, input_tokens = (int(count) for count in processes.sum([sum(label_counts), sum(input_counts)]))
-        divisor = max(tokens, 1) / processes.loss_factor
+        count = max(tokens, 1)
         loss = torch.zeros((), dtype=torch.float64)
         negative_log_likelihood = torch.zeros((), dtype=torch.float64)
         for number, batch in enumerate(batches, start=1):
@@ -140,14 +140,13 @@ class StepRunner:
                 with processes.accumulate(is_last=number == len(batches) and index == len(batch_rows) - 1):
                     with autocast(self.device.type, self._precision):
                         loss_sums = self.objective(part)
-                    self.scaler.scale(loss_sums.total / divisor).backward()
+                    self.scaler.scale(loss_sums.total / count).backward()
                 loss += loss_sums.total.detach().cpu().double()  # to the CPU first: not every device has float64
                 negative_log_likelihood += loss_sums.negative_log_likelihood.cpu().double()
         is_scaled = self.scaler.state_dict().get("scale", 0.0) > 1  # a scale of 1 or less cannot cause an overflow
         self.scaler.unscale(self.optimizers)
         self.scaler.update()
         gradient_norm = processes.clip_gradients(self._parameters, self._clip)
-        count = max(tokens, 1)
         mean_loss, mean_likelihood = (
             value / count for value in processes.sum([loss.item(), negative_log_likelihood.item()])
         )

@@ -25,6 +25,7 @@ import torch
 import torch.distributed as dist  # noqa: TID251
 from torch import Tensor, nn
 from torch._C._distributed_c10d import FileStore, PrefixStore, Store, TCPStore
+from torch.distributed import GradBucket  # type: ignore[attr-defined]  # noqa: TID251
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh  # noqa: TID251
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard  # noqa: TID251
 from torch.distributed.tensor import DTensor  # noqa: TID251
@@ -34,6 +35,7 @@ from torch.distributed.tensor.parallel import (  # noqa: TID251
     RowwiseParallel,
     parallelize_module,
 )
+from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.base.errors import RegardError, RetryError
@@ -120,7 +122,7 @@ def apply_layout(
                     fully_shard(layer, mesh=data_mesh)
         fully_shard(objective, mesh=data_mesh)
         for module in objective.modules():
-            if isinstance(module, FSDPModule):  # a sum: a loss times 3 and gradients divided by 3 round differently
+            if isinstance(module, FSDPModule):  # sums gradients, as `_sum_gradients`
                 module.set_gradient_divide_factor(1.0)
                 module.set_force_sum_reduction_for_comms(True)
 
@@ -161,7 +163,6 @@ class DistributedContext(SingleProcess):
         self._layout, self.is_sharded = layout, layout.is_sharded
         self.tensor_ranks = layout.tensor
         self.data_rank, self.data_world_size = self.rank // layout.tensor, layout.data_world_size
-        self.loss_factor = 1.0 if layout.shards > 1 else float(layout.data_world_size)  # DDP averages gradients
         self.copies_per_host = self.ranks_per_host / (layout.shards * layout.tensor)
 
     def check(self, run: RunConfig) -> None:
@@ -196,6 +197,7 @@ class DistributedContext(SingleProcess):
             device = next(objective.parameters()).device
             ids = [device] if device.type == "cuda" else None
             wrapped = DistributedDataParallel(objective, device_ids=ids, gradient_as_bucket_view=True)
+            wrapped.register_comm_hook(None, _sum_gradients)
             self._root = wrapped
             first = next(parameter for parameter in objective.parameters() if parameter.requires_grad)
             first.register_post_accumulate_grad_hook(self._mark_gradients)  # the last one to get its gradient
@@ -365,6 +367,15 @@ def _return_freed_memory() -> None:
     """
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL("libc.so.6").mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
+
+
+def _sum_gradients(_state: None, bucket: GradBucket) -> Future[Tensor]:
+    """Sum a bucket of gradients of DDP over the ranks.
+
+    DDP's own average would need a loss times the number of ranks, and in bfloat16 its gradients round differently.
+    """
+    work = dist.all_reduce(bucket.buffer(), async_op=True)
+    return work.get_future().then(lambda future: future.value()[0])
 
 
 def _to_local(tensor: Tensor) -> Tensor:

@@ -38,7 +38,6 @@ class SingleProcess:
     waited_seconds = 0.0  # for other ranks, so far
     tensor_ranks = 1  # ranks that share each matrix, and therefore read the same batches
     has_started = False  # whether rank 0 has sent the other ranks `Train`, `Stop` or `Fail`
-    loss_factor = 1.0  # loss factor: a group that averages gradients uses its number of data ranks
 
     @property
     def is_main(self) -> bool:
