@@ -1,6 +1,6 @@
 """Does `regard blame` find planted errors whose source word has other endings than in the question?
 
-    python -m examples.blame.inflected --out inflected     # about 5 CPU-minutes
+    python -m examples.blame.inflected --out inflected     # 14 CPU-minutes
 
 The invented language and the planted groups of `run.py`, but every source word has one of four endings, and the
 tokenizer splits words (byte-level BPE). A planted source word has one of the first three in the corpus and the fourth

@@ -4,8 +4,8 @@
 
 RUN is the folder of a run on Europarl, English to German. Every round stores 100 captions with their German
 translations as suggestions, calls `regard tune --suggestions`, and translates the next 100 captions and Europarl's test
-set. Then each poisoned batch of 100 suggestions is offered to the last model. A step whose output exists is not
-repeated.
+set. If a round is refused, the model before it stays, and the next round has the suggestions of both. Then each
+poisoned batch of 100 suggestions is offered to the last model. A step whose output exists is not repeated.
 """
 
 import argparse
@@ -84,15 +84,20 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     captions = {end: read_pairs(options.multi30k / "train", end)[options.first :] for end in ("de", "fr", "cs")}
     test = read_pairs(options.europarl / "test", "de")[:TESTED]
-    result = {"rounds": run_rounds(options, captions["de"], test)}
+    rows, model = run_rounds(options, captions["de"], test)
+    result = {"rounds": rows}
     if not options.rounds_only:
-        result["attacks"] = run_attacks(options, captions)
+        result["attacks"] = run_attacks(options, captions, model)
     (options.out / "RESULTS.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
 
 
-def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> list[dict[str, object]]:
-    """Tune in rounds; score every model on the next captions, on those after the last round, and on Europarl."""
+def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> tuple[list[dict[str, object]], Path]:
+    """Tune in rounds; score every model on the next captions, on those after the last round, and on Europarl.
+
+    Returns:
+        The scores, and the last model.
+    """
     database, model = options.out / "suggestions.db", options.model
     last = captions[ROUNDS * SIZE : (ROUNDS + 1) * SIZE]
     rows: list[dict[str, object]] = []
@@ -100,23 +105,28 @@ def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> lis
         if number:
             store(captions[(number - 1) * SIZE : number * SIZE], database)
             out = options.out / f"round-{number}"
-            if not (out / "best").is_dir() and (code := tune(model, database, out, options.set)) != 0:
+            code = 0 if (out / "best").is_dir() else tune(model, database, out, options.set)
+            if code == REFUSED:
+                rows.append({"round": number, "is_refused": True})
+                print(rows[-1], flush=True)
+                continue
+            if code:
                 sys.exit(code)
             model = out
         sets = {"next": captions[number * SIZE : (number + 1) * SIZE], "last": last, "europarl": test}
         rows.append({"round": number, **score(model, sets, options.out / f"round-{number}.json")})
         print(rows[-1], flush=True)
-    return rows
+    return rows, model
 
 
-def run_attacks(options: argparse.Namespace, captions: dict[str, Pairs]) -> list[dict[str, object]]:
-    """Offer every poisoned batch to the last model; return the exit codes."""
+def run_attacks(options: argparse.Namespace, captions: dict[str, Pairs], model: Path) -> list[dict[str, object]]:
+    """Offer every poisoned batch to a model; return the exit codes."""
     rows: list[dict[str, object]] = []
     for number, attack in enumerate(name for name, count in ATTACKS.items() for _ in range(count)):
         used = slice((ATTACKED + number) * SIZE, (ATTACKED + number + 1) * SIZE)
         database = options.out / f"attack-{number}.db"
         store(poison(attack, {language: pairs[used] for language, pairs in captions.items()}, number), database)
-        code = tune(options.out / f"round-{ROUNDS}", database, options.out / f"attack-{number}", options.set)
+        code = tune(model, database, options.out / f"attack-{number}", options.set)
         rows.append({"attack": attack, "code": code, "is_refused": code == REFUSED})
         print(rows[-1], flush=True)
     return rows
