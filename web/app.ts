@@ -1,5 +1,6 @@
 // The page: header, tabs, one view at a time. Reads the document from the element with id "document".
 
+import { followAddress } from "./address.ts";
 import { makeWords } from "./blame.ts";
 import { makeBox } from "./box.ts";
 import { fill, h } from "./dom.ts";
@@ -95,7 +96,13 @@ function start(doc: LookDocument, root: HTMLElement): void {
   };
   store.subscribe(update);
   update(new Set());
-  followAddress(store, opening, doc, names, signal);
+  const address = followAddress(
+    `#${opening.view}`,
+    () => writeLink(store.state, opening),
+    (fragment) => store.set({ ...readLink(fragment, opening, doc, names), hover: null }),
+    signal,
+  );
+  store.subscribe((changed) => address.changed(changed.has("view"))); // another view is a step of Back
 
   const redraw = () => store.notify();
   let width = window.innerWidth;
@@ -114,31 +121,6 @@ function replace(doc: LookDocument, root: HTMLElement): void {
   document.title = `${[doc.text, doc.output].flatMap((text) => (text ? [showText(text, 60)] : [])).join(" → ")} · Regard`;
   start(doc, root);
   root.querySelector<HTMLElement>(".box textarea")?.focus();
-}
-
-/** Keep the address and the state in step. Another view is a step of Back; anything else changes the address in place. */
-function followAddress(store: Store, opening: State, doc: LookDocument, views: string[], signal: AbortSignal): void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const write = (isStep: boolean) => {
-    if (signal.aborted) return;
-    const link = writeLink(store.state, opening);
-    if (link === (location.hash || `#${opening.view}`)) return;
-    try {
-      history[isStep ? "pushState" : "replaceState"](null, "", link);
-    } catch {
-      // The frame of a notebook has no address of its own, and some browsers limit how often one changes.
-    }
-  };
-  store.subscribe((changed) => {
-    clearTimeout(timer);
-    if (changed.has("view")) write(true);
-    else timer = setTimeout(() => write(false), 100);
-  });
-  const read = () => {
-    clearTimeout(timer);
-    store.set({ ...readLink(location.hash, opening, doc, views), hover: null });
-  };
-  window.addEventListener("hashchange", read, { signal });
 }
 
 function makeHeader(doc: LookDocument, tools: HTMLElement, box: HTMLElement | null, live: Live): HTMLElement {

@@ -1,5 +1,6 @@
 // The page of a run: curves, a scrubber over the frames of its film, and what the model made of the examples there.
 
+import { followAddress } from "../address.ts";
 import { animationButton } from "../animation.ts";
 import { fill, h, select } from "../dom.ts";
 import { showText } from "../tokens.ts";
@@ -23,11 +24,9 @@ export function startFilm(first: FilmDocument, root: HTMLElement): void {
     set(patch) {
       context.state = { ...context.state, ...patch };
       update();
-      clearTimeout(writing);
-      writing = setTimeout(writeAddress, 100);
+      address.changed();
     },
   };
-  let writing: ReturnType<typeof setTimeout> | undefined;
   let playing: ReturnType<typeof setInterval> | undefined;
 
   const status = h("p", { class: "small", role: "status" });
@@ -161,19 +160,15 @@ export function startFilm(first: FilmDocument, root: HTMLElement): void {
     map.update(film);
   }
 
-  function writeAddress(): void {
-    const link = writeLink(context.state, openingState(context.doc), context.doc);
-    try {
-      if (link !== location.hash) history.replaceState(null, "", link);
-    } catch {
-      // The frame of a notebook has no address of its own.
-    }
-  }
-  window.addEventListener("hashchange", () => {
-    context.state = readLink(location.hash, context.doc);
-    drawn = null;
-    update();
-  });
+  const address = followAddress(
+    "#film",
+    () => writeLink(context.state, openingState(context.doc), context.doc),
+    (fragment) => {
+      context.state = readLink(fragment, context.doc);
+      drawn = null;
+      update();
+    },
+  );
 
   /** Ask for news of runs that train. A page at the last frame stays at the last frame. */
   async function poll(): Promise<void> {

@@ -69,3 +69,23 @@ test("an address that the document does not have opens what there is", async () 
   assert.deepEqual(problems, []);
   await close();
 });
+
+test("an address entered just before the last change is written is opened", async () => {
+  const { page, problems, close } = await open(browser, sample(), { view: "heads" });
+  await drawn(page);
+  await page.evaluate(() => {
+    window.writers = [];
+    window.setTimeout = (write) => window.writers.push(write);
+  });
+  await page.locator(".detail .stage").focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => window.writers.length > 0);
+  await page.evaluate(() => {
+    location.hash = "#alignment";
+    for (const write of window.writers) write(); // before the page is told of the new address
+  });
+  await page.waitForSelector(".alignment");
+  assert.equal(await hash(page), "#alignment");
+  assert.deepEqual(problems, []);
+  await close();
+});
