@@ -105,12 +105,8 @@ class _Task:
         if text:
             start, end = len(source) - len(source.lstrip()), len(source.rstrip())
             result = replace(result, text=source[:start] + text + source[end:])
-        problems = find_lost_numbers(self.part.segment.text, result.text)
-        texts = [
-            self.part.segment.text[span.start : span.end]
-            for span in self.part.segment.spans
-            if span.kind == "protected"
-        ]
+        problems = find_lost_numbers(source, result.text)
+        texts = [source[span.start : span.end] for span in self.part.segment.spans if span.kind == "protected"]
         for text, count in Counter(texts).items():
             found = len(re.findall(make_pattern(text), result.text))
             problems += [text] * max(0, count - found)
