@@ -36,7 +36,7 @@ CASES: list[Case] = [
     ("ddp2", "audio"),
     ("ddp2", "pixels"),
 ]
-SHARDED_CASE: Case = ("fsdp2", "causal_lm")
+SHARDED_CASE: Case = ("fsdp3", "causal_lm")  # three ranks, because a division by two would round nothing
 VARIANTS: dict[str, dict[str, Any]] = {  # of this case: changed settings
     "bfloat16": {"train.precision": "bfloat16"},
     "compiled": {"train.compile": True},
@@ -56,12 +56,14 @@ def run_all(folder: str) -> dict[str, Any]:
     with group_of(RANKS, place / "grid"):
         results["grid"] = train_cases(training, [GRID_CASE], CASE_STEPS, DistributedContext())
         results["drawn"] = {str(layout): draw_weights(layout, place) for layout in DRAWN_LAYOUTS}
+    with group_of(3, place / "variants") as is_member:
+        case: Case = SHARDED_CASE if is_member else (ONE, SHARDED_CASE[1])
+        results |= train_variants(place, case, DistributedContext() if is_member else SingleProcess())
     if rank == 0:
         results["changing"] += continue_run(str(changing / "changing"), 2, SingleProcess())
     with group_of(2, place / "group") as is_member:
         if is_member:
             results["training"] = train_cases(training, CASES, CASE_STEPS, DistributedContext())
-            results |= train_variants(place, SHARDED_CASE, DistributedContext())
             results["changing"] += continue_run(str(changing / "changing"), 4, DistributedContext())
             with make_spike():
                 train(make_recovering_run(place), place / "recovered")
@@ -73,7 +75,6 @@ def run_all(folder: str) -> dict[str, Any]:
         elif rank == 2:
             tasks = sorted({task for _, task in CASES})
             results["training"] = train_cases(training, [("one", task) for task in tasks], CASE_STEPS, SingleProcess())
-            results |= train_variants(place, (ONE, SHARDED_CASE[1]), SingleProcess())
             results["one"] += continue_run(str(changing / "one"), CHANGING_STEPS, SingleProcess())
             with make_spike():
                 fit(make_recovering_run(place), place / "recovered-one", processes=SingleProcess())

@@ -96,9 +96,9 @@ def apply_layout(
 ) -> None:
     """Split the matrices of each layer, then shard layer by layer; the root module shards embedding and head.
 
-    Ranks exchange the matrices of a layer in the type in which autocast multiplies them: half the bytes, the same
-    values. Everything else is exchanged in float32, as are all gradients; and compiled layers, which must not gather
-    their weights in the middle of a graph.
+    Ranks gather the matrices of a layer in the type in which autocast multiplies them: half the bytes, the same values.
+    Other parameters and all gradients are sent in float32. So are the matrices of compiled layers, because a gather
+    inside a compiled layer would split its graph.
     """
     if layout.tensor > 1:
         for module in objective.modules():
@@ -117,8 +117,8 @@ def apply_layout(
         for module in objective.modules():
             if isinstance(module, Stack):
                 for layer in module.layers:
-                    if dtype is not None:
-                        fully_shard(list(_iter_matrices(layer)), mesh=data_mesh, mp_policy=policy)
+                    if dtype is not None and (matrices := _find_matrices(layer)):
+                        fully_shard(matrices, mesh=data_mesh, mp_policy=policy)
                     fully_shard(layer, mesh=data_mesh)
         fully_shard(objective, mesh=data_mesh)
         for module in objective.modules():
@@ -127,11 +127,10 @@ def apply_layout(
                 module.set_force_sum_reduction_for_comms(True)
 
 
-def _iter_matrices(layer: nn.Module) -> Iterator[nn.Linear]:
-    """Iterate over the projections of a layer, which autocast multiplies in low precision."""
-    for module in layer.modules():
-        if isinstance(module, Attention | FeedForward):
-            yield from (part for part in module.children() if type(part) is nn.Linear)  # not an adapter
+def _find_matrices(layer: nn.Module) -> list[nn.Module]:
+    """Return the projections of a layer without an adapter, which autocast multiplies in low precision."""
+    modules = [module for module in layer.modules() if isinstance(module, Attention | FeedForward)]
+    return [part for module in modules for part in module.children() if type(part) is nn.Linear]
 
 
 class DistributedContext(SingleProcess):
