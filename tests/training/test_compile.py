@@ -39,7 +39,7 @@ def test_equal_layers_share_one_graph_and_give_the_loss_of_the_model(monkeypatch
     for compiled, eager in zip(*(objective.parameters() for objective in objectives), strict=True):
         torch.testing.assert_close(compiled.grad, eager.grad)
     graphs = counters["stats"]["unique_graphs"]
-    assert graphs <= 2, "one of the first length, one of all others"
+    assert graphs in (1, 2), "one of the first length, one of all others"
     objectives[0].eval()(batches[0])
     assert counters["stats"]["unique_graphs"] == graphs
 

@@ -17,7 +17,7 @@ from regard.nn.layer import Layer
 
 
 def compile_layers(model: nn.Module) -> None:
-    """Replace the forward pass of each layer.
+    """Replace the forward pass of each layer by one that is compiled in training.
 
     Raises:
         RegardError: The model has no Transformer layers.
