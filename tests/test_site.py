@@ -55,7 +55,7 @@ def test_navigation_lists_the_pages_of_the_index_and_those_that_are_generated(si
     reason="needs Node, Chromium and `npm ci` in web/",
 )
 def test_ten_pages_in_chromium(site: Path) -> None:
-    """Narrow and dark or wide and light: no other host, no failed request, no sideways scrolling, no finding of axe."""
+    """Narrow and dark, wide and light: no other host, no failed request, no sideways scrolling, no finding of axe."""
     command = ["node", "check_site.mjs", "--quick", str(site)]
     result = subprocess.run(command, cwd=WEB, capture_output=True, text=True, check=False, timeout=3600)  # noqa: S603
     assert result.returncode == 0, result.stdout + result.stderr
