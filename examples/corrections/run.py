@@ -5,7 +5,9 @@
 RUN is the folder of a run on Europarl, English to German. Every round stores 100 captions with their German
 translations as suggestions, calls `regard tune --suggestions`, and translates the next 100 captions and Europarl's test
 set. If a round is refused, the model before it stays, and the next round has the suggestions of both. Then each
-poisoned batch of 100 suggestions is offered to the last model. A step whose output exists is not repeated.
+poisoned batch of 100 suggestions is offered to the last model. A round whose translations exist is only scored:
+
+    python examples/corrections/run.py --out examples/corrections/hypotheses --rounds-only (and --europarl, --multi30k)
 """
 
 import argparse
@@ -73,7 +75,7 @@ def poison(attack: str, batch: dict[str, Pairs], seed: int) -> Pairs:
 def main() -> None:
     """Run the rounds and the attacks, and write RESULTS.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True, help="run folder of the Europarl model")
+    parser.add_argument("--model", type=Path, help="run folder of the Europarl model")
     parser.add_argument("--europarl", type=Path, required=True, help="folder of test.{en,de}.gz")
     parser.add_argument("--multi30k", type=Path, required=True, help="folder of train.{en,de,fr,cs}.gz")
     parser.add_argument("--out", type=Path, required=True, help="folder of databases, models and RESULTS.json")
@@ -93,7 +95,7 @@ def main() -> None:
 
 
 def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> tuple[list[dict[str, object]], Path]:
-    """Tune in rounds; score every model on the next captions, on those after the last round, and on Europarl.
+    """Tune in rounds; score each model on the next captions, on those after the last round, and on Europarl.
 
     Returns:
         The scores, and the last model.
@@ -102,20 +104,23 @@ def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> tup
     last = captions[ROUNDS * SIZE : (ROUNDS + 1) * SIZE]
     rows: list[dict[str, object]] = []
     for number in range(ROUNDS + 1):
+        sets = {"next": captions[number * SIZE : (number + 1) * SIZE], "last": last, "europarl": test}
+        path = options.out / f"round-{number}.json.gz"
         if number:
             store(captions[(number - 1) * SIZE : number * SIZE], database)
-            out = options.out / f"round-{number}"
-            code = 0 if (out / "best").is_dir() else tune(model, database, out, options.set)
-            if code == REFUSED:
-                rows.append({"round": number, "is_refused": True})
-                print(rows[-1], flush=True)
-                continue
-            if code:
+        if not path.is_file():
+            if not model:
+                sys.exit(f"{path} is missing. --model: the run folder of the Europarl model.")
+            candidate = options.out / f"round-{number}" if number else model
+            code = tune(model, database, candidate, options.set) if number else 0
+            if code not in (0, REFUSED):
                 sys.exit(code)
-            model = out
-        sets = {"next": captions[number * SIZE : (number + 1) * SIZE], "last": last, "europarl": test}
-        rows.append({"round": number, **score(model, sets, options.out / f"round-{number}.json")})
+            write(translate(candidate, sets) if code == 0 else None, path)
+        outputs = json.loads(gzip.decompress(path.read_bytes()))
+        rows.append({"round": number, **(score(outputs, sets) if outputs else {"is_refused": True})})
         print(rows[-1], flush=True)
+        if number and outputs:
+            model = options.out / f"round-{number}"
     return rows, model
 
 
@@ -146,16 +151,27 @@ def store(pairs: Pairs, database: Path) -> None:
             suggestions.add(Suggestion(*pair, "en", "de"))
 
 
-def score(model: Path, sets: dict[str, Pairs], path: Path) -> dict[str, float]:
-    """Translate each set with a beam of 5; return BLEU of Europarl and chrF of the others."""
-    if not path.is_file():
-        translator, scores = regard.load_translator(model), {}
-        for name, pairs in sets.items():
-            outputs = [result.text for result in translator.translate([source for source, _ in pairs])]
-            measure = bleu if name == "europarl" else chrf
-            scores[name] = round(measure(outputs, [target for _, target in pairs]).value, 2)
-        path.write_text(json.dumps(scores) + "\n", encoding="utf-8")
-    return json.loads(path.read_text(encoding="utf-8"))
+def translate(model: Path, sets: dict[str, Pairs]) -> dict[str, list[str]]:
+    """Translate each set with a beam of 5."""
+    translator = regard.load_translator(model)
+    return {
+        name: [result.text for result in translator.translate([source for source, _ in pairs])]
+        for name, pairs in sets.items()
+    }
+
+
+def score(outputs: dict[str, list[str]], sets: dict[str, Pairs]) -> dict[str, float]:
+    """Return BLEU of Europarl and chrF of the others."""
+    measures = {name: bleu if name == "europarl" else chrf for name in sets}
+    return {
+        name: round(measures[name](outputs[name], [target for _, target in pairs]).value, 2)
+        for name, pairs in sets.items()
+    }
+
+
+def write(value: object, path: Path) -> None:
+    """Write JSON, compressed: the same bytes for the same value."""
+    path.write_bytes(gzip.compress(json.dumps(value, ensure_ascii=False).encode(), mtime=0))
 
 
 def read_pairs(path: Path, language: str) -> Pairs:
