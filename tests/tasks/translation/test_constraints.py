@@ -1,13 +1,15 @@
 """Prefixes, forbidden phrases and required phrases of translations."""
 
 import re
+from typing import Any
 
 import pytest
 import torch
 
 from regard.base.errors import RegardError
+from regard.tasks.results import Translation
 from regard.tasks.search import Beam, DiverseBeam, MinimumBayesRisk, Sampling, Search, StochasticBeam
-from regard.tasks.translation.constraints import Constraints, encode_variants
+from regard.tasks.translation.constraints import Constraints, encode_variants, to_term
 from regard.text.glossary import Glossary, Term
 from tests.tasks.factories import (
     MAX_LENGTH,
@@ -121,3 +123,29 @@ def test_satisfied_requirements_keep_the_translation_and_n_best_all_satisfy_them
         strict=True,
     ):
         assert all(Term(phrase, (phrase,)).is_in(text) for phrase in phrases for text in all_texts(result))
+
+
+def test_what_is_missing_is_required_first_and_everything_if_something_is_missing_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    translator = make_translator()
+    plain = translator.translate(TEXTS[0], Beam(3), max_new_tokens=MAX_LENGTH).text
+    present = re.findall(r"\w+", plain)[0]
+    required: list[list[str]] = []
+    search = translator._translate_batches
+
+    def search_and_note(sources: list[list[int]], search_with: Search, **options: Any) -> list[Translation]:
+        constraints = options["constraints"] or Constraints()
+        required.extend([to_term(term).source for term in terms] for terms in constraints.required or ())
+        return search(sources, search_with, **options)
+
+    monkeypatch.setattr(translator, "_translate_batches", search_and_note)
+    searches = set()
+    for missing in ("Holz", "Freien", "in der"):
+        required.clear()
+        constraints = Constraints(required=[[present, missing]])
+        (result,) = translator.translate(TEXTS[:1], Beam(3), constraints=constraints, max_new_tokens=MAX_LENGTH)
+        assert result.unsatisfied_terms == ()
+        assert required == [[missing], [present, missing]][: len(required)]
+        searches.add(len(required))
+    assert searches == {1, 2}

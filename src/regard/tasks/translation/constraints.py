@@ -6,6 +6,7 @@ searched for, and both variants of a forbidden phrase are forbidden. Forbidden p
 "cat" forbids "cat" and words that begin with its tokens, but not "Cat".
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -61,9 +62,9 @@ class Constraints:
         )
 
     def count_slots(self, tokenizer: Tokenizer, beam_size: int) -> int:
-        """Return the number of beams of a text: required phrases may need more than `beam_size`."""
-        encoded = _encode_terms(tokenizer, self.required or ())
-        return max((count_slots(requirements, beam_size) for requirements in encoded), default=beam_size)
+        """Return the mean number of beams of a text: required phrases may need more than `beam_size`."""
+        slots = [count_slots(terms, beam_size) for terms in _encode_terms(tokenizer, self.required or ())]
+        return math.ceil(sum(slots) / len(slots)) if slots else beam_size
 
     def apply(self, inputs: SearchInput, tokenizer: Tokenizer, indices: Sequence[int]) -> SearchInput:
         """Return the search input of the texts at `indices` under these constraints."""

@@ -1,8 +1,9 @@
 """Required phrases and terms of a glossary: translate as usual, then search again where one is missing.
 
 Most translations already contain their terms, or another hypothesis of the same beam does, and a fast engine finds
-them. The others are translated again in PyTorch by `regard.decode.constrained_beam`. A term that is still missing is
-reported in `Translation.unsatisfied_terms`.
+them. The others are translated again in PyTorch by `regard.decode.constrained_beam`, which requires only what is
+missing: the fewer terms it requires, the more hypotheses of its beam have the same terms and compete. Where a term is
+missing then, all are required. What is still missing is reported in `Translation.unsatisfied_terms`.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,16 +59,20 @@ def translate_required(
         )
         for index, result in zip(indices, results, strict=True):
             translations[index] = result if count == options["n_best"] else _choose(result, required[index])
-    lacking = [
-        index
-        for index, (result, terms) in enumerate(zip(translations, required, strict=True))
-        if terms and any(_find_missing(text.text, terms) for text in (result, *result.alternatives))
-    ]
-    if lacking:
+    tried: dict[int, list[Term]] = {}
+    for requires_all in (False, True):
+        missing = {
+            index: _list_missing(result, terms)
+            for index, (result, terms) in enumerate(zip(translations, required, strict=True))
+        }
+        lacking = [index for index, terms in missing.items() if terms and tried.get(index) != required[index]]
+        if not lacking:
+            break
+        tried = {index: required[index] if requires_all else missing[index] for index in lacking}
         again = translator.in_torch._translate_batches(
             [sources[index] for index in lacking],
             search,
-            constraints=constraints.select(lacking),
+            constraints=replace(others.select(lacking), required=list(tried.values())),
             report=None,
             **_select(options, lacking),
         )
@@ -101,6 +106,12 @@ def _select(options: dict[str, Any], indices: Sequence[int]) -> dict[str, Any]:
     """Return the options for the texts at `indices`."""
     seed = options["seed"]
     return options if seed is None or isinstance(seed, int) else options | {"seed": [seed[index] for index in indices]}
+
+
+def _list_missing(result: Translation, terms: Sequence[Term]) -> list[Term]:
+    """Return the terms that a translation or one of its alternatives lacks."""
+    texts = [text.text for text in (result, *result.alternatives)]
+    return [term for term in terms if not all(map(term.is_in, texts))]
 
 
 def _find_missing(text: str, terms: Sequence[Term]) -> list[Term]:
