@@ -196,13 +196,14 @@ def _extrapolate(short: Sequence[Simulation], steps: int) -> Simulation | None:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Collect garbage before the block and disable collection inside it, so memory is deterministic."""
-    gc.collect()
+    """Disable garbage collection, so memory is deterministic; `gc.collect` reads only what the block has created."""
     was_enabled = gc.isenabled()
     gc.disable()
+    gc.freeze()
     try:
         yield
     finally:
+        gc.unfreeze()
         if was_enabled:
             gc.enable()
 
