@@ -322,7 +322,8 @@ def test_a_listener_may_be_slow_but_changes_nothing(tmp_path: Path, finished_run
     assert compute_weight_fingerprints(finished_run[0]) == compute_weight_fingerprints(tmp_path / "two")
 
 
-def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Stage, Started])
+def test_a_signal_before_the_first_step_changes_nothing_later(kind: type[Event], tmp_path: Path) -> None:
     changes = SHORT_RUN | {
         "train.average": 3,
         "train.keep_checkpoints": 3,
@@ -330,13 +331,14 @@ def test_a_signal_while_the_run_is_set_up_changes_nothing_later(tmp_path: Path) 
     run = make_small_run("translation", write_corpus(tmp_path / "corpus"), changes)
 
     def terminate(event: Event) -> None:
-        if isinstance(event, Stage):
+        if isinstance(event, kind):
             os.kill(os.getpid(), signal.SIGTERM)
 
     events: list[Event] = []
     finished = fit(run, tmp_path / "stopped", listeners=[terminate, events.append])
     assert (finished.step, finished.reason) == (0, "stop requested")
-    assert len(select_events(events, Stage)) == 1, "the run stops at once, before it tokenizes the text"
+    if kind is Stage:
+        assert len(select_events(events, Stage)) == 1, "the run stops at once, before it tokenizes the text"
     assert any(message.text.startswith("SIGTERM: ") for message in select_events(events, Message))
     resume(tmp_path / "stopped")
     fit(run, tmp_path / "whole")

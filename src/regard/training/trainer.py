@@ -389,12 +389,16 @@ class Trainer:
 
     def _find_healthy_step(self) -> int:
         """Return the step of the last regular checkpoint from before the run diverged; 0 is the initial weights."""
-        saved, needed, run = self.checkpoints.steps(), self._needed_step, self.run
-        is_drawn = run.finetune is None and not find_vectors(run.model)
+        saved, needed = self.checkpoints.steps(), self._needed_step
         step = self.schedule.select_last(saved, needed)
-        if step in saved or (is_drawn and not self.schedule.has_regular(needed)):
+        if step in saved or (self._is_drawn and not self.schedule.has_regular(needed)):
             return step
         return min(self.schedule.select_regular(saved) or saved, default=0)  # the right checkpoint no longer exists
+
+    @property
+    def _is_drawn(self) -> bool:
+        """Whether the initial weights can be drawn again, so that step 0 needs no checkpoint."""
+        return self.run.finetune is None and not find_vectors(self.run.model)
 
     @property
     def _needed_step(self) -> int:
@@ -583,7 +587,8 @@ class Trainer:
 
     def _rotate(self) -> None:
         recent = self.progress.step - self.spike_detector.mean_steps
-        self.checkpoints.rotate(self.schedule.select_kept(self.checkpoints.steps(), self._needed_step, recent))
+        kept = self.schedule.select_kept(self.checkpoints.steps(), self._needed_step, recent)
+        self.checkpoints.rotate(kept - {0} if self._is_drawn else kept)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         load_into(self.model, checkpoint.weights, location="the checkpoint")
