@@ -21,14 +21,6 @@ SHORT_TRAINING: dict[str, Any] = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one worker, and all that need ranks, so that they are trained once."""
-    for item in items:
-        needs_ranks = "rank_results" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("ranks" if needs_ranks else item.nodeid.partition("::")[0]))
-
-
 @pytest.fixture(scope="session")
 def trained_encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One model of each kind, trained for a second or two on something that can be learned."""
