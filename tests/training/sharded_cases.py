@@ -123,7 +123,7 @@ def group_of(ranks: int, store: Path) -> Iterator[bool]:
     files = FileStore(f"{store}-all", everybody)
     if rank < ranks:
         dist.init_process_group(
-            "gloo", store=FileStore(str(store), ranks), rank=rank, world_size=ranks, timeout=timedelta(seconds=100)
+            "gloo", store=FileStore(str(store), ranks), rank=rank, world_size=ranks, timeout=timedelta(minutes=15)
         )
         yield True
         dist.barrier()
@@ -131,7 +131,7 @@ def group_of(ranks: int, store: Path) -> Iterator[bool]:
         files.set(f"{rank}", "done")
     else:
         yield False
-    files.wait([f"{number}" for number in range(ranks)], timedelta(seconds=200))
+    files.wait([f"{number}" for number in range(ranks)], timedelta(minutes=20))
 
 
 def save_and_load(folder: str) -> dict[str, Any]:
