@@ -1,6 +1,6 @@
 """Inject faults and report violations: one line per proof, "0 of N" if there are none.
 
-    python -m tests.faults               # all, about twenty minutes of CPU time
+    python -m tests.faults               # all, about fifty minutes of CPU time
     python -m tests.faults R5 R6         # some
     python -m tests.faults --quick       # what CI runs
 
