@@ -1,5 +1,7 @@
 """Homework is compared with Regard: right modules in several styles pass, wrong ones are located."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -227,3 +229,18 @@ def test_command_prints_a_line_for_each_part(tmp_path: Path) -> None:
     assert done.code == 1
     assert done.output.splitlines()[0] == "subsequent_mask: equal in values and gradients"
     assert done.output.splitlines()[1].startswith("attention: the first tensor that differs is: attention weights")
+
+
+def test_a_file_with_the_time_and_size_of_an_earlier_version_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    code, right, wrong, _ = WRONG["upper triangle"]
+    assert set(check(tmp_path, code).values()) == {""}
+    path = tmp_path / "mine.py"
+    stat = path.stat()
+    path.write_text(IMPORTS + code.replace(right, wrong))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert path.stat().st_size == stat.st_size
+    assert {item.difference for item in check_file(path)} != {""}
+    assert not (tmp_path / "__pycache__").exists()

@@ -93,10 +93,13 @@ def check_file(path: Path) -> Iterator[PartResult]:
 
 
 class _UncachedLoader(SourceFileLoader):
-    """Reads the file and no compiled copy: two versions of a second may have the same time and size."""
+    """Loads a file without the bytecode cache.
+
+    The cache compares modification time (in seconds) and size, so it may return an earlier version of the file.
+    """
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
-        raise OSError(f"{path} is not compared with a compiled copy.")
+        raise OSError(f"{path} is not cached.")  # then `get_code` neither reads nor writes bytecode
 
 
 def _load(path: Path) -> ModuleType:
