@@ -125,7 +125,7 @@ def test_satisfied_requirements_keep_the_translation_and_n_best_all_satisfy_them
         assert all(Term(phrase, (phrase,)).is_in(text) for phrase in phrases for text in all_texts(result))
 
 
-def test_what_is_missing_is_required_first_and_everything_if_something_is_missing_then(
+def test_missing_terms_are_required_first_and_all_terms_if_one_is_still_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     translator = make_translator()

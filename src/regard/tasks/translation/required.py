@@ -1,9 +1,9 @@
 """Required phrases and terms of a glossary: translate as usual, then search again where one is missing.
 
 Most translations already contain their terms, or another hypothesis of the same beam does, and a fast engine finds
-them. The others are translated again in PyTorch by `regard.decode.constrained_beam`, which requires only what is
-missing: the fewer terms it requires, the more hypotheses of its beam have the same terms and compete. Where a term is
-missing then, all are required. What is still missing is reported in `Translation.unsatisfied_terms`.
+them. The others are translated again in PyTorch by `regard.decode.constrained_beam`, which requires only the
+missing terms: each required token takes beams from the others. If the new translation lacks a term, a third search
+requires all of them. Terms that are still missing are reported in `Translation.unsatisfied_terms`.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from regard.base.errors import RegardError
-from regard.tasks.results import EMPTY, Translation
+from regard.tasks.results import EMPTY, GeneratedText, Translation
 from regard.tasks.search import Beam, Search
 from regard.tasks.translation.constraints import Constraints, to_term
 from regard.text.glossary import Term
@@ -62,7 +62,7 @@ def translate_required(
     tried: dict[int, list[Term]] = {}
     for requires_all in (False, True):
         missing = {
-            index: _list_missing(result, terms)
+            index: _find_missing(terms, result, *result.alternatives)
             for index, (result, terms) in enumerate(zip(translations, required, strict=True))
         }
         lacking = [index for index, terms in missing.items() if terms and tried.get(index) != required[index]]
@@ -78,10 +78,10 @@ def translate_required(
         )
         for index, result in zip(lacking, again, strict=True):
             translations[index] = min(
-                (result, translations[index]), key=lambda text: len(_find_missing(text.text, required[index]))
+                (result, translations[index]), key=lambda found: len(_find_missing(required[index], found))
             )
     return [
-        replace(result, unsatisfied_terms=tuple(term.source for term in _find_missing(result.text, terms)))
+        replace(result, unsatisfied_terms=tuple(term.source for term in _find_missing(terms, result)))
         for result, terms in zip(translations, required, strict=True)
     ]
 
@@ -95,9 +95,9 @@ def _group(required: Sequence[Sequence[Term]], n_best: int, beam_size: int) -> l
 
 def _choose(result: Translation, terms: Sequence[Term]) -> Translation:
     """Return the best hypothesis of a beam that lacks the fewest terms, as a translation of its own."""
-    if not _find_missing(result.text, terms):
+    if not _find_missing(terms, result):
         return replace(result, alternatives=())
-    best = min((result, *result.alternatives), key=lambda text: len(_find_missing(text.text, terms)))
+    best = min((result, *result.alternatives), key=lambda found: len(_find_missing(terms, found)))
     assert isinstance(best, Translation)  # noqa: S101 - alternatives have the same type
     return replace(best, alternatives=())
 
@@ -108,11 +108,6 @@ def _select(options: dict[str, Any], indices: Sequence[int]) -> dict[str, Any]:
     return options if seed is None or isinstance(seed, int) else options | {"seed": [seed[index] for index in indices]}
 
 
-def _list_missing(result: Translation, terms: Sequence[Term]) -> list[Term]:
-    """Return the terms that a translation or one of its alternatives lacks."""
-    texts = [text.text for text in (result, *result.alternatives)]
-    return [term for term in terms if not all(map(term.is_in, texts))]
-
-
-def _find_missing(text: str, terms: Sequence[Term]) -> list[Term]:
-    return [term for term in terms if not term.is_in(text)]
+def _find_missing(terms: Sequence[Term], *results: GeneratedText) -> list[Term]:
+    """Return the terms that at least one of the results lacks."""
+    return [term for term in terms if not all(term.is_in(result.text) for result in results)]
