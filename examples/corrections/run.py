@@ -73,7 +73,7 @@ def poison(attack: str, batch: dict[str, Pairs], seed: int) -> Pairs:
 
 
 def main() -> None:
-    """Run the rounds and the attacks, and write RESULTS.json."""
+    """Run the rounds; run the attacks and write RESULTS.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, help="run folder of the Europarl model")
     parser.add_argument("--europarl", type=Path, required=True, help="folder of test.{en,de}.gz")
@@ -87,11 +87,9 @@ def main() -> None:
     captions = {end: read_pairs(options.multi30k / "train", end)[options.first :] for end in ("de", "fr", "cs")}
     test = read_pairs(options.europarl / "test", "de")[:TESTED]
     rows, model = run_rounds(options, captions["de"], test)
-    result = {"rounds": rows}
     if not options.rounds_only:
-        result["attacks"] = run_attacks(options, captions, model)
-    (options.out / "RESULTS.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=1))
+        result = {"rounds": rows, "attacks": run_attacks(options, captions, model)}
+        (options.out / "RESULTS.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> tuple[list[dict[str, object]], Path]:
@@ -104,14 +102,13 @@ def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> tup
     last = captions[ROUNDS * SIZE : (ROUNDS + 1) * SIZE]
     rows: list[dict[str, object]] = []
     for number in range(ROUNDS + 1):
+        candidate = options.out / f"round-{number}" if number else model
         sets = {"next": captions[number * SIZE : (number + 1) * SIZE], "last": last, "europarl": test}
         path = options.out / f"round-{number}.json.gz"
-        if number:
-            store(captions[(number - 1) * SIZE : number * SIZE], database)
         if not path.is_file():
             if not model:
                 sys.exit(f"{path} is missing. --model: the run folder of the Europarl model.")
-            candidate = options.out / f"round-{number}" if number else model
+            store(captions[: number * SIZE], database)
             code = tune(model, database, candidate, options.set) if number else 0
             if code not in (0, REFUSED):
                 sys.exit(code)
@@ -119,8 +116,8 @@ def run_rounds(options: argparse.Namespace, captions: Pairs, test: Pairs) -> tup
         outputs = json.loads(gzip.decompress(path.read_bytes()))
         rows.append({"round": number, **(score(outputs, sets) if outputs else {"is_refused": True})})
         print(rows[-1], flush=True)
-        if number and outputs:
-            model = options.out / f"round-{number}"
+        if outputs:
+            model = candidate
     return rows, model
 
 
