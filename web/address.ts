@@ -5,8 +5,8 @@ const PAUSE = 100; // milliseconds; browsers limit how often an address changes
 /**
  * Write the address after changes, and read it when the reader changes it.
  *
- * `write` returns the address of what the page shows, `read` shows what an address names. An address that has been
- * entered and not been read yet is never overwritten.
+ * `write` returns the address of what the page shows, and `read` shows what an address names. `empty` is the address of
+ * a page without a fragment. An address that the page has not read yet is never overwritten.
  */
 export function followAddress(
   empty: string,
@@ -33,7 +33,7 @@ export function followAddress(
   };
   window.addEventListener("hashchange", onChange, { signal });
   return {
-    /** Something changed: a step of Back is written at once, anything else in place and after a pause. */
+    /** Write the new address: a step of Back at once, any other change after a pause and without a step of Back. */
     changed(isStep = false) {
       clearTimeout(timer);
       if (isStep) update(true);

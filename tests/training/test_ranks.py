@@ -27,7 +27,7 @@ def test_two_ranks_train_like_one(case: Case, rank_folder: Path, rank_results: l
 def test_three_shards_train_like_one_rank_in_bfloat16_and_with_compiled_layers(
     name: str, rank_folder: Path, rank_results: list[dict[str, Any]]
 ) -> None:
-    """The products are those of one rank, and the order of sums is the only difference."""
+    """Three ranks multiply the same values as one rank; only the order of summation differs."""
     ours, one = (rank_results[rank][name] for rank in (0, 3))
     loss, weight = compare(rank_folder / name, *SHARDED_CASE, ours, one)
     assert max(loss, weight) <= LIMITS["float32"]

@@ -196,7 +196,7 @@ def _extrapolate(short: Sequence[Simulation], steps: int) -> Simulation | None:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Disable garbage collection, so memory is deterministic; `gc.collect` reads only what the block has created."""
+    """Disable automatic garbage collection, so memory is deterministic; `gc.collect` ignores objects from before."""
     was_enabled = gc.isenabled()
     gc.disable()
     gc.freeze()
