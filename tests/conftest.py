@@ -1,5 +1,6 @@
 """Number of Hypothesis examples per property: 500, or 10,000 with HYPOTHESIS_PROFILE=long; small trained models."""
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,12 @@ SHORT_TRAINING: dict[str, Any] = {
     "train.save_every": 400,
     "train.steps": 60,
 }
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from visiting everything that all test modules import, which takes a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

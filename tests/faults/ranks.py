@@ -28,7 +28,7 @@ RANKS = 2
 TIMEOUT = 15.0  # seconds that a rank waits for the others in a collective
 AFTER_KILL, AFTER_STOP = 10.0, TIMEOUT + 40.0  # seconds until all ranks of the attempt are gone
 LIMIT = 600.0  # seconds for anything else to happen
-STEPS = 60
+STEPS, QUICK_STEPS = 60, 20
 SAVE_EVERY = 2
 SAVED, RANKS_FAILED, AT_ONCE = 75, 77, 130
 SIGNALS = {  # the signals to the command, and the allowed exit codes
@@ -142,13 +142,14 @@ class Ranks:
 
     scratch: Path
     verdict: Verdict
+    steps: int = STEPS
     rng: random.Random = field(default_factory=lambda: random.Random(4))
     seconds: dict[str, list[float]] = field(default_factory=dict)  # until all ranks were gone, by fault
     lost: list[float] = field(default_factory=list)  # seconds of a disturbed run beyond the undisturbed one, per fault
     listeners: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        changes = {"train.steps": STEPS, "train.save_every": SAVE_EVERY, "validation.every_steps": 20}
+        changes = {"train.steps": self.steps, "train.save_every": SAVE_EVERY, "validation.every_steps": 20}
         run = make_small_run("translation", write_corpus(self.scratch / "corpus"), changes)
         self.run_file, self.life = self.scratch / "run.toml", self.scratch / "life"
         RUN_FILES.save(run, self.run_file)
@@ -248,14 +249,14 @@ class Ranks:
         if is_early:
             time.sleep(self.rng.uniform(0, 0.5))
             return True
-        target = self.rng.randint(1, STEPS - 8)
+        target = self.rng.randint(1, self.steps - 8)
         return command.wait_until(lambda: command.has_group(attempt) and self.count_steps() >= target)
 
     def signal(self, name: str) -> None:
         """Send signals to the command in training; then resume it to its end."""
         signals, codes = SIGNALS[name]
         command = self.start()
-        target = self.rng.randint(1, STEPS - 8)
+        target = self.rng.randint(1, self.steps - 8)
         self.verdict.require(
             f"{name}: training was not reached", command.wait_until(lambda: self.count_steps() >= target)
         )
@@ -299,14 +300,14 @@ def _is_alive(process: int) -> bool:
 
 
 def prove(quick: bool = False) -> Verdict:
-    """33 faults, 8 of them before the process group exists, and 3 signals; or, quick, two kills with progress."""
+    """33 faults, 8 of them before the process group exists, and 3 signals; or, quick, one kill with progress."""
     verdict = Verdict("R4", "faults of one rank were not noticed in time, left a process or another end")
     with make_scratch_folder() as folder:
-        ranks = Ranks(folder, verdict)
+        ranks = Ranks(folder, verdict, QUICK_STEPS if quick else STEPS)
         faults = [] if quick else _plan_faults(ranks.rng)
         for first in range(0, len(faults), MAX_RESTARTS):
             ranks.hurt(faults[first : first + MAX_RESTARTS])
-        ranks.kill_after_progress(2 if quick else 10)
+        ranks.kill_after_progress(1 if quick else 10)
         if not quick:
             ranks.kill_without_progress(3)
         for name in () if quick else SIGNALS:

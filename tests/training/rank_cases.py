@@ -8,12 +8,9 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
-
-import torch
 
 from regard.config.run import RunConfig
 from regard.store.weights import get_weights
@@ -36,11 +33,7 @@ CASES: list[Case] = [
     ("ddp2", "audio"),
     ("ddp2", "pixels"),
 ]
-SHARDED_CASE: Case = ("fsdp3", "causal_lm")  # three ranks, because a division by two would round nothing
-VARIANTS: dict[str, dict[str, Any]] = {  # of this case: changed settings
-    "bfloat16": {"train.precision": "bfloat16"},
-    "compiled": {"train.compile": True},
-}
+BFLOAT16_CASE: Case = ("fsdp3", "causal_lm")  # three ranks, because a division by two would round nothing
 GRID_CASE: Case = ("fsdp2+tensor2", "causal_lm")  # shards times tensor parallelism, on all four ranks
 DRAWN_LAYOUTS = [ParallelLayout(), ParallelLayout(shards=4), ParallelLayout(2, 2), ParallelLayout(shards=2, tensor=2)]
 CASE_STEPS = 4
@@ -56,9 +49,10 @@ def run_all(folder: str) -> dict[str, Any]:
     with group_of(RANKS, place / "grid"):
         results["grid"] = train_cases(training, [GRID_CASE], CASE_STEPS, DistributedContext())
         results["drawn"] = {str(layout): draw_weights(layout, place) for layout in DRAWN_LAYOUTS}
-    with group_of(3, place / "variants") as is_member:
-        case: Case = SHARDED_CASE if is_member else (ONE, SHARDED_CASE[1])
-        results |= train_variants(place, case, DistributedContext() if is_member else SingleProcess())
+    with group_of(3, place / "bfloat16-group") as is_member:
+        case: Case = BFLOAT16_CASE if is_member else (ONE, BFLOAT16_CASE[1])
+        processes = DistributedContext() if is_member else SingleProcess()
+        results["bfloat16"] = train_cases(str(place / "bfloat16"), [case], CASE_STEPS, processes)
     if rank == 0:
         results["changing"] += continue_run(str(changing / "changing"), 2, SingleProcess())
     with group_of(2, place / "group") as is_member:
@@ -82,12 +76,6 @@ def run_all(folder: str) -> dict[str, Any]:
         results["changing"] += continue_run(str(changing / "changing"), CHANGING_STEPS, SingleProcess())
         fit(make_tuned_run(place), place / "tuned-one", processes=SingleProcess())
     return results
-
-
-def train_variants(place: Path, case: Case, processes: SingleProcess) -> dict[str, Any]:
-    """Train a case in each folder of `VARIANTS`."""
-    with mock.patch("torch.compile", partial(torch.compile, backend="eager")):  # inductor takes a minute
-        return {name: train_cases(str(place / name), [case], CASE_STEPS, processes) for name in VARIANTS}
 
 
 def draw_weights(layout: ParallelLayout, place: Path) -> Hashes:
