@@ -35,7 +35,12 @@ class _String:
     start: int
     end: int
     line: int
-    text: str
+    parts: list[str]
+    """The text of each line: adding it to the text of the lines before would take quadratic time."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
 
 
 @dataclass
@@ -97,7 +102,7 @@ def _read_entries(text: str) -> Iterator[_CatalogEntry]:
             if current is None:
                 raise _error("A string without a keyword", line)
             current.end = match.end("string")
-            current.text += _unquote(string)
+            current.parts.append(_unquote(string))
             continue
         current = None
         ends_entry = any(name.startswith("msgstr") for name in entry.strings)
@@ -107,7 +112,7 @@ def _read_entries(text: str) -> Iterator[_CatalogEntry]:
         if keyword is not None:
             if keyword in entry.strings:
                 raise _error(f"A second {keyword} in the same entry", line)
-            current = _String(match.start("string"), match.end("string"), line, _unquote(string))
+            current = _String(match.start("string"), match.end("string"), line, [_unquote(string)])
             entry.strings[keyword] = current
         elif comment is not None and comment.startswith("#,"):
             entry.is_fuzzy |= "fuzzy" in (flag.strip() for flag in comment[2:].split(","))
