@@ -42,17 +42,20 @@ def choose_threshold(
     values, order = np.asarray(scores, np.float64), np.argsort(-np.asarray(scores, np.float64), kind="stable")
     failures = np.cumsum(np.asarray(has_failed, np.int64)[order])  # among the n best
     least = math.ceil(math.log(1 - confidence) / math.log(1 - max_failures))  # fewer prove nothing
-    best = None
+    best: tuple[float, int, int] | None = None
     start = max(least, int(MIN_ACCEPTED * len(values)))
     for count in np.linspace(start, len(values), STEPS + 1).astype(int) if len(values) >= least else ():
         threshold = float(values[order[count - 1]])
         accepted = int((values >= threshold).sum())  # equal scores are accepted together
         failed = int(failures[accepted - 1])
-        bound = upper_bound(failed, accepted, confidence)
-        if bound > max_failures:
+        if binomial_tail(failed, accepted, max_failures) > 1 - confidence:  # the upper bound is above the share
             break
-        best = AcceptanceRule(threshold, accepted / len(values), failed / accepted, bound)
-    return best
+        best = threshold, accepted, failed
+    if best is None:
+        return None
+    threshold, accepted, failed = best
+    bound = upper_bound(failed, accepted, confidence)
+    return AcceptanceRule(threshold, accepted / len(values), failed / accepted, bound)
 
 
 def upper_bound(failed: int, count: int, confidence: float) -> float:
