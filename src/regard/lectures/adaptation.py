@@ -19,6 +19,7 @@ from regard.lora import add_adapters, is_adapter
 from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.layer import Layer
+from regard.tasks.encoding import add_special_tokens
 
 STEPS, ROWS, RATE = 200, 32, 0.003
 RANKS = (1, 2, 4, 8)
@@ -37,9 +38,10 @@ def swap_adjective(text: str) -> str:
 def make_examples(*, is_held_out: bool) -> tuple[Tensor, Tensor, int]:
     """Return sentences (N, T), the tag of "it" by the opposite rule (N), and the place of "it"."""
     pipeline, split = load_trained("it"), make_it(random.Random(1))[is_held_out]  # noqa: S311
+    tokenizer = pipeline.tokenizers.source
     texts = sorted({text for text, _ in split})
     ids, swapped = (
-        torch.tensor([list(pipeline.replay(text).input.source) for text in side])
+        torch.tensor([add_special_tokens(tokenizer, tokenizer.encode(text).ids) for text in side])
         for side in (texts, [swap_adjective(text) for text in texts])
     )
     place = 1 + texts[0].split().index("it")  # after the special token at the start

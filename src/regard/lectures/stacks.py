@@ -5,6 +5,7 @@ The post-norm block is the lecture's LN(x + Sublayer(x)). All layers are Regard'
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import torch
@@ -69,10 +70,10 @@ class Steps:
     output: list[float]
 
 
-def build_post_norm(layers: int, seed: int) -> EncoderDecoder:
+def build_post_norm(encoder_layers: int, decoder_layers: int, seed: int) -> EncoderDecoder:
     """Build the preset `base` in a small size, without positions; its blocks are the lecture's."""
     changes: dict[str, object] = {"d_model": WIDTH, "source.vocabulary": 10}
-    for stack in ("encoder", "decoder"):
+    for stack, layers in (("encoder", encoder_layers), ("decoder", decoder_layers)):
         changes |= {f"{stack}.layers": layers, f"{stack}.position.kind": "none"}
         changes |= {f"{stack}.attention.heads": 4, f"{stack}.feedforward.d_ff": 2 * WIDTH}
     model: EncoderDecoder = build(preset("base", changes | {"decoder.cross.heads": 4}), seed=seed)
@@ -81,7 +82,7 @@ def build_post_norm(layers: int, seed: int) -> EncoderDecoder:
 
 def build_encoder(layers: int, seed: int, has_residual: bool = True, has_norm: bool = True) -> Stack:
     """Build an encoder, and take out residual connections or norms."""
-    encoder = build_post_norm(layers, seed).encoder
+    encoder = build_post_norm(layers, 1, seed).encoder
     remove_parts(encoder, has_residual=has_residual, has_norm=has_norm)
     return encoder
 
@@ -91,6 +92,7 @@ def draw(*shape: int, seed: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
+@cache
 def measure_depths(has_residual: bool, has_norm: bool) -> list[Depth]:
     """Measure stacks of 1 to 12 layers."""
     gradients, similarities = torch.zeros(2, SEEDS, DEPTHS, dtype=torch.float64)
@@ -129,7 +131,7 @@ def follow_printed_index() -> tuple[float, int]:
     Returns:
         The largest difference of the outputs, and how many weights of the second self-attention then have no use.
     """
-    decoder = build_post_norm(2, seed=0).decoder
+    decoder = build_post_norm(2, 2, seed=0).decoder
     y, memory = draw(1, 5, WIDTH, seed=1), draw(1, TOKENS, WIDTH, seed=2)
     first, second = decoder.layers
     states: list[Tensor] = []

@@ -19,6 +19,7 @@ from regard.models.encoder_only import EncoderOnly
 from regard.nn.attend import eager_attention
 from regard.nn.masks import no_mask, window
 from regard.tasks.capabilities import TagsWords, Translates
+from regard.tasks.encoding import add_special_tokens
 from regard.tasks.load import load
 from regard.tasks.pipeline import Pipeline
 
@@ -107,7 +108,8 @@ def read_within(reach: int | None) -> tuple[float, float]:
     """Return the shares of right tags, of "it" and of the other words, if a token reads at most `reach` tokens away."""
     pipeline, (_, validation) = load_trained("it"), make_it(random.Random(1))  # noqa: S311
     model = cast("EncoderOnly", pipeline.model)
-    ids = torch.tensor([list(pipeline.replay(text).input.source) for text, _ in validation])  # (N, T)
+    tokenizer = pipeline.tokenizers.source
+    ids = torch.tensor([add_special_tokens(tokenizer, tokenizer.encode(text).ids) for text, _ in validation])  # (N, T)
     right = model(ids).argmax(dim=-1)  # with the whole sentence all tags are right
     model.mask = no_mask() if reach is None else window(reach + 1)
     same = model(ids).argmax(dim=-1) == right
