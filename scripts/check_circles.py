@@ -58,8 +58,10 @@ def _iter_imports(code: str, modules: Container[str]) -> Iterator[str]:
 
 
 def _iter_executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those below `if TYPE_CHECKING`."""
+    """Yield all statements but those below `if TYPE_CHECKING`."""
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            continue  # an expression contains no import, and most nodes are expressions
         if not (isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")):
             yield node
             yield from _iter_executed(node)

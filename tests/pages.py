@@ -30,6 +30,7 @@ from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.config.tokenizers import CharacterLevelConfig, CodebookConfig
 from regard.data.codebook import learn_codebook
 from regard.data.example import SampleOutput
+from regard.lectures.load import load_lecture
 from regard.lora import add_adapters, is_adapter
 from regard.models.build import build
 from regard.serve.settings import SERVE_FILES, ServeConfig, check_bind
@@ -75,8 +76,8 @@ COPIES = {  # the names that pages use, and the files of `make_folder`
     "theirs.de": "tiny.de",
     "val.en": "short.en",
     "val.de": "short.de",
-    "held-out.en": "train.en",
-    "held-out.de": "train.de",
+    "held-out.en": "short.en",
+    "held-out.de": "short.de",
     "yours.en": "train.en",
     "yours.de": "train.de",
     "law.en": "train.en",
@@ -295,6 +296,8 @@ def _run(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, server: Page
         patch.setattr("regard.exchange.parity.TEXTS", 4)
         patch.setattr("regard.serve.server.run_server", server.start)
         patch.setattr("regard.look.build.MAX_SEARCHES", 1)
+        patch.setattr("regard.lectures.site.load_lectures", lambda: [load_lecture(3)])  # test_site.py loads all
+        patch.setattr("regard.tasks.translation.quality.MIN_PAIRS", 20)  # as many as held-out.en has
         patch.setattr("regard.look.local.LocalServer.open_browser", lambda _: True)
         patch.setattr("regard.look.local.LocalServer.wait", lambda _: None)
         patch.setattr("sys.stdin", standard_input)

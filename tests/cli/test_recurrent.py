@@ -50,7 +50,7 @@ def test_it_translates_with_every_search(model: str) -> None:
 
 
 def test_it_can_be_looked_into(model: str, tmp_path: Path) -> None:
-    run("look", model, "the old dog", "--save", str(tmp_path / "look.html"))
+    run("look", model, "the old dog", "--save", str(tmp_path / "look.html"), "--max-new-tokens", "4")
     assert "decoder.cross" in (tmp_path / "look.html").read_text()
 
 
