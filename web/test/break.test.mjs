@@ -1,16 +1,14 @@
 // Every number and text of Break it equals Python's, on random models; LOOK_CASES=200 for many.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { inflateSync } from "node:zlib";
 import { build } from "esbuild";
+import { readCases } from "./cases.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const root = join(here, "../..");
 
 async function load() {
   const contents = ["effects", "word_diff"].map((name) => `export * from "../${name}.ts";`).join("");
@@ -20,21 +18,11 @@ async function load() {
   return import(`data:text/javascript;base64,${code}`);
 }
 
-function makeCases() {
-  const folder = mkdtempSync(join(tmpdir(), "break-"));
-  const env = { ...process.env, PYTHONPATH: [root, join(root, "src"), process.env.PYTHONPATH].join(":") };
-  const python = process.env.PYTHON ?? "python";
-  const run = spawnSync(python, [join(here, "break_cases.py"), folder], { encoding: "utf8", env });
-  assert.equal(run.status, 0, `PYTHON must name a Python that imports regard. ${run.stderr ?? run.error}`);
-  const cases = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
-  rmSync(folder, { recursive: true });
-  return cases;
-}
-
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 test("the numbers and texts of Break it equal Python's within 1e-4", async (context) => {
   const page = await load();
+  const cases = readCases("break_cases", (folder) => JSON.parse(readFileSync(join(folder, "cases.json"), "utf8")));
   let [worst, numbers, texts, labels, differing] = [0, 0, 0, 0, 0];
   const check = (actual, expected) => {
     numbers++;
@@ -47,7 +35,7 @@ test("the numbers and texts of Break it equal Python's within 1e-4", async (cont
     const digit = 10 ** -(value.split(".")[1]?.length ?? 0);
     assert.ok(Math.abs(Number(value) - 100 * expected) <= 0.5 * digit + 0.01, `${text} ${expected}`);
   };
-  for (const { document: doc, facts } of makeCases()) {
+  for (const { document: doc, facts } of cases) {
     const data = doc.ablation;
     const effects = page.listEffects(data);
     assert.deepEqual(effects.map(({ key }) => key).sort(), Object.keys(facts).sort());

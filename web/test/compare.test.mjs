@@ -1,18 +1,16 @@
 // Every number of a comparison equals Python's, on random models; LOOK_CASES=200 for many. Then the view itself.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { inflateSync } from "node:zlib";
 import { build } from "esbuild";
 import { AXE, HOSTILE, drawn, launch, open, sample } from "./browser.mjs";
+import { readCases } from "./cases.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const root = join(here, "../..");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let browser;
 before(async () => (browser = await launch()));
@@ -29,15 +27,7 @@ async function load() {
 test("the numbers of a comparison equal Python's within 1e-4", async (context) => {
   const { compareDocuments, compareNext, describeComparison, groupTokens, makeMatrix, makeUnits, ...page } =
     await load();
-  const folder = mkdtempSync(join(tmpdir(), "compare-"));
-  const env = { ...process.env, PYTHONPATH: [root, join(root, "src"), process.env.PYTHONPATH].join(":") };
-  const run = spawnSync(process.env.PYTHON ?? "python", [join(here, "compare_cases.py"), folder], {
-    encoding: "utf8",
-    env,
-  });
-  assert.equal(run.status, 0, `PYTHON must name a Python that imports regard. ${run.stderr ?? run.error}`);
-  const cases = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
-  rmSync(folder, { recursive: true });
+  const cases = readCases("compare_cases", (folder) => JSON.parse(readFileSync(join(folder, "cases.json"), "utf8")));
   let [count, worst, worstMap] = [0, 0, 0];
   const check = (actual, expected) => {
     count++;

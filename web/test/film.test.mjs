@@ -1,27 +1,21 @@
 // The page of a run: its numbers are Python's, every frame can be reached, and news of a live run arrive.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { AXE, HOSTILE, SIZES, launch, open } from "./browser.mjs";
+import { readCases } from "./cases.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const python = process.env.PYTHON ?? "python";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser, cases;
 before(async () => {
   browser = await launch();
-  const folder = mkdtempSync(join(tmpdir(), "film-"));
-  const run = spawnSync(python, [join(here, "film_cases.py"), folder], { encoding: "utf8" });
-  assert.equal(run.status, 0, `PYTHON must name a Python that imports regard. ${run.stderr ?? run.error}`);
-  cases = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
-  rmSync(folder, { recursive: true });
+  cases = readCases("film_cases", (folder) => JSON.parse(readFileSync(join(folder, "cases.json"), "utf8")));
 });
 after(() => browser.close());
 

@@ -1,15 +1,13 @@
 // The filters of the page equal those of Python, on 1,000 vectors x 128 combinations.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { readCases } from "./cases.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const python = process.env.PYTHON ?? "python";
 
 async function loadFilters() {
   const result = await build({ entryPoints: [join(here, "../filters.ts")], format: "esm", write: false });
@@ -18,16 +16,15 @@ async function loadFilters() {
 
 test("filters equal Python's within 1e-6", async (context) => {
   const { applyFilters } = await loadFilters();
-  const folder = mkdtempSync(join(tmpdir(), "filters-"));
-  const run = spawnSync(python, [join(here, "filter_cases.py"), folder], { encoding: "utf8" });
-  assert.equal(run.status, 0, `PYTHON must name a Python that imports regard. ${run.stderr ?? run.error}`);
-  const { vocabulary, history, combinations } = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
-  const floats = (name) => {
-    const bytes = readFileSync(join(folder, name));
+  const floats = (path) => {
+    const bytes = readFileSync(path);
     return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   };
-  const [logprobs, expected] = [floats("logprobs.f32"), floats("expected.f32")];
-  rmSync(folder, { recursive: true });
+  const { vocabulary, history, combinations, logprobs, expected } = readCases("filter_cases", (folder) => ({
+    ...JSON.parse(readFileSync(join(folder, "cases.json"), "utf8")),
+    logprobs: floats(join(folder, "logprobs.f32")),
+    expected: floats(join(folder, "expected.f32")),
+  }));
   let [worst, leftOut, cases] = [0, 0, 0];
   combinations.forEach((settings, c) =>
     history.forEach((tokens, row) => {

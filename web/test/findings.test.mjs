@@ -1,15 +1,11 @@
 // Every number that a story states equals the model's, for random models of all kinds. LOOK_CASES=200 takes more of them.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { loadModule } from "./browser.mjs";
+import { readCases } from "./cases.mjs";
 
-const here = fileURLToPath(new URL(".", import.meta.url));
-const root = fileURLToPath(new URL("../..", import.meta.url));
 const COUNTS = ["place", "column", "other", "favorites", "total", "step", "rank", "prediction", "needed", "count"];
 
 test("findings equal the model's numbers within 1e-4", async (context) => {
@@ -17,16 +13,8 @@ test("findings equal the model's numbers within 1e-4", async (context) => {
   const { findFindings } = await loadModule("findings.ts");
   const { showPercent } = await loadModule("views/common.ts");
   const { completeDocument, decodeBlob } = await loadModule("document.ts");
-  const folder = mkdtempSync(join(tmpdir(), "findings-"));
-  const file = join(folder, "cases.json");
-  const environment = { ...process.env, PYTHONPATH: `${join(root, "src")}:${root}`, OMP_NUM_THREADS: "1" };
-  const run = spawnSync(process.env.PYTHON ?? "python", [join(here, "story_cases.py"), file], {
-    encoding: "utf8",
-    env: environment,
-  });
-  assert.equal(run.status, 0, `PYTHON must name a Python that imports regard. ${run.stderr ?? run.error}`);
-  const { cases } = JSON.parse(readFileSync(file, "utf8"));
-  rmSync(folder, { recursive: true });
+  const read = (folder) => JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
+  const { cases } = readCases("story_cases", read);
   let [worst, numbers] = [0, 0];
   const kinds = new Set();
   for (const { name, document, found } of cases) {

@@ -1,33 +1,36 @@
 // The page of an exported translator shows the attention of the sentence that somebody types, and nothing else loads.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, beforeEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { AXE, SIZES, launch } from "./browser.mjs";
+import { runPython } from "./cases.mjs";
 import { TOLERANCE, compareCase, openExport, showSentence } from "./living.mjs";
 import { serve } from "./static_server.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const root = join(here, "../..");
 const runtime = join(here, "../node_modules/onnxruntime-web");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const skip = existsSync(runtime) ? false : "onnxruntime-web is not installed: run npm ci";
 
-let browser, server, folder, cases;
+let browser, server, folder, cases, page, problems;
 before(async () => {
   if (skip) return;
   folder = mkdtempSync(join(tmpdir(), "living-"));
-  const env = { ...process.env, PYTHONPATH: [root, join(root, "src"), process.env.PYTHONPATH].join(":") };
-  const program = [join(here, "living_cases.py"), folder, runtime];
-  const made = spawnSync(process.env.PYTHON ?? "python", program, { encoding: "utf8", env });
-  assert.equal(made.status, 0, `PYTHON must name a Python that imports regard. ${made.stderr ?? made.error}`);
+  runPython("living_cases", [folder, runtime]);
   cases = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
   browser = await launch();
   server = await serve(join(folder, "page"));
+  ({ page, problems } = await openExport(browser, server.url));
+});
+// All tests share one page: compiling the runtime in each of them took most of the time. Each starts without a text.
+beforeEach(async () => {
+  if (skip) return;
+  await page.fill("textarea", "");
+  await page.waitForFunction(() => !window.regard.inside);
 });
 after(async () => {
   await browser?.close();
@@ -36,7 +39,6 @@ after(async () => {
 });
 
 test("the attention, its statistics and the next tokens equal Python's, without a request", { skip }, async () => {
-  const { page, problems, close } = await openExport(browser, server.url);
   let numbers = 0;
   for (const item of cases) {
     const result = await compareCase(page, item);
@@ -45,11 +47,9 @@ test("the attention, its statistics and the next tokens equal Python's, without 
   }
   assert.ok(numbers > 10000, `${numbers} weights`);
   assert.deepEqual(problems, []);
-  await close();
 });
 
 test("the sentence at the caret is shown, another one can be chosen, and no text shows nothing", { skip }, async () => {
-  const { page, problems, close } = await openExport(browser, server.url);
   const [first, second] = cases.map(({ text }) => text);
   await page.fill("textarea", `${first} ${second}`);
   const shows = (text) => page.waitForFunction((text) => window.regard.inside?.doc.text === text, text);
@@ -63,13 +63,11 @@ test("the sentence at the caret is shown, another one can be chosen, and no text
   await page.getByText("Type a sentence to see what the model reads").waitFor();
   assert.equal(await page.evaluate(() => window.regard.inside), null);
   assert.deepEqual(problems, []);
-  await close();
 });
 
 test("story and heads by keys; the chosen head stays while somebody types", { skip }, async () => {
-  const { page, problems, close } = await openExport(browser, server.url);
   await showSentence(page, cases[0].text);
-  await page.locator("#tab-story").focus();
+  await page.locator("#tab-story").click();
   const steps = await page.locator(".story .count").textContent();
   assert.match(steps, /^Step (\d+) of \1$/);
   await page.getByRole("button", { name: "Back" }).click();
@@ -84,18 +82,13 @@ test("story and heads by keys; the chosen head stays while somebody types", { sk
   await showSentence(page, cases[1].text);
   assert.equal(await page.locator(".detail h2").textContent(), title);
   assert.deepEqual(problems, []);
-  await close();
 });
 
 for (const { width, scheme } of SIZES)
   test(`axe finds nothing serious and nothing overflows at ${width} px, ${scheme}`, { skip }, async () => {
-    const viewport = { width, height: 900 };
-    const { page, problems, close } = await openExport(browser, server.url, {
-      bypassCSP: true,
-      colorScheme: scheme,
-      viewport,
-    });
-    await page.addScriptTag({ content: axe });
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.evaluate(axe);
     await showSentence(page, cases[0].text);
     for (const view of ["story", "heads"]) {
       await page.click(`#tab-${view}`);
@@ -110,5 +103,4 @@ for (const { width, scheme } of SIZES)
       assert.ok(overflow <= 0, `${view} is ${overflow} pixels too wide`);
     }
     assert.deepEqual(problems, []);
-    await close();
   });

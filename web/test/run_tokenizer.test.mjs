@@ -1,12 +1,12 @@
 // The tokenizer of the page gives Python's ids and texts, for every kind of tokenizer that Regard learns.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { readCases } from "./cases.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const python = process.env.PYTHON ?? "python";
@@ -45,30 +45,23 @@ async function checkPrompts(item, text) {
 }
 
 test("ids and texts equal Python's", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "regard-"));
-  try {
-    const file = join(folder, "cases.json");
-    const made = spawnSync(python, [join(here, "tokenizer_cases.py"), file], { encoding: "utf8" });
-    assert.equal(made.status, 0, made.stderr);
-    const { lines, cases } = JSON.parse(readFileSync(file, "utf8"));
-    const { Tokenizer } = await loadModule("run/tokenizer.ts");
-    assert.ok(cases.length >= 12 && lines.length > 1000);
-    for (const item of cases) {
-      const tokenizer = new Tokenizer(item.file, item.control, item.unk);
-      lines.forEach((line, i) => {
-        const where = `${item.kind}: ${JSON.stringify(line.slice(0, 60))}`;
-        assert.deepEqual(tokenizer.encode(line), item.ids[i], where);
-        assert.equal(tokenizer.decode(item.ids[i]), item.texts[i], where);
-        assert.equal(tokenizer.isBlank(line), item.blank[i], where);
-      });
-      const described = item.tokens.map((tokens) => tokens.map(({ id }) => id));
-      described.forEach((ids, i) => assert.deepEqual(tokenizer.describe(ids), item.tokens[i], `${item.kind}: ${ids}`));
-      item.odd_ids.forEach((ids, i) => assert.equal(tokenizer.decode(ids), item.odd_texts[i], `${item.kind}: ${ids}`));
-    }
-    await checkPrompts(cases[0], lines.at(-1));
-  } finally {
-    rmSync(folder, { recursive: true });
+  const read = (folder) => JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
+  const { lines, cases } = readCases("tokenizer_cases", read);
+  const { Tokenizer } = await loadModule("run/tokenizer.ts");
+  assert.ok(cases.length >= 12 && lines.length > 1000);
+  for (const item of cases) {
+    const tokenizer = new Tokenizer(item.file, item.control, item.unk);
+    lines.forEach((line, i) => {
+      const where = `${item.kind}: ${JSON.stringify(line.slice(0, 60))}`;
+      assert.deepEqual(tokenizer.encode(line), item.ids[i], where);
+      assert.equal(tokenizer.decode(item.ids[i]), item.texts[i], where);
+      assert.equal(tokenizer.isBlank(line), item.blank[i], where);
+    });
+    const described = item.tokens.map((tokens) => tokens.map(({ id }) => id));
+    described.forEach((ids, i) => assert.deepEqual(tokenizer.describe(ids), item.tokens[i], `${item.kind}: ${ids}`));
+    item.odd_ids.forEach((ids, i) => assert.equal(tokenizer.decode(ids), item.odd_texts[i], `${item.kind}: ${ids}`));
   }
+  await checkPrompts(cases[0], lines.at(-1));
 });
 
 test("sentences are split as in Python", async () => {

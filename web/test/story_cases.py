@@ -1,4 +1,4 @@
-"""Look into random models, and write documents with the findings computed from the models: story_cases.py FILE.
+"""Look into random models, and write documents with the findings computed from the models: story_cases.py FOLDER.
 
 LOOK_CASES models in turn of nine kinds. Everything comes from plain forward passes of the models, except which
 candidates a search had and the integrated gradients, which have tests of their own.
@@ -321,7 +321,7 @@ def main() -> None:
             cases.append(
                 {"name": f"{name} {seed}", "document": look.document, "found": [*found, ("head", facts.head())]}
             )
-    Path(sys.argv[1]).write_text(to_json({"cases": cases}), encoding="utf-8")
+    Path(sys.argv[1], "cases.json").write_text(to_json({"cases": cases}), encoding="utf-8")
 
 
 if __name__ == "__main__":

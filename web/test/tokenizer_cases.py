@@ -1,4 +1,4 @@
-"""Write tokenizers of every kind with Python's ids and texts, to compare run/tokenizer.ts with: FILE."""
+"""Write tokenizers of every kind with Python's ids and texts, to compare run/tokenizer.ts with: FOLDER."""
 
 import gzip
 import json
@@ -96,7 +96,7 @@ def main() -> None:
             "tokens": [describe_tokens(tokenizer, row) for row in [*ids[: len(ODD) + 50], *odd_ids]],
             "blank": [not tokenizer.normalize(line).strip() for line in lines],
         })  # fmt: skip
-    Path(sys.argv[1]).write_text(json.dumps({"lines": lines, "cases": cases}))
+    Path(sys.argv[1], "cases.json").write_text(json.dumps({"lines": lines, "cases": cases}))
 
 
 if __name__ == "__main__":
