@@ -6,7 +6,7 @@ import struct
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.base import limits
@@ -21,6 +21,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=settings().max_examples // 4)  # drawing a value takes most of the time
 @given(VALUES)
 def test_json_is_what_python_reads(value: object) -> None:
     assert parse_json(json.dumps(value).encode()) == value

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.exchange import parity
+from regard.exchange import parity, parity_samples
 from regard.exchange.web.write import RUNTIME_FILES
 from regard.store.model_folder import StoredModel
 from tests.exchange.ctranslate2_models import make_encoder_decoder, make_stored_model
@@ -22,10 +22,18 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_texts() -> Iterator[None]:
-    """Prove exports with twelve texts instead of 200: the models are small and random."""
+    """Prove exports with twelve short texts instead of 200: the models are small and random, and hardly ever end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parity, "TEXTS", 12)
+        patch.setattr(parity_samples, "MAX_TOKENS", 32)
         yield
+
+
+@pytest.fixture
+def one_short_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prove with one short text: there are many exports."""
+    monkeypatch.setattr(parity, "TEXTS", 1)
+    monkeypatch.setattr(parity_samples, "MAX_TOKENS", 8)
 
 
 @pytest.fixture

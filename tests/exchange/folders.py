@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from torch import nn
 
+from regard.base import extras
 from regard.config.inputs import TokensConfig
 from regard.config.model import AnyModelConfig, DecoderOnlyConfig, EncoderDecoderConfig
 from regard.config.tokenizers import CharacterLevelConfig
+from regard.exchange.export import ExportOptions, export_model
 from regard.models.build import AnyModel, build
 from regard.store.model_folder import write_model
 from regard.store.weights import get_weights
@@ -56,6 +58,13 @@ def write_case(name: str, folder: Path) -> tuple[AnyModel, AnyModelConfig]:
     randomize_weights(model)
     write_model(folder, settings, make_tokenizers(settings), get_weights(model), "# Case\n")
     return model, settings
+
+
+def export_unchecked(model: Path, folder: Path, options: ExportOptions | None = None) -> Path:
+    """Export without a parity check, which takes most of the time, for tests that compare the export themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(extras.EXTRAS, "huggingface", (("no_such_module",), ""))
+        return export_model(model, "huggingface", folder, options)[0]
 
 
 def load_theirs(folder: Path, auto_class: str, **arguments: Any) -> nn.Module:

@@ -17,6 +17,8 @@ from tests.exchange.hub_stub import HubStub, Repository, run_hub
 MODEL = Path(__file__).parents[1] / "store" / "format-1" / "translator"
 ADDRESS = "hf://anna/en-de"
 
+pytestmark = pytest.mark.usefixtures("one_short_text")
+
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:

@@ -15,7 +15,6 @@ from regard.base.errors import RegardError
 from regard.config.finetune import AdapterConfig, LoraConfig
 from regard.config.model import AnyModelConfig
 from regard.config.toml_file import to_dict
-from regard.exchange import parity, parity_samples
 from regard.exchange.export import ExportOptions, export_model
 from regard.exchange.huggingface.architectures import ARCHITECTURES
 from regard.exchange.huggingface.write import convert_weights
@@ -27,21 +26,17 @@ from regard.store.export_folder import hash_of_weights, read_parity
 from regard.store.model_folder import read_model, write_model
 from regard.store.weights import get_weights
 from tests.exchange.cases import CASES
-from tests.exchange.folders import write_case
+from tests.exchange.folders import export_unchecked, write_case
 from tests.exchange.models import POSITIONS, compute_outputs, max_difference, parse_settings
 
 LABELS = {"task": "text_classification", "head": {"kind": "classes", "labels": ["good", "bad"]}}
 OPTIONS = ExportOptions(max_positions=POSITIONS)
 TOLERANCE = 1e-5
 # PEFT 0.21 reads a property that Transformers 5.23 has renamed: neither is ours.
-pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
-
-
-@pytest.fixture(autouse=True)
-def _one_short_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prove with one short text: there are many exports."""
-    monkeypatch.setattr(parity, "TEXTS", 1)
-    monkeypatch.setattr(parity_samples, "MAX_TOKENS", 8)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning"),
+    pytest.mark.usefixtures("one_short_text"),
+]
 
 
 def write_tuned(name: str, folder: Path, lora: LoraConfig, changes: dict[str, Any] | None = None) -> AnyModelConfig:
@@ -96,7 +91,7 @@ def test_peft_computes_what_the_tuned_model_does(
     assert f"LoRA of rank {lora.rank}" in report.summary
     proof = read_parity(folder)
     assert (proof["engine"], proof["passed"]) == ("peft", True)
-    base, _ = export_model(tmp_path / "parent", "huggingface", options=OPTIONS)
+    base = export_unchecked(tmp_path / "parent", tmp_path / "base", OPTIONS)
     tuned, transformers = read_model(tmp_path / "run"), pytest.importorskip("transformers")
     auto_class = next(line for line in (folder / "README.md").read_text().splitlines() if "from transformers" in line)
     arguments: dict[str, Any] = {"num_labels": 2} if changes else {}

@@ -13,6 +13,17 @@ CALLS |= {"eval", "exec", "compile", "__import__"}
 SWITCHES = {"allow_pickle", "weights_only", "trust_remote_code"}
 
 
+def join_names(node: ast.expr) -> str:
+    """Return a name such as `torch.load`; `ast.unparse` would take half of the time of these tests."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            return f"{join_names(value)}.{name}"
+        case _:
+            return ""
+
+
 def find_faults(source: str) -> Iterator[str]:
     """Yield the forbidden imports, calls and arguments of a source text."""
     for node in ast.walk(ast.parse(source)):
@@ -23,7 +34,7 @@ def find_faults(source: str) -> Iterator[str]:
                 yield from (module for _ in names if module.split(".")[0] in MODULES)
                 yield from (path for item in names if (path := f"{module}.{item.name}") in CALLS)
             case ast.Call(func=function, keywords=keywords):
-                if (called := ast.unparse(function)) in CALLS:
+                if (called := join_names(function)) in CALLS:
                     yield called
                 yield from (item.arg for item in keywords if item.arg in SWITCHES)
             case _:

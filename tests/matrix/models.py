@@ -79,6 +79,16 @@ def make_model(choice: Choice, **changes: Any) -> AnyModel:
     return model.eval()
 
 
+@cache
+def _build_shared(choice: tuple[tuple[str, str], ...], changes: tuple[tuple[str, Any], ...]) -> AnyModel:
+    return make_model(dict(choice), **dict(changes))
+
+
+def share_model(choice: Choice, **changes: Any) -> AnyModel:
+    """Return the model of `make_model`, built once: building takes longer than running. Do not change it."""
+    return _build_shared(tuple(choice.items()), tuple(changes.items()))
+
+
 def make_audio_model(choice: Choice) -> AnyModel:
     """Build an encoder or encoder-decoder that reads mel frames, two for a vector."""
     table = make_settings(choice) | {"source": {"kind": "mel", "bins": 5}}

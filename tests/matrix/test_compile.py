@@ -7,21 +7,27 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from tests.matrix.models import OPTIONS, Choice, make_model, random_tokens
+from tests.matrix.models import LAYERS, OPTIONS, Choice, make_model, random_tokens
 
 TOLERANCE = 3e-5
 BASE = {"score": "scaled_dot", "norm_order": "pre", "norm": "rms", "heads": "gqa", "feedforward": "swiglu"}
 FAST_POSITIONS = {"encoder_decoder": "relative", "decoder_only": "rotary", "encoder_only": "sinusoidal"}
-# One position kind per family by default, all with `-m slow`: tracing takes seconds.
-CHOICES = [
+# One position kind per family and one layer by default, all with `-m slow`: tracing takes seconds for each layer.
+FAST_CHOICES = [
+    pytest.param(BASE | {"family": family, "position": position}, 1, id=f"{family}-{position}")
+    for family, position in FAST_POSITIONS.items()
+]
+SLOW_CHOICES = [
     pytest.param(
         BASE | {"family": family, "position": position},
-        id=f"{family}-{position}",
-        marks=() if FAST_POSITIONS[family] == position else pytest.mark.slow,
+        LAYERS,
+        id=f"{family}-{position}-{LAYERS}-layers",
+        marks=pytest.mark.slow,
     )
     for family in OPTIONS["family"]
     for position in OPTIONS["position"]
 ]
+all_choices = pytest.mark.parametrize(("choice", "layers"), FAST_CHOICES + SLOW_CHOICES)
 
 
 def make_inputs(family: str, rows: int, source: int, target: int) -> tuple[Tensor, ...]:
@@ -41,19 +47,19 @@ def assert_same_outputs(compiled: Any, model: nn.Module, family: str, sizes: lis
         torch.testing.assert_close(compiled(*arguments), model(*arguments), atol=TOLERANCE, rtol=0)
 
 
-@pytest.mark.parametrize("choice", CHOICES)
+@all_choices
 @torch.no_grad()
-def test_compiles_as_one_graph(choice: Choice) -> None:
+def test_compiles_as_one_graph(choice: Choice, layers: int) -> None:
     torch.compiler.reset()
-    model = make_model(choice)
+    model = make_model(choice, layers=layers)
     compiled = torch.compile(model, fullgraph=True, backend="eager", dynamic=True)
     assert_same_outputs(compiled, model, choice["family"], [(3, 7, 5), (4, 9, 8)])
 
 
-@pytest.mark.parametrize("choice", CHOICES)
+@all_choices
 @torch.no_grad()
-def test_exports_with_changing_batch_and_length(choice: Choice) -> None:
-    model, family = make_model(choice), choice["family"]
+def test_exports_with_changing_batch_and_length(choice: Choice, layers: int) -> None:
+    model, family = make_model(choice, layers=layers), choice["family"]
     rows, source, target = Dim("rows", max=64), Dim("source", max=32), Dim("target", max=32)
     shapes: dict[str, Any] = {
         "encoder_decoder": ({0: rows, 1: source}, {0: rows, 1: target}, {0: rows, 1: source}),

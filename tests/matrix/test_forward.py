@@ -18,6 +18,7 @@ from tests.matrix.models import (
     make_model,
     random_tokens,
     sample_choices,
+    share_model,
 )
 
 TOLERANCE = 3e-5
@@ -32,7 +33,7 @@ encoder_choices = pytest.mark.parametrize(
 
 
 def run(choice: Choice, source: Tensor, valid: Tensor | None, target: Tensor, record: Record | None = None) -> Tensor:
-    model = make_model(choice)
+    model = share_model(choice)
     if isinstance(model, EncoderDecoder):
         return model(source, target, valid, record=record)
     if isinstance(model, EncoderOnly):

@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.models.decoder_only import DecoderOnly
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.nn.kv_cache import DecodingState
-from tests.matrix.models import Choice, choice_name, decoding_choices, make_model, random_tokens
+from tests.matrix.models import Choice, choice_name, decoding_choices, random_tokens, share_model
 
 TOLERANCE = 3e-5
 ROWS, LENGTH, SOURCE = 3, 9, 7
@@ -23,7 +23,7 @@ class DecodingModel:
     """A common interface of the two generating families: a full pass, and a state to step from."""
 
     def __init__(self, choice: Choice, rows: list[int] | None = None, **changes: object) -> None:
-        model = make_model(choice, **changes)
+        model = share_model(choice, **changes)
         assert isinstance(model, EncoderDecoder | DecoderOnly)
         self.model = model
         self.rows = torch.arange(ROWS) if rows is None else torch.tensor(rows)

@@ -3,6 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from regard.tasks.load import load_translator
 from tests.serve.factories import REQUEST, RunningServer, Start
 
@@ -38,12 +40,13 @@ def test_an_overloaded_server_refuses_at_once_and_loses_nothing(start: Start) ->
         assert client.post("/translate", json=REQUEST).status_code == 200
 
 
-def test_threads_may_share_a_translator(folders: dict[str, Path]) -> None:
+@pytest.mark.parametrize("count", [64, pytest.param(192, marks=pytest.mark.slow)])
+def test_threads_may_share_a_translator(folders: dict[str, Path], count: int) -> None:
     translator = load_translator(folders["en-de"])
     texts = [f"Two young men {number}" for number in range(12)]
     expected = [translation.text for translation in translator.translate(texts, max_new_tokens=8)]
     with ThreadPoolExecutor(4) as pool:
         results = list(
-            pool.map(lambda number: translator.translate(texts[number % 12], max_new_tokens=8).text, range(192))
+            pool.map(lambda number: translator.translate(texts[number % 12], max_new_tokens=8).text, range(count))
         )
-    assert sum(text == expected[number % 12] for number, text in enumerate(results)) == 192
+    assert sum(text == expected[number % 12] for number, text in enumerate(results)) == count

@@ -18,6 +18,7 @@ from regard.base.errors import DamagedError, RegardError
 from regard.decode.length_penalty import gnmt
 from regard.exchange import parity
 from regard.exchange.export import ExportOptions, export_model
+from regard.look import attribution
 from regard.look.build import look_into
 from regard.store.export_folder import EXPORT_FILE, PARITY_FILE
 from regard.store.model_folder import write_model
@@ -272,8 +273,9 @@ def test_an_unknown_engine_is_refused(translator_folder: Path) -> None:
 
 
 def test_engine_translator_looks_and_ensembles_use_pytorch(
-    engines: tuple[Translator, Translator], generator_folder: Path
+    engines: tuple[Translator, Translator], generator_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(attribution, "MAX_STEPS", attribution.FIRST_STEPS)  # inexact, but fast
     ours, theirs = engines
     text = TEXTS[0]
     short: dict[str, Any] = {"max_new_tokens": 3, "name": "m"}  # attribution takes its time for every token

@@ -17,13 +17,14 @@ from tests.data.batches.factories import COUNTS, SETTINGS, make_lengths, make_or
 WORLD_SIZES = (1, 2, 3, 4, 8)
 
 
-def test_every_sample_once_whatever_the_ranks_and_stops() -> None:
-    """200 stops, another number of ranks after each: no sample twice, none missing, all ranks in step."""
+@pytest.mark.parametrize("trials", [50, pytest.param(200, marks=pytest.mark.slow)])
+def test_every_sample_once_whatever_the_ranks_and_stops(trials: int) -> None:
+    """Many stops, another number of ranks after each: no sample twice, none missing, all ranks in step."""
     rng = random.Random(0)
     order = make_order(COUNTS, SETTINGS)
     lengths = np.concatenate([make_lengths(count, shard) for shard, count in enumerate(COUNTS)], axis=1)
     total = sum(1 for _ in order.batches(0))
-    for trial in range(200):
+    for trial in range(trials):
         gradient_accumulation, stop = rng.choice((1, 2, 3, 6, 8)), rng.randrange(1, total)
         position, seen = order.start, Counter[int]()
         while position.epoch == 0:

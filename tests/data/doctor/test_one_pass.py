@@ -54,7 +54,12 @@ REFUSED: dict[str, tuple[list[Pair], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", REFUSED)
+SIMILAR = ("sorted", "half of the words")  # like "shuffled" and "cut at half"
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=pytest.mark.slow if fault in SIMILAR else ()) for fault in REFUSED]
+)
 def test_a_faulty_corpus_is_refused(fault: str) -> None:
     pairs, message = REFUSED[fault]
     verdict = run_training_check(pairs)

@@ -1,6 +1,6 @@
 """Readers return exactly what a reference writer wrote, for any text and any chunk boundaries.
 
-HYPOTHESIS_PROFILE=long python -m pytest tests/data/readers/test_round_trip.py   # 10,000 cases per property
+HYPOTHESIS_PROFILE=long python -m pytest tests/data/readers/test_round_trip.py   # 4,000 cases per property
 """
 
 import csv
@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import regard.data.readers.text_files
@@ -18,6 +18,7 @@ from tests.data.readers.formats import BY_NAME, SEPARATOR, Row, encode_jsonl, re
 TRICKY_CHARACTERS = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\0\ufeff\"',\\# \t\n\u00a0éß漢😀"
 XML_CONTROLS = "".join(map(chr, range(32))).translate({9: None, 10: None, 13: None}) + "\ufffe\uffff"
 SEPARATOR_MARK = "\ue000"
+FEWER = settings(max_examples=settings().max_examples * 2 // 5)  # each case writes and reads a file
 
 
 def text_lists(forbidden: str = "", *, is_line: bool = False, is_full: bool = False) -> st.SearchStrategy[list[str]]:
@@ -71,6 +72,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@FEWER
 @given(data=st.data())
 def test_every_format_round_trips(name: str, tmp_path: Path, data: st.DataObject) -> None:
     form = BY_NAME[name]
@@ -82,6 +84,7 @@ def test_every_format_round_trips(name: str, tmp_path: Path, data: st.DataObject
     assert to_rows(examples) == form.expected_rows(written)
 
 
+@FEWER
 @given(content=st.text("ab\r\n\u2028\x85\ufeff\0é漢", max_size=30))
 def test_lines_are_what_newline_bytes_make_them_for_any_file(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.txt"
@@ -93,6 +96,7 @@ def test_lines_are_what_newline_bytes_make_them_for_any_file(tmp_path: Path, con
     assert [example.location.line for example in examples] == list(range(1, len(expected) + 1))
 
 
+@FEWER
 @given(written=row_lists(text_lists()))
 def test_csv_as_spreadsheets_write_it(tmp_path: Path, written: list[Row]) -> None:
     """Quotes only where needed, CRLF line ends."""
@@ -104,6 +108,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, written: list[Row]) -> Non
     assert to_rows(examples) == written
 
 
+@FEWER
 @given(written=row_lists(text_lists()))
 def test_json_with_unescaped_characters(tmp_path: Path, written: list[Row]) -> None:
     path = tmp_path / "a.jsonl"
@@ -112,6 +117,7 @@ def test_json_with_unescaped_characters(tmp_path: Path, written: list[Row]) -> N
     assert to_rows(examples) == written
 
 
+@FEWER
 @given(words=row_lists(text_lists("\t ", is_line=True, is_full=True)), length=st.integers(1, 3))
 def test_tagged_sentences(tmp_path: Path, words: list[Row], length: int) -> None:
     sentences = [words[i : i + length] for i in range(0, len(words), length)]
@@ -123,6 +129,7 @@ def test_tagged_sentences(tmp_path: Path, words: list[Row], length: int) -> None
     assert read == sentences
 
 
+@FEWER
 @given(lines=row_lists(text_lists(is_line=True)), length=st.integers(1, 3))
 def test_documents_of_many_lines(tmp_path: Path, lines: list[Row], length: int) -> None:
     documents = [[line for pair in lines[i : i + length] for line in pair] for i in range(0, len(lines), length)]

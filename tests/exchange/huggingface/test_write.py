@@ -25,7 +25,7 @@ from regard.tasks.search import Beam
 from regard.tasks.translation.translator import Translator
 from regard.text.tokenizer import Tokenizer
 from tests.exchange.cases import CASES
-from tests.exchange.folders import FOLDER_CASES, load_theirs, make_tokenizers, write_case
+from tests.exchange.folders import FOLDER_CASES, export_unchecked, load_theirs, make_tokenizers, write_case
 from tests.exchange.huggingface.factories import TEXTS
 from tests.exchange.models import (
     POSITIONS,
@@ -59,7 +59,7 @@ def test_export_and_import(name: str, tmp_path: Path) -> None:
         _assert_same_texts(tmp_path / "ours", folder, theirs)
 
     import_model(folder, tmp_path / "back")
-    again, _ = export_model(tmp_path / "back", "huggingface", tmp_path / "again")
+    again = export_unchecked(tmp_path / "back", tmp_path / "again")
     for file in folder.iterdir():
         if file.name not in ("manifest.json", "README.md", PARITY_FILE) and file.is_file():
             assert (again / file.name).read_bytes() == file.read_bytes(), file.name
@@ -142,7 +142,7 @@ def test_their_tensors_survive(name: str, tmp_path: Path) -> None:
         document = make_tokenizer_config(tokenizer, settings, POSITIONS)
         (path / "tokenizer_config.json").write_text(json.dumps(document), encoding="utf-8")
     import_model(tmp_path / "theirs", tmp_path / "ours")
-    folder, _ = export_model(tmp_path / "ours", "huggingface")
+    folder = export_unchecked(tmp_path / "ours", tmp_path / "again")
     before, after = (_read_tensors(path) for path in (tmp_path / "theirs", folder))
     added = {"lm_head.weight", *(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder"))}
     assert {*after} - {*before} <= added  # T5 declares itself untied; Marian computes its positions again

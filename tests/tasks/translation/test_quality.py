@@ -106,7 +106,8 @@ def test_reasons_to_check_are_warnings_and_a_low_quality() -> None:
 
 
 def test_quality_of_a_folder_is_fitted_stored_and_read(tmp_path: Path) -> None:
-    model, texts = write_translator(tmp_path / "model"), [f"{text} {number}" for text in TEXTS for number in range(80)]
+    model = write_translator(tmp_path / "model")
+    texts = [f"{text[:12]} {number}" for text in TEXTS for number in range(50)]  # as many as an estimate needs
     for name in ("source", "reference"):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     pairs = (tmp_path / "source", tmp_path / "reference")

@@ -263,10 +263,11 @@ def test_a_document_keeps_its_white_space() -> None:
 WORDS = " ".join(TEXTS).split()
 
 
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("beam", [1, 4])
-def test_batch_1_is_batch_64(beam: int) -> None:
+def test_batch_1_is_batch_64(beam: int, count: int) -> None:
     rng = random.Random(1)
-    sentences = [" ".join(rng.choices(WORDS, k=rng.randrange(1, 9))) for _ in range(1000)]
+    sentences = [" ".join(rng.choices(WORDS, k=rng.randrange(1, 9))) for _ in range(count)]
     settings = make_translator_settings(**{"encoder.layers": 2, "decoder.layers": 2})
     translator = Translator(make_encoder_decoder(settings), make_tokenizers(), settings)
     max_source_length = max(len(source) for source in translator.encode_sources(sentences, None))
@@ -278,4 +279,4 @@ def test_batch_1_is_batch_64(beam: int) -> None:
         if single.tokens != batch_result.tokens
     ]
     assert not different
-    assert len({single.tokens for single in alone}) > 100  # the outputs differ
+    assert len({single.tokens for single in alone}) > count // 10  # the outputs differ
