@@ -26,7 +26,7 @@ def test_contributing_names_what_ci_runs() -> None:
     ran = read_commands(".ci/run")
     commands = re.findall(r"`(.*?)`", names)
     assert all(command in ran for command in commands)
-    assert len(commands) == len(re.findall(r"^(?:scripts/|\(cd |OMP)", ran, re.MULTILINE))
+    assert len(commands) == len(re.findall(r"^(?:\(?scripts/|\(cd |OMP)", ran, re.MULTILINE))
 
 
 def test_contributing_layers_are_those_of_import_linter() -> None:
