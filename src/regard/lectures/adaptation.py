@@ -20,6 +20,7 @@ from regard.models.build import build
 from regard.models.encoder_only import EncoderOnly
 from regard.nn.layer import Layer
 from regard.tasks.encoding import add_special_tokens
+from regard.training.optim import EagerAdam
 
 STEPS, ROWS, RATE = 200, 32, 0.003
 RANKS = (1, 2, 4, 8)
@@ -78,7 +79,7 @@ def tune(prepare: Prepare) -> tuple[int, list[float]]:
     torch.manual_seed(1)
     should_train = prepare(model)
     parameters = [weight.requires_grad_() for name, weight in model.named_parameters() if should_train(name)]
-    optimizer = torch.optim.Adam(parameters, lr=RATE)
+    optimizer = EagerAdam(parameters, lr=RATE)
     ids, labels, place = make_examples(is_held_out=False)
     test_ids, test_labels, _ = make_examples(is_held_out=True)
     shares = []
