@@ -6,22 +6,20 @@ import struct
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.base import limits
 from regard.base.parsing import parse_json, parse_toml
 
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))  # `codec="utf-8"` is the same and takes 7 s to prepare
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=4)
-    ),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=20,
 )
 
 
-@settings(max_examples=settings().max_examples // 4)  # drawing a value takes most of the time
 @given(VALUES)
 def test_json_is_what_python_reads(value: object) -> None:
     assert parse_json(json.dumps(value).encode()) == value
