@@ -14,7 +14,7 @@ from regard.base.errors import RegardError, RetryError
 from regard.training.distributed.rank import Worker, report_path
 from regard.training.signals import handle_signals
 
-KILLS = 10  # of a run that makes progress
+KILLS = 4  # of a run that makes progress
 SECONDS = 120  # far more than the launcher needs on a busy machine
 
 

@@ -1,17 +1,13 @@
 """The launcher: exit codes, restarts, errors and signals of several ranks, on one host and on two."""
 
-import gc
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import regard
 from regard.base.errors import RanksFailedError, RegardError
 from regard.base.limits import count_cores
 from regard.training.distributed.launcher import launch
@@ -20,6 +16,7 @@ from tests.training.launched import KILLS
 ROOT = Path(__file__).parents[3]
 RESTART = "Restarting all ranks from the last checkpoint; 2 restarts left without a new one."
 pytestmark = [
+    pytest.mark.usefixtures("launcher_environment"),
     pytest.mark.skipif(sys.platform != "linux", reason="these tests read /proc"),
     pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),  # the agent leaves files open
 ]
@@ -28,17 +25,6 @@ pytestmark = [
 def _launch(action: str, report: list[str] | None = None) -> int:
     lines: list[str] = [] if report is None else report
     return launch(["-m", "tests.training.launched", action], 2, report=lines.append)
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(regard.__file__).parents[1]), str(ROOT))))
-    monkeypatch.chdir(ROOT)
-    # torch reads the source of every caller on the stack to name an event that nobody logs: 3 CPU-seconds per attempt
-    # below pytest.
-    monkeypatch.setattr("torch.distributed.elastic.rendezvous.dynamic_rendezvous.get_method_name", lambda: "")
-    yield
-    gc.collect()  # closes the files of the agent while the warning is ignored
 
 
 def test_the_exit_code_of_the_ranks_is_that_of_the_launcher() -> None:

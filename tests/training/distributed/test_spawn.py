@@ -1,13 +1,10 @@
 """`regard.train(..., ranks=2)`: the ranks of a call from Python, their events and their end."""
 
-import gc
 import json
-import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -43,14 +40,7 @@ EVENTS: list[Event] = [
 ]
 
 
-@pytest.fixture
-def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(regard.__file__).parents[1]), str(ROOT))))
-    yield
-    gc.collect()  # closes the files of the agent while the warning is ignored
-
-
-@pytest.mark.usefixtures("_environment")
+@pytest.mark.usefixtures("launcher_environment")
 def test_a_call_trains_with_two_ranks(tmp_path: Path) -> None:
     RUN_FILES.save(make_smallest_run(tmp_path, **{"train.steps": 4}), tmp_path / "run.toml")
     received: list[Event] = []
