@@ -164,7 +164,7 @@ print(count, re.search("VmHWM: *\\t *([0-9]+)", Path("/proc/self/status").read_t
 def test_memory_is_flat_as_a_corpus_grows_tenfold(name: str, tmp_path: Path) -> None:
     peaks = []
     for count in (30_000, 300_000):
-        rows = [(f"{i}{'-word' * 20}", f"{i}{'-Wort' * 20}") for i in range(count)]
+        rows = [(f"{i}{' word' * 20}", f"{i}{' Wort' * 20}") for i in range(count)]
         path = BY_NAME[name].write(tmp_path, rows)
         paths = [str(path), str(tmp_path / "pairs.de")] if name == "pairs" else [str(path)]
         done = subprocess.run([sys.executable, "-c", SCRIPT, *paths], capture_output=True, text=True, check=True)  # noqa: S603
